@@ -48,7 +48,7 @@ pub use transport::{
 };
 
 // What the contract with the controllers understands of a failure, whatever the cloud.
-pub use bowline_failure::{Class, Classified};
+pub use bowline_failure::{Class, Classified, speaks_of_limit};
 // What this stack and the one to the API server have in common.
 pub use bowline_edge::{
     BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,

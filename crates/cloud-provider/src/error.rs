@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Denied,
     /// The request is wrong: a person has to change something.
     Invalid,
+    /// A quota or limit is reached, or the cloud has no more of it: it works later, or when somebody makes room.
+    Exhausted,
     /// It may work when tried again: time-outs, connection errors, 5xx.
     Transient,
     /// Anything else.
@@ -134,7 +136,8 @@ impl From<Class> for ErrorKind {
             },
             Class::Unavailable { after: Some(after) } => Self::Throttled { after },
             Class::Unavailable { after: None } => Self::Transient,
-            Class::Exhausted | Class::Unanswered | Class::NotSent => Self::Transient,
+            Class::Exhausted => Self::Exhausted,
+            Class::Unanswered | Class::NotSent => Self::Transient,
             Class::Unusable => Self::Other,
         }
     }

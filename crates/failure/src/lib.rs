@@ -64,6 +64,15 @@ impl Class {
     }
 }
 
+/// Whether a cloud's words say that a quota or limit is reached. For answers whose code says only that the request is refused:
+/// words about how often somebody asks are none, so a [`Class::Throttled`] is not to be asked.
+#[must_use]
+pub fn speaks_of_limit(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&["quota"]) || has(&["limit", "maximum number"]) && has(&["exceed", "reached"])
+}
+
 /// A failure of a call to a cloud. Its text is for people: what failed, on which object. It never holds a secret.
 pub trait Classified: Display {
     /// What to do next.
@@ -73,5 +82,28 @@ pub trait Classified: Display {
 impl<T: Classified + ?Sized> Classified for &T {
     fn class(&self) -> Class {
         (**self).class()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_limit_are_told_from_words_of_a_wrong_value() {
+        for (text, is_limit) in [
+            ("The quota for load balancers is exceeded.", true),
+            ("Quota has been met for resources: Load Balancer", true),
+            (
+                "Maximum number of resources of type 'public_ip' for account a has been exceeded.",
+                true,
+            ),
+            ("You have reached the limit of IP blocks.", true),
+            ("Ensure this value is less than or equal to 65535.", false),
+            ("Value exceeds the maximum.", false),
+            ("A limit has to be a number.", false),
+        ] {
+            assert_eq!(speaks_of_limit(text), is_limit, "{text}");
+        }
     }
 }

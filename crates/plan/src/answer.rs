@@ -131,6 +131,9 @@ pub struct Refusal {
     pub reason: String,
     /// What the operator can do, if the reason does not say it already.
     pub remedy: Option<String>,
+    /// Whether it is because a quota or limit of the cloud is reached, or the cloud has no more of what is needed.
+    #[serde(skip)]
+    pub is_limit: bool,
 }
 
 impl Refusal {
@@ -140,7 +143,15 @@ impl Refusal {
         Self {
             reason: reason.into(),
             remedy: None,
+            is_limit: false,
         }
+    }
+
+    /// Says whether it is because a quota or limit of the cloud is reached, or the cloud has no more of what is needed.
+    #[must_use]
+    pub fn of_limit(mut self, is_limit: bool) -> Self {
+        self.is_limit = is_limit;
+        self
     }
 
     /// Adds what the operator can do.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit};
 
 /// A call that failed.
 ///
@@ -44,16 +44,18 @@ impl From<HttpError> for ApiError {
             Failure::Status(failure) => said(&failure.body),
             _ => None,
         };
-        let fields = said
+        let fields: BTreeMap<String, String> = said
             .unwrap_or_default()
             .into_iter()
             .map(|(key, text)| (http.call.redact(&key), http.call.redact(&text)))
             .collect();
-        Self {
-            class: http.class(),
-            fields,
-            http,
-        }
+        // The API has no code for it. It is about no field, or about the one that there are too many of.
+        let is_limit = fields.values().any(|text| speaks_of_limit(text));
+        let class = match http.class() {
+            Class::Invalid | Class::Denied | Class::Conflict if is_limit => Class::Exhausted,
+            class => class,
+        };
+        Self { class, fields, http }
     }
 }
 

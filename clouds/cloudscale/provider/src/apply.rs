@@ -79,7 +79,7 @@ pub(crate) struct Writer<'a> {
 /// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
 /// 400, which can mean anything.
 fn is_refusal(error: &ApiError) -> bool {
-    matches!(error.class, Class::Conflict | Class::Invalid)
+    matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted)
 }
 
 /// Whether the API refuses what is asked, not whoever asks or at this moment.
@@ -103,7 +103,7 @@ fn can_be_in_the_way(error: &ApiError) -> bool {
         "type",
         "up_threshold",
     ];
-    error.class == Class::Conflict
+    matches!(error.class, Class::Conflict | Class::Exhausted)
         || error.class == Class::Invalid && !error.fields.keys().any(|field| VALUES.contains(&field.as_str()))
 }
 

@@ -4,13 +4,17 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure};
+use bowline_cloud_http::{
+    Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure, speaks_of_limit,
+};
 use serde::Deserialize;
 
 use crate::sign::Parameters;
 
 /// Another rule has this port of this address.
 const RULE_CONFLICT: u16 = 537;
+/// Something failed, whatever it was.
+const INTERNAL: u16 = 530;
 
 /// A call, or the job that it started, that failed.
 ///
@@ -125,6 +129,14 @@ impl ApiError {
     fn said(mut said: Said, mut http: HttpError, sent: Option<&Parameters>) -> Self {
         let retry_after = http.retry_after().or_else(|| stated(&said.text));
         let mut class = class(said.code, retry_after);
+        // A job that runs into a limit fails with the code of any failure.
+        if matches!(class, Class::Invalid | Class::Denied) || said.code == INTERNAL {
+            class = if speaks_of_limit(&said.text) {
+                Class::Exhausted
+            } else {
+                class
+            };
+        }
         said.missing = missing(&said.text).filter(|missing| {
             let value = sent.and_then(|sent| sent.value(&missing.parameter));
             value.is_some_and(|value| value.split(',').any(|one| one == missing.value))

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Pauses};
 use bowline_cloudstack_client::{JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
+use bowline_plan::Refusal;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -134,6 +135,15 @@ pub(crate) struct Declined {
     pub(crate) seconds: BTreeSet<String>,
     /// What it said.
     pub(crate) error: String,
+    /// Whether it was because of a limit.
+    pub(crate) is_limit: bool,
+}
+
+impl Declined {
+    /// What is told as long as it holds.
+    pub(crate) fn refusal(&self, what_stays: &str) -> Refusal {
+        Refusal::new(format!("{}{what_stays}", self.error)).of_limit(self.is_limit)
+    }
 }
 
 /// The time between two looks at something that the cloud does by itself.

@@ -107,7 +107,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
             .iter()
             .any(|port| declined.seconds.contains(&port.name))
     {
-        return Err(Refusal::new(declined.error.clone()).into());
+        return Err(declined.refusal("").into());
     }
     let home = home::find(draft, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()

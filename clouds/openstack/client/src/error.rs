@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -175,12 +175,11 @@ fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class 
     let class = http.class();
     let status = http.status().map(|status| status.as_u16());
     // Neutron 409 `OverQuota`; Octavia 403 `Quota has been met for resources: ...`; Nova 403 and 413.
-    let is_quota = word == Some("OverQuota")
-        || message.is_some_and(|message| message.to_ascii_lowercase().contains("quota"));
+    let is_quota = word == Some("OverQuota") || message.is_some_and(speaks_of_limit);
     match (class, status) {
         // A page of HTML comes from something in between, or from a wrong endpoint, and proves nothing.
         (Class::NotFound, _) if message.is_none() => Class::Invalid,
-        (_, Some(403 | 409 | 413)) if is_quota => Class::Exhausted,
+        (_, Some(400 | 403 | 409 | 413)) if is_quota => Class::Exhausted,
         (_, Some(409)) if matches!(word, Some("IpAddressGenerationFailure" | "NoMoreIpAddresses")) => {
             Class::Exhausted
         }

@@ -5,7 +5,7 @@ use bowline_openstack_client::{
     ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, NewFloatingIp, Pool, Port,
     PortId, PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
 };
-use bowline_plan::Step as _;
+use bowline_plan::{Refusal, Step as _};
 
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
@@ -23,7 +23,7 @@ pub(crate) enum Learned {
     /// Nothing happened: the object is not any more as it was read.
     Outdated,
     /// The cloud refused something that holds up nothing else.
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// An object as an answer shows it.
@@ -64,7 +64,9 @@ pub(crate) async fn apply(
             new,
             takes_any_address,
         } => match client.create_load_balancer(new).await {
-            Err(error) if *takes_any_address && is_refusal(&error) => Ok(Learned::Refused(error.to_string())),
+            Err(error) if *takes_any_address && is_refusal(&error) => {
+                Ok(Learned::Refused(refusal(&error, error.to_string())))
+            }
             created => created.map(|balancer| shown(Shown::Balancer(balancer))),
         },
         CloudStep::DeleteBalancer {
@@ -72,7 +74,9 @@ pub(crate) async fn apply(
         } => client.delete_load_balancer(balancer, *cascade).await.map(done),
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
             // Octavia refuses a method that the load balancer's provider does not know. The pool keeps the one it has.
-            Err(error) if is_of_method(change, &error) => Ok(Learned::Refused(error.to_string())),
+            Err(error) if is_of_method(change, &error) => {
+                Ok(Learned::Refused(refusal(&error, error.to_string())))
+            }
             outcome => outcome,
         },
         CloudStep::FloatingIp(change) => floating_ip(client, change).await,
@@ -80,7 +84,7 @@ pub(crate) async fn apply(
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
-                Learned::Refused(format!("error during {}: {error}", step.label()))
+                Learned::Refused(refusal(&error, format!("error during {}: {error}", step.label())))
             }));
         }
     };
@@ -88,6 +92,10 @@ pub(crate) async fn apply(
         Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
         outcome => outcome.map_err(CloudError::of_write),
     }
+}
+
+fn refusal(error: &ApiError, text: String) -> Refusal {
+    Refusal::new(text).of_limit(error.class == Class::Exhausted)
 }
 
 /// Whether nothing was made, and asking for less may help.
@@ -265,8 +273,8 @@ async fn regroup(
             Err(error) => return Err(error),
         }
     }
-    Ok(Learned::Refused(format!(
+    Ok(Learned::Refused(Refusal::new(format!(
         "port {} changed {MAX_TRIES} times while its security groups were written",
         seen.id
-    )))
+    ))))
 }

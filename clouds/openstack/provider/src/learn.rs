@@ -6,6 +6,7 @@ use bowline_openstack_client::{
     LoadBalancer, LoadBalancerId, NewLoadBalancer, ProvisioningStatus, SecurityGroup, SecurityGroupId,
     SecurityGroupRule,
 };
+use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
 use crate::observe::{Memory, Observed, Parts, RefusedMethod, Seen, WrittenMembers};
@@ -70,7 +71,7 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
     absorb(seen, step, shown);
 }
 
-fn refused(seen: &mut Seen, step: &CloudStep, why: String) {
+fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
     match step {
         CloudStep::Part {
             change: PartChange::UpdatePool { id, update, .. },
@@ -78,11 +79,11 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: String) {
         } => seen.memory.own.refused_methods.push(RefusedMethod {
             pool: id.clone(),
             method: update.lb_algorithm.clone().unwrap_or_default(),
-            why,
+            why: why.reason,
         }),
         CloudStep::CreateBalancer { new, .. } => {
             tracing::warn!(
-                err = why,
+                err = why.reason,
                 address = new.vip_address,
                 "The new load balancer cannot have the address of the one before it"
             );

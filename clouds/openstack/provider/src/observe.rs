@@ -8,6 +8,7 @@ use bowline_openstack_client::{
     FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId, Network,
     NewSecurityGroupRule, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
 };
+use bowline_plan::Refusal;
 
 use crate::features::Features;
 use crate::intent::TlsKey;
@@ -112,7 +113,7 @@ pub(crate) struct Remembered {
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// Why the security group could not be written. It hides no address.
-    pub(crate) group_failure: Option<String>,
+    pub(crate) group_failure: Option<Refusal>,
 }
 
 /// A list of members that was written.

@@ -333,7 +333,7 @@ impl There<'_> {
 
     fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
         if let Some(why) = &self.seen.memory.own.group_failure {
-            return Err(Refusal::new(why.clone()));
+            return Err(why.clone());
         }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -95,6 +95,12 @@ impl From<HttpError> for ApiError {
             (Class::NotFound, _) if error.message.is_none() => Class::Invalid,
             // Nothing of the kind is left to be bought.
             (_, Some(406)) => Class::Exhausted,
+            // The account may have no more, which has no code of its own.
+            (Class::Invalid | Class::Denied | Class::Conflict, Some(_))
+                if error.message.as_deref().is_some_and(speaks_of_limit) =>
+            {
+                Class::Exhausted
+            }
             // The API itself failed at this very call; others may be fine.
             (Class::Unavailable { after: None }, Some(500)) => Class::Unusable,
             (Class::Unavailable { after }, _) => Class::Unavailable {

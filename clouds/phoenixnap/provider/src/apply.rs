@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
+use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::blocks::{self, Attachment};
@@ -124,7 +125,9 @@ impl Writer<'_> {
                 match bought_already(self.client, &wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
                     Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
-                    Bought::Unknown(why) => return Ok(Learned::NotBought(Purchase::Refused(why))),
+                    Bought::Unknown(why) => {
+                        return Ok(Learned::NotBought(Purchase::Refused(Refusal::new(why))));
+                    }
                 }
             }
             remember(Some(begun()));
@@ -153,11 +156,16 @@ impl Writer<'_> {
         }
         remember(None);
         // Names that were just read are known, and it is something else that is wrong.
-        if error.status() == Some(400) && !self.seen.memory.own.are_names_read {
+        if error.status() == Some(400)
+            && error.class != Class::Exhausted
+            && !self.seen.memory.own.are_names_read
+        {
             tracing::debug!(err = %error, "Purchase refused, the tags may be unknown");
             return Ok(Learned::NotBought(Purchase::NamesForgotten));
         }
-        Ok(Learned::NotBought(Purchase::Refused(error.to_string())))
+        let is_limit = error.class == Class::Exhausted;
+        let refusal = Refusal::new(error.to_string()).of_limit(is_limit);
+        Ok(Learned::NotBought(Purchase::Refused(refusal)))
     }
 }
 
@@ -167,7 +175,7 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
         Ok(()) => return Ok(Learned::Attached),
         Err(error) => error,
     };
-    let is_refused = error.class == Class::Conflict || error.class == Class::Invalid;
+    let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
     if !is_refused {
         return Err(error.into());
     }

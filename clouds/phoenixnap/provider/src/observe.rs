@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_phoenixnap_client::{IpBlock, PublicNetwork};
+use bowline_plan::Refusal;
 use tokio::time::Instant;
 
 pub(crate) mod network;
@@ -61,7 +62,7 @@ pub(crate) enum Purchase {
     /// It was refused because a tag's name is not known, though it was believed to be: the names have to be read.
     NamesForgotten,
     /// It was refused, and nothing was bought.
-    Refused(String),
+    Refused(Refusal),
     /// The claim ran out before it began.
     ClaimExpired,
 }

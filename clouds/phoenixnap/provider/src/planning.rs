@@ -103,12 +103,12 @@ fn purchase(wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
             "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
         )));
     }
-    if let Purchase::Refused(reason) = &seen.memory.own.purchase {
+    if let Purchase::Refused(refusal) = &seen.memory.own.purchase {
         // Nothing was bought, so nobody has to wait for it.
         return Plan::new(if identity.own_claim(seen.memory.own.reconcile).is_some() {
             kube(KubeWrite::AnnotateService(Claim::withdrawn()))
         } else {
-            Answer::Refused(Refusal::new(reason.clone()))
+            Answer::Refused(refusal.clone())
         });
     }
     let Some(missing) = &seen.missing_names else {
@@ -249,7 +249,9 @@ fn with_block(
         Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
         Attachment::Later(reason) => return later(seen, network, reason, notes),
         Attachment::Needed => match &seen.unattached {
-            Some(Unattached::Full(reason)) => return Answer::Refused(Refusal::new(reason.clone())),
+            Some(Unattached::Full(reason)) => {
+                return Answer::Refused(Refusal::new(reason.clone()).of_limit(true));
+            }
             Some(Unattached::Busy(reason)) => return later(seen, network, reason.clone(), notes),
             None => {
                 // What was said of the last try holds while the next one is made, so that it is said once.

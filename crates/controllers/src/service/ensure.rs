@@ -47,7 +47,12 @@ impl ServiceController {
                 let ServiceFacts { service, nodes, .. } = session.facts();
                 let identities = self.identities(nodes);
                 match self.publish(service, &status, &identities, progress).await {
-                    Ok(()) => Outcome::Settled(identities, again),
+                    Ok(()) => {
+                        let lacks_nodes =
+                            identities.is_empty() && self.provider.load_balancer.follows_nodes();
+                        self.tracked(key, |tracked| tracked.lacks_nodes = lacks_nodes);
+                        Outcome::Settled(identities, again)
+                    }
                     Err(outcome) => *outcome,
                 }
             }

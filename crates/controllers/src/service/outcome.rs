@@ -19,6 +19,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// Conflicts in a row after which a sync counts as failed.
 const MAX_CONFLICTS: u32 = 10;
 
+/// What is said behind a cloud's words of a quota or limit.
+const LIMIT: &str = "; a quota or limit of the cloud is reached: have it raised, or delete what nobody needs";
+
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {
     /// All is as it should be with these Nodes; perhaps it is looked again after a time.
@@ -81,17 +84,22 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
+        let is_limit = refusal.is_limit && refusal.remedy.is_none();
         Self {
-            text: said(prefix, &refusal.to_string()),
-            reason: Reason::Refused,
+            text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
+            reason: match refusal.is_limit {
+                true => Reason::Quota,
+                false => Reason::Refused,
+            },
             after: None,
             is_quiet: true,
         }
     }
 
     fn cloud(prefix: &str, text: String, error: &CloudError) -> Self {
+        let is_limit = error.kind() == ErrorKind::Exhausted;
         Self {
-            text: said(prefix, &text),
+            text: said(prefix, &text) + if is_limit { LIMIT } else { "" },
             reason: error.kind().into(),
             after: error.retry_after(),
             is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
@@ -164,7 +172,12 @@ impl ServiceController {
         match outcome {
             Outcome::Settled(identities, again) => {
                 self.tracked(key, Tracked::leave_node_syncs);
-                self.observe_settled(key);
+                if self.tracked(key, |tracked| tracked.lacks_nodes) {
+                    // All is done that can be done, and nobody is served.
+                    self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes));
+                } else {
+                    self.observe_settled(key);
+                }
                 let current = self.balanced_nodes().identities;
                 let is_current = identities == current;
                 // They changed while it was under way.
@@ -230,6 +243,11 @@ impl ServiceController {
         }
     }
 
+    /// Whether load balancers need Nodes to lead to, and there are none.
+    pub(super) fn has_no_nodes(&self) -> bool {
+        self.provider.load_balancer.follows_nodes() && self.balanced_nodes().nodes.is_empty()
+    }
+
     fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         let queued = Key::Service(key.clone());
         let service = self.services.get(key);
@@ -244,13 +262,20 @@ impl ServiceController {
         } else {
             events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
         };
+        // Whatever else is refused, without Nodes nobody would be served.
+        let reason = match failure.reason {
+            Reason::Refused | Reason::Invalid if !progress.is_removal && self.has_no_nodes() => {
+                Reason::NoNodes
+            }
+            reason => reason,
+        };
         let retry = Causes {
             retry: true,
             ..progress.causes
         };
         let is_said = self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
-            tracked.stays_unsettled(failure.reason);
+            tracked.stays_unsettled(reason);
             tracked.unfinished = Some(Progress {
                 causes: retry,
                 ..progress

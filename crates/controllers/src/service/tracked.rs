@@ -137,6 +137,8 @@ pub(super) struct Tracked {
     expected: Option<Arc<Service>>,
     /// The Nodes of the last sync that succeeded.
     pub(super) nodes: Option<NodeIdentities>,
+    /// The last sync that succeeded had no Node for it to lead to, and it needs some.
+    pub(super) lacks_nodes: bool,
     /// The sync that waits for the cloud.
     pub(super) parked: Option<Parked>,
     /// What the reconcile under way is to do, and when it began.

@@ -17,6 +17,8 @@ pub(super) enum Reason {
     Pending,
     /// The cloud is busy with it.
     Waiting,
+    /// There is no Node for it to lead to.
+    NoNodes,
     /// A person has to change something.
     Refused,
     /// The cloud denied it.
@@ -27,7 +29,9 @@ pub(super) enum Reason {
     Conflict,
     /// The cloud asked to be left alone.
     Throttled,
-    /// Any other failure of the cloud, a limit that is reached among them.
+    /// A quota or limit of the cloud is reached, or it has no more of what is needed.
+    Quota,
+    /// Any other failure of the cloud.
     Failed,
     /// The API server refused or failed.
     Kubernetes,
@@ -35,14 +39,16 @@ pub(super) enum Reason {
 
 impl Reason {
     /// All of them, in their order.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Pending,
         Self::Waiting,
+        Self::NoNodes,
         Self::Refused,
         Self::Denied,
         Self::Invalid,
         Self::Conflict,
         Self::Throttled,
+        Self::Quota,
         Self::Failed,
         Self::Kubernetes,
     ];
@@ -52,11 +58,13 @@ impl Reason {
         match self {
             Self::Pending => "pending",
             Self::Waiting => "waiting",
+            Self::NoNodes => "no_nodes",
             Self::Refused => "refused",
             Self::Denied => "denied",
             Self::Invalid => "invalid",
             Self::Conflict => "conflict",
             Self::Throttled => "throttled",
+            Self::Quota => "quota",
             Self::Failed => "failed",
             Self::Kubernetes => "kubernetes",
         }
@@ -70,6 +78,7 @@ impl From<ErrorKind> for Reason {
             ErrorKind::Invalid | ErrorKind::NotSupported => Self::Invalid,
             ErrorKind::Conflict => Self::Conflict,
             ErrorKind::Throttled { .. } => Self::Throttled,
+            ErrorKind::Exhausted => Self::Quota,
             _ => Self::Failed,
         }
     }

@@ -12,6 +12,7 @@ mod leadership;
 mod objects;
 mod openstack;
 mod phoenixnap;
+mod quotas;
 mod services;
 mod takeover;
 mod world;

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::Kept;
+use bowline_cloud_provider::{ErrorKind, Kept};
 use tokio::time::Instant;
 
 use super::{Declined, Remembered};
@@ -71,6 +71,7 @@ impl DeclinedRules {
                     rules,
                     seconds,
                     error: failure.error.to_string(),
+                    is_limit: failure.error.kind() == ErrorKind::Exhausted,
                 },
                 times,
                 until: now + pause(times),

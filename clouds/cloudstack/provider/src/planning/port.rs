@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloudstack_client::RuleUpdate;
-use bowline_plan::{Impact, Refusal};
+use bowline_plan::Impact;
 
 use super::home::Home;
 use super::members::{self, no_hosts};
@@ -377,7 +377,8 @@ fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
 fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
     if let Some(declined) = &draft.observed.declined {
         draft.shortfall.get_or_insert_with(|| {
-            Refusal::new(format!("{}{what_stays}", declined.error))
+            declined
+                .refusal(what_stays)
                 .with_remedy("change what the service asks for; the same is tried again from time to time")
         });
     }

@@ -48,7 +48,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
     }
     let rest = left_over(identity, seen);
     if let Some(why) = &seen.memory.own.group_failure {
-        return Answer::Refused(Refusal::new(why.clone()));
+        return Answer::Refused(why.clone());
     }
     if rest.is_empty() {
         Answer::Settled(LoadBalancerStatus::empty())

@@ -82,6 +82,7 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
         (ErrorKind::NotSupported, "invalid"),
         (ErrorKind::Conflict, "conflict"),
         (ErrorKind::Throttled { after: seconds(300) }, "throttled"),
+        (ErrorKind::Exhausted, "quota"),
         (ErrorKind::Transient, "failed"),
         (ErrorKind::Other, "failed"),
     ] {
@@ -101,6 +102,40 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
         world.pass(seconds(1)).await;
         assert!(!unsettled(&world).iter().any(|(of, ..)| of == reason), "{kind:?}");
     }
+}
+
+/// Upstream's event is told once and is gone after an hour.
+#[tokio::test(start_paused = true)]
+async fn a_service_without_a_node_to_lead_to_is_shown_until_there_is_one() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world.api.delete("Node", "", "a");
+    world.until("it leads nowhere", |w| unsettled(w).len() == 1).await;
+    assert_eq!(unsettled(&world)[0].0, "no_nodes");
+    let age = unsettled(&world)[0].2;
+    world.pass(seconds(900)).await;
+    let [(reason, 1, later)] = &unsettled(&world)[..] else {
+        panic!("{:?}", unsettled(&world));
+    };
+    assert_eq!(reason, "no_nodes");
+    assert!((age + 899..=age + 901).contains(later), "{later}");
+    world.add_node("b");
+    world.until("it is served", |w| unsettled(w).is_empty()).await;
+
+    // Of a refusal the lack of Nodes is the first cause: some clouds refuse for it.
+    world.api.delete("Node", "", "b");
+    world.pass(seconds(60)).await;
+    world.add("other", json!({}));
+    world.annotate("other", "cloud.example/broken", "x");
+    world.pass(seconds(60)).await;
+    let found = unsettled(&world);
+    assert!(
+        matches!(&found[..], [(reason, 2, _)] if reason == "no_nodes"),
+        "{found:?}"
+    );
+    world.api.delete("Service", "default", "other");
+    world.until("it is gone", |w| w.service("other").is_none()).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,144 @@
+//! Quotas and limits: each cloud says it in its own way, and an operator reads one reason.
+
+use bowline_cloud_kit::{Fault, faults::Canned};
+use bowline_conformance::cloud::{CloudUnderTest, Wish, World, web};
+use bowline_conformance::clouds::{CloudStack, Cloudscale, OpenStack, Phoenixnap};
+
+use super::world::SECOND;
+
+/// A Service waits because of a quota: that is what its event and the metrics say. When there is room again, it is served.
+async fn is_told<C: CloudUnderTest>(said: &str, exhaust: impl FnOnce(&C), relieve: impl FnOnce(&C)) {
+    let mut world = World::<C>::new();
+    world.add_nodes(2);
+    exhaust(&world.sim);
+    world.start();
+    world.ask(web(), Wish::Plain);
+    world.pass(SECOND * 60).await;
+    let page = world.metrics()[0].render().unwrap();
+    let line = "load_balancers_unsettled{reason=\"quota\"} 1";
+    let unsettled = page
+        .lines()
+        .filter(|it| it.starts_with("load_balancers_unsettled{"));
+    let unsettled: Vec<&str> = unsettled.filter(|it| !it.ends_with(" 0")).collect();
+    assert_eq!(
+        unsettled,
+        [line],
+        "{}: {said}: {:?}",
+        C::NAME,
+        world.events("web")
+    );
+    let events = world.events("web");
+    let remedy = "a quota or limit of the cloud is reached: have it raised, or delete what nobody needs";
+    let is_event = |event: &&String| {
+        event.contains("SyncLoadBalancerFailed") && event.contains(said) && event.contains(remedy)
+    };
+    assert!(
+        events.iter().any(|event| is_event(&event)),
+        "{}: {events:#?}",
+        C::NAME
+    );
+    relieve(&world.sim);
+    world.settled("web").await;
+    let page = world.metrics()[0].render().unwrap();
+    assert!(
+        page.contains("load_balancers_unsettled{reason=\"quota\"} 0"),
+        "{page}"
+    );
+}
+
+/// The cloud answers an operation like this, as long as it is exhausted.
+async fn is_understood<C: CloudUnderTest>(said: &str, operation: &str, status: u16, body: &str) {
+    let answer = Canned::json(status, body);
+    let fault = Fault::operation(operation).always().answer(answer);
+    is_told::<C>(
+        said,
+        |sim| {
+            sim.service().faults().add(fault);
+        },
+        |sim| sim.service().faults().clear(),
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cloudscale_has_no_load_balancer_left() {
+    is_told::<Cloudscale>(
+        "The quota for load balancers is exceeded.",
+        |sim| sim.set_behaviour(|it| it.quota.load_balancers = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.load_balancers = None),
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cloudscale_has_no_pool_or_member_left() {
+    is_told::<Cloudscale>(
+        "The quota for pools is exceeded.",
+        |sim| sim.set_behaviour(|it| it.quota.pools_per_load_balancer = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.pools_per_load_balancer = None),
+    )
+    .await;
+    is_told::<Cloudscale>(
+        "The quota for members is exceeded.",
+        |sim| sim.set_behaviour(|it| it.quota.members_per_pool = Some(1)),
+        |sim| sim.set_behaviour(|it| it.quota.members_per_pool = None),
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn phoenixnap_has_no_block_left_and_says_so_in_several_ways() {
+    is_told::<Phoenixnap>(
+        "406 Not Acceptable: No IP block of size /29 is available",
+        |sim| sim.set_behaviour(|it| it.quota.blocks = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.blocks = None),
+    )
+    .await;
+    for status in [400, 403, 409] {
+        let said = "You have reached the limit of IP blocks.";
+        let body = format!(r#"{{"message":"{said}"}}"#);
+        is_understood::<Phoenixnap>(said, "ip-blocks.create", status, &body).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cloudstack_has_no_address_left_and_says_so_in_several_ways() {
+    is_told::<CloudStack>(
+        "Maximum number of resources of type 'public_ip'",
+        |sim| sim.set_behaviour(|it| it.quota.addresses = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.addresses = None),
+    )
+    .await;
+    for (code, said) in [
+        (533, "Insufficient address capacity"),
+        (532, "The account is over its limits"),
+        (
+            530,
+            "Maximum number of resources of type 'public_ip' for account demo has been exceeded.",
+        ),
+    ] {
+        let body = format!(r#"{{"associateipaddressresponse":{{"errorcode":{code},"errortext":"{said}"}}}}"#);
+        is_understood::<CloudStack>(said, "associateIpAddress", code, &body).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn octavia_and_neutron_have_nothing_left() {
+    is_told::<OpenStack>(
+        "Quota has been met for resources: Load Balancer",
+        |sim| sim.set_behaviour(|it| it.quota.load_balancers = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.load_balancers = None),
+    )
+    .await;
+    is_told::<OpenStack>(
+        "Quota exceeded for resources: ['floatingip'].",
+        |sim| sim.set_behaviour(|it| it.quota.floating_ips = Some(0)),
+        |sim| sim.set_behaviour(|it| it.quota.floating_ips = None),
+    )
+    .await;
+    let said = "No more IP addresses available on network 3f0.";
+    let body = format!(
+        r#"{{"NeutronError": {{"type": "IpAddressGenerationFailure", "message": "{said}", "detail": ""}}}}"#
+    );
+    is_understood::<OpenStack>(said, "neutron.floatingips.create", 409, &body).await;
+}
