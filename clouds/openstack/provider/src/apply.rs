@@ -245,6 +245,7 @@ async fn regroup(
     let mut known = seen
         .revision_number
         .map(|revision| as_written(written, seen, revision));
+    let mut refused = None;
     for _ in 0..MAX_TRIES {
         let port = match known.take() {
             Some(port) => port,
@@ -269,9 +270,14 @@ async fn regroup(
                 return Ok(shown(Shown::Port(port)));
             }
             Err(error) if error.is_outdated() => {}
-            Err(error) if error.class == Class::NotFound => return Ok(Learned::Done(None)),
+            // The port is gone, or a group that it had a moment ago: Neutron looks for the groups before it looks at the
+            // revision.
+            Err(error) if error.class == Class::NotFound => refused = Some(error),
             Err(error) => return Err(error),
         }
+    }
+    if let Some(error) = refused {
+        return Err(error);
     }
     Ok(Learned::Refused(Refusal::new(format!(
         "port {} changed {MAX_TRIES} times while its security groups were written",

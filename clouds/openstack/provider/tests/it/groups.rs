@@ -167,6 +167,43 @@ async fn a_port_that_changed_meanwhile_is_read_again() {
     assert_eq!(members(&world), 1);
 }
 
+/// Neutron says the same of a port that is gone and of a group that another Service had on it and that is gone meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_port_whose_other_group_is_gone_meanwhile_is_read_again() {
+    let world = managed(1);
+    let gone = r#"{"NeutronError": {"type": "SecurityGroupNotFound", "message": "Security group 7 does not exist", "detail": ""}}"#;
+    let fault = Fault::operation("neutron.ports.update").answer(Canned::json(404, gone));
+    let id = world.sim.faults().add(fault);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.faults().struck(id), 1);
+    assert_eq!(members(&world), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_go_together_write_each_port_once_for_each_of_them() {
+    let world = managed(3);
+    let names: Vec<String> = (0..6).map(|index| format!("s{index}")).collect();
+    for (index, name) in (0..).zip(&names) {
+        world.put(crate::world::service(name, &[("TCP", 80, 31_000 + index)]));
+        world.run(name).await.settled();
+    }
+    for name in &names {
+        world.delete(name);
+    }
+    let all = futures::future::join_all(names.iter().map(|name| world.run(name)));
+    let (runs, writes) = world.writes_of(all).await;
+    for run in runs {
+        run.settled();
+    }
+    let count = |wanted: &str| in_short(&writes).iter().filter(|it| **it == wanted).count();
+    assert_eq!(count("neutron.ports.update"), 3 * names.len());
+    assert_eq!(count("neutron.security-groups.delete"), names.len());
+    assert!(
+        writes.iter().all(|call| call.status().is_some_and(|it| it < 400)),
+        "{writes:?}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_rules_of_many_services_come_with_one_list() {
     let world = managed(2);

@@ -39,9 +39,10 @@ impl Call<'_> {
             }
             ("PUT", [id]) => {
                 let port = self.port(id)?.clone();
-                self.check_revision(&port.meta)?;
                 let id = port.id;
-                let changed = self.changed_port(port)?;
+                // A group that is not there is found out before an old revision is.
+                let changed = self.changed_port(port.clone())?;
+                self.check_revision(&port.meta)?;
                 self.state.ports.insert(id, changed);
                 self.port_answer(id)
             }
