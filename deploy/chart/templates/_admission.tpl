@@ -287,6 +287,9 @@ validations:
   - expression: |-
       ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '') in ['', '[]', 'null']
       || ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '') == ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '')
+      || ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').split('{').size() == ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').split('{').size()
+      && ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"subnet"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(s, s.lowerAscii()) == ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"subnet"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(s, s.lowerAscii())
+      && ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).all(a, isIP(a)) && ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).all(a, isIP(a)) && ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(a, string(ip(a))) == ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(a, string(ip(a)))
     message: |-
       k8s.cloudscale.ch/loadbalancer-vip-addresses: the load balancer cannot change its addresses. Take the change back, or create the Service anew
     messageExpression: |-
@@ -329,8 +332,7 @@ variables:
       [
         'phoenixnap.com/ip-location',
         'phoenixnap.com/ip-block-claim',
-        'phoenixnap.com/kube-vip-address',
-        'phoenixnap.com/server-id'
+        'phoenixnap.com/kube-vip-address'
       ]
   - name: unknown
     expression: |-
@@ -393,6 +395,13 @@ validations:
       phoenixnap.com/ip-location: the IP block is bought, and stays where it is. Create the Service anew
     messageExpression: |-
       ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '').matches(r'^\P{Cc}{0,250}$') && ('phoenixnap.com/ip-location' in variables.before ? variables.before['phoenixnap.com/ip-location'] : '').matches(r'^\P{Cc}{0,250}$') ? 'phoenixnap.com/ip-location is `' + ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '') + '` and was `' + ('phoenixnap.com/ip-location' in variables.before ? variables.before['phoenixnap.com/ip-location'] : '') + '`: the IP block is bought, and stays where it is. Create the Service anew' : ''
+  - expression: |-
+      !has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''
+      || !isIP(object.spec.loadBalancerIP.trim()) || !isIP(oldObject.spec.loadBalancerIP.trim())
+      || (object.spec.loadBalancerIP.trim() == oldObject.spec.loadBalancerIP.trim() || isIP(object.spec.loadBalancerIP.trim()) && isIP(oldObject.spec.loadBalancerIP.trim()) && ip(object.spec.loadBalancerIP.trim()) == ip(oldObject.spec.loadBalancerIP.trim()))
+      || cidr(oldObject.spec.loadBalancerIP.trim() + '/29').masked().containsIP(ip(object.spec.loadBalancerIP.trim()))
+    message: |-
+      spec.loadBalancerIP: the IP block is bought, and this address is not in it. Take the change back, or create the Service anew
 {{- end }}
 {{- define "bowline.admission.cloudstack.values" }}
 # A fault in a policy must not keep Services from anybody.
@@ -769,4 +778,46 @@ validations:
       loadbalancer.openstack.org/availability-zone: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
     messageExpression: |-
       ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/availability-zone' in variables.before ? variables.before['loadbalancer.openstack.org/availability-zone'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/availability-zone is `' + ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '') + '` and was `' + ('loadbalancer.openstack.org/availability-zone' in variables.before ? variables.before['loadbalancer.openstack.org/availability-zone'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/class' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/class'] : '') == '' || ('loadbalancer.openstack.org/class' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/class'] : '') == ('loadbalancer.openstack.org/class' in variables.before ? variables.before['loadbalancer.openstack.org/class'] : '')
+    message: |-
+      loadbalancer.openstack.org/class: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/class' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/class'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/class' in variables.before ? variables.before['loadbalancer.openstack.org/class'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/class is `' + ('loadbalancer.openstack.org/class' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/class'] : '') + '` and was `' + ('loadbalancer.openstack.org/class' in variables.before ? variables.before['loadbalancer.openstack.org/class'] : '') + '`: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/floating-network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-network-id'] : '') == '' || ('loadbalancer.openstack.org/floating-network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-network-id'] : '') == ('loadbalancer.openstack.org/floating-network-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-network-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/floating-network-id: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/floating-network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-network-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/floating-network-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-network-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/floating-network-id is `' + ('loadbalancer.openstack.org/floating-network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-network-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/floating-network-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-network-id'] : '') + '`: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/floating-subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-id'] : '') == '' || ('loadbalancer.openstack.org/floating-subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-id'] : '') == ('loadbalancer.openstack.org/floating-subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/floating-subnet-id: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/floating-subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/floating-subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/floating-subnet-id is `' + ('loadbalancer.openstack.org/floating-subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/floating-subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-id'] : '') + '`: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/floating-subnet' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet'] : '') == '' || ('loadbalancer.openstack.org/floating-subnet' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet'] : '') == ('loadbalancer.openstack.org/floating-subnet' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet'] : '')
+    message: |-
+      loadbalancer.openstack.org/floating-subnet: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/floating-subnet' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/floating-subnet' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/floating-subnet is `' + ('loadbalancer.openstack.org/floating-subnet' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet'] : '') + '` and was `' + ('loadbalancer.openstack.org/floating-subnet' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet'] : '') + '`: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/floating-subnet-tags' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-tags'] : '') == '' || ('loadbalancer.openstack.org/floating-subnet-tags' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-tags'] : '') == ('loadbalancer.openstack.org/floating-subnet-tags' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-tags'] : '')
+    message: |-
+      loadbalancer.openstack.org/floating-subnet-tags: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/floating-subnet-tags' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-tags'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/floating-subnet-tags' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-tags'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/floating-subnet-tags is `' + ('loadbalancer.openstack.org/floating-subnet-tags' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/floating-subnet-tags'] : '') + '` and was `' + ('loadbalancer.openstack.org/floating-subnet-tags' in variables.before ? variables.before['loadbalancer.openstack.org/floating-subnet-tags'] : '') + '`: a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      !has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''
+      || has(oldObject.spec.loadBalancerIP) && (object.spec.loadBalancerIP.trim() == oldObject.spec.loadBalancerIP.trim() || isIP(object.spec.loadBalancerIP.trim()) && isIP(oldObject.spec.loadBalancerIP.trim()) && ip(object.spec.loadBalancerIP.trim()) == ip(oldObject.spec.loadBalancerIP.trim()))
+      || 'loadbalancer.openstack.org/load-balancer-address' in variables.before && (object.spec.loadBalancerIP.trim() == variables.before['loadbalancer.openstack.org/load-balancer-address'].trim() || isIP(object.spec.loadBalancerIP.trim()) && isIP(variables.before['loadbalancer.openstack.org/load-balancer-address'].trim()) && ip(object.spec.loadBalancerIP.trim()) == ip(variables.before['loadbalancer.openstack.org/load-balancer-address'].trim()))
+      || has(oldObject.status) && has(oldObject.status.loadBalancer) && has(oldObject.status.loadBalancer.ingress) && oldObject.status.loadBalancer.ingress.exists(i, has(i.ip) && (object.spec.loadBalancerIP.trim() == i.ip.trim() || isIP(object.spec.loadBalancerIP.trim()) && isIP(i.ip.trim()) && ip(object.spec.loadBalancerIP.trim()) == ip(i.ip.trim())))
+    message: |-
+      spec.loadBalancerIP: the load balancer has another address and keeps it. Take the change back, or create the Service anew
+  - expression: |-
+      !has(object.spec.ipFamilies) || size(object.spec.ipFamilies) < 2
+      || has(oldObject.spec.ipFamilies) && size(oldObject.spec.ipFamilies) > 1
+    message: |-
+      spec.ipFamilies: a load balancer that is there gets no second address. Take the change back, or create the Service anew
 {{- end }}

@@ -106,6 +106,23 @@ pub(crate) fn texts_of_field(value: &str, name: &str) -> String {
     )
 }
 
+/// Whether two lists of objects have the same subnets and addresses, in any spelling of an address.
+pub(crate) fn are_same_vips(one: &str, other: &str) -> String {
+    let addresses = |value| texts_of_field(value, "address");
+    let subnets = |value| format!("{}.map(s, s.lowerAscii())", texts_of_field(value, "subnet"));
+    let are_addresses = |value| format!("{}.all(a, isIP(a))", addresses(value));
+    let parsed = |value| format!("{}.map(a, string(ip(a)))", addresses(value));
+    format!(
+        "{one}.split('{{').size() == {other}.split('{{').size()\n&& {} == {}\n&& {} && {} && {} == {}",
+        subnets(one),
+        subnets(other),
+        are_addresses(one),
+        are_addresses(other),
+        parsed(one),
+        parsed(other)
+    )
+}
+
 /// Addresses that the readers take and the API server's functions do not: IPv4 within IPv6.
 const MAPPED: &str = r"^[0:]*:[fF]{4}:";
 

@@ -10,6 +10,8 @@ pub(crate) struct Cloud {
     /// The name for people.
     pub(crate) title: &'static str,
     pub(crate) table: &'static [AnnotationSpec],
+    /// Annotations of the table that stand on Nodes: a Service's key is no misspelling of them.
+    pub(crate) on_nodes: &'static [&'static str],
     /// Where every key that begins with this has to be in the table.
     pub(crate) prefix: Option<&'static str>,
     /// A key that begins with this and is nearly one of the table is misspelt.
@@ -37,6 +39,15 @@ pub(crate) struct Fixed {
     /// CEL on the former Service: whether there is a load balancer.
     pub(crate) since: String,
     pub(crate) keys: Vec<FixedKey>,
+    pub(crate) fields: Vec<FixedField>,
+}
+
+/// A field of the spec that cannot change as it likes.
+pub(crate) struct FixedField {
+    /// CEL that holds while it is left alone, or changed to what can be had.
+    pub(crate) holds: String,
+    /// What comes of a change, and what can be done.
+    pub(crate) message: String,
 }
 
 /// One annotation that cannot change.
@@ -110,12 +121,14 @@ fn cloudscale() -> Cloud {
         name: "cloudscale",
         title: "cloudscale.ch",
         table,
+        on_nodes: &[],
         prefix: Some("k8s.cloudscale.ch/loadbalancer-"),
         domain: "k8s.cloudscale.ch/",
         rules: vec![only_tcp_and_udp("cloudscale.ch")],
         fixed: Some(Fixed {
             since: has_annotation(key(table, "-uuid")),
             keys: keys.collect(),
+            fields: Vec::new(),
         }),
     }
 }
@@ -131,6 +144,7 @@ fn phoenixnap() -> Cloud {
         name: "phoenixnap",
         title: "phoenixNAP",
         table,
+        on_nodes: &["phoenixnap.com/server-id"],
         // The operator may choose another key for the location.
         prefix: None,
         domain: "phoenixnap.com/",
@@ -151,6 +165,13 @@ fn phoenixnap() -> Cloud {
         fixed: Some(Fixed {
             since: "has(oldObject.spec.loadBalancerIP) && oldObject.spec.loadBalancerIP != ''".to_owned(),
             keys: vec![location],
+            fields: vec![FixedField {
+                holds: format!(
+                    "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''\n|| !isIP(object.spec.loadBalancerIP.trim()) || !isIP(oldObject.spec.loadBalancerIP.trim())\n|| {}\n|| cidr(oldObject.spec.loadBalancerIP.trim() + '/29').masked().containsIP(ip(object.spec.loadBalancerIP.trim()))",
+                    is_same("object.spec.loadBalancerIP", "oldObject.spec.loadBalancerIP")
+                ),
+                message: "spec.loadBalancerIP: the IP block is bought, and this address is not in it. Take the change back, or create the Service anew".to_owned(),
+            }],
         }),
     }
 }
@@ -160,6 +181,7 @@ fn cloudstack() -> Cloud {
         name: "cloudstack",
         title: "Apache CloudStack",
         table: bowline_cloudstack::annotation_table(),
+        on_nodes: &[],
         prefix: Some("service.beta.kubernetes.io/cloudstack-"),
         domain: "service.beta.kubernetes.io/cloudstack-",
         rules: vec![only_tcp_and_udp("Apache CloudStack")],
@@ -186,15 +208,45 @@ fn openstack() -> Cloud {
         "/flavor-id",
         "/availability-zone",
     ];
-    let fixed = fixed.map(|end| FixedKey {
+    let of_balancer = fixed.map(|end| FixedKey {
         key: key(table, end),
         rule: Late::Wish,
         remedy: "a change has no effect on the load balancer that is there. Take it back, or create the Service anew",
     });
+    let of_floating_ip = [
+        "/class",
+        "/floating-network-id",
+        "/floating-subnet-id",
+        "/floating-subnet",
+        "/floating-subnet-tags",
+    ];
+    let of_floating_ip = of_floating_ip.map(|end| FixedKey {
+        key: key(table, end),
+        rule: Late::Wish,
+        remedy: "a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew",
+    });
+    let (before, now) = ("oldObject.spec.loadBalancerIP", "object.spec.loadBalancerIP");
+    let address = crate::cel::text(key(table, "/load-balancer-address"));
+    let fields = vec![
+        FixedField {
+            holds: format!(
+                "!has({now}) || {now} == ''\n|| has({before}) && {}\n|| {address} in variables.before && {}\n|| has(oldObject.status) && has(oldObject.status.loadBalancer) && has(oldObject.status.loadBalancer.ingress) && oldObject.status.loadBalancer.ingress.exists(i, has(i.ip) && {})",
+                is_same(now, before),
+                is_same(now, &format!("variables.before[{address}]")),
+                is_same(now, "i.ip")
+            ),
+            message: "spec.loadBalancerIP: the load balancer has another address and keeps it. Take the change back, or create the Service anew".to_owned(),
+        },
+        FixedField {
+            holds: "!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) < 2\n|| has(oldObject.spec.ipFamilies) && size(oldObject.spec.ipFamilies) > 1".to_owned(),
+            message: "spec.ipFamilies: a load balancer that is there gets no second address. Take the change back, or create the Service anew".to_owned(),
+        },
+    ];
     Cloud {
         name: "openstack",
         title: "OpenStack",
         table,
+        on_nodes: &[],
         prefix: Some("loadbalancer.openstack.org/"),
         domain: "service.beta.kubernetes.io/openstack-",
         rules: vec![
@@ -223,7 +275,8 @@ fn openstack() -> Cloud {
         ],
         fixed: Some(Fixed {
             since: has_annotation(key(table, "/load-balancer-id")),
-            keys: fixed.into(),
+            keys: of_balancer.into_iter().chain(of_floating_ip).collect(),
+            fields,
         }),
     }
 }
@@ -234,4 +287,10 @@ fn has_annotation(key: &str) -> String {
     format!(
         "has(oldObject.metadata.annotations) && {key} in oldObject.metadata.annotations && oldObject.metadata.annotations[{key}] != ''"
     )
+}
+
+/// Whether two texts are the same, or spellings of one address.
+fn is_same(one: &str, other: &str) -> String {
+    let (one, other) = (format!("{one}.trim()"), format!("{other}.trim()"));
+    format!("({one} == {other} || isIP({one}) && isIP({other}) && ip({one}) == ip({other}))")
 }

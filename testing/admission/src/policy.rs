@@ -2,7 +2,7 @@
 
 use crate::cel;
 use crate::check::check;
-use crate::clouds::{Cloud, Fixed, FixedKey, Late, Rule, clouds};
+use crate::clouds::{Cloud, Fixed, FixedField, FixedKey, Late, Rule, clouds};
 
 /// What a policy is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,7 @@ fn values(cloud: &Cloud) -> Policy {
                 cloud
                     .table
                     .iter()
+                    .filter(|spec| !cloud.on_nodes.contains(&spec.key))
                     .map(|spec| cel::text(spec.key))
                     .collect::<Vec<_>>()
                     .join(",\n  ")
@@ -214,7 +215,20 @@ fn changes(cloud: &Cloud, fixed: &Fixed) -> Policy {
                 "has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}".to_owned(),
             ),
         ],
-        validations: fixed.keys.iter().map(of_fixed).collect(),
+        validations: fixed
+            .keys
+            .iter()
+            .map(of_fixed)
+            .chain(fixed.fields.iter().map(of_field))
+            .collect(),
+    }
+}
+
+fn of_field(field: &FixedField) -> Validation {
+    Validation {
+        expression: field.holds.clone(),
+        message: field.message.clone(),
+        said: None,
     }
 }
 
@@ -237,10 +251,11 @@ fn of_fixed(fixed: &FixedKey) -> Validation {
         Late::Wish => format!("{now} == '' || {now} == {before}"),
         Late::Found => format!("{now} == '' || {before} == '' || {now} == {before}"),
         Late::JsonWish => format!(
-            "{} in ['', '[]', 'null']\n|| {} == {}",
+            "{} in ['', '[]', 'null']\n|| {} == {}\n|| {}",
             bare(&now),
             bare(&now),
-            bare(&before)
+            bare(&before),
+            cel::are_same_vips(&now, &before)
         ),
     };
     Validation {

@@ -317,6 +317,8 @@ const PHOENIXNAP: &[(&str, &str, Verdict)] = &[
     ("ip-location", "NLD", Good),
     ("ip-locations", "NLD", CaughtBeforeTheCloud),
     ("ip-block-claim", "anything", Good),
+    // Not the one that the manager writes on Nodes, nor meant to be.
+    ("server", "s-1", Good),
     // The operator may have chosen another key.
     ("site", "NLD", Good),
 ];

@@ -131,6 +131,32 @@ async fn changes_that_come_too_late_are_complained_of() {
         patch(&server, &path, annotated(key, value)).await.is_silent();
     }
 
+    // Another spelling is no change, and another address is one.
+    let path = made(
+        &server,
+        "cloudscale",
+        "six",
+        &service(&[
+            (UUID, uuid),
+            (VIPS, r#"[{"subnet": "aa", "address": "fd00:0::1"}]"#),
+        ]),
+    )
+    .await;
+    let written = |address: &str, subnet: &str| {
+        annotated(
+            VIPS,
+            format!(r#"[ {{"address": "{address}", "subnet": "{subnet}"}} ]"#),
+        )
+    };
+    patch(&server, &path, written("fd00::0001", "AA"))
+        .await
+        .is_silent();
+    for (address, subnet) in [("fd00::2", "aa"), ("fd00::1", "bb")] {
+        let path = format!("{path}?dryRun=All");
+        let said = patch(&server, &path, written(address, subnet)).await.said();
+        assert!(said.contains("cannot change its addresses"), "{said}");
+    }
+
     let (flavor, id) = (
         "loadbalancer.openstack.org/flavor-id",
         "loadbalancer.openstack.org/load-balancer-id",
@@ -156,6 +182,34 @@ async fn changes_that_come_too_late_are_complained_of() {
     .await
     .is_silent();
 
+    for key in [
+        "class",
+        "floating-network-id",
+        "floating-subnet",
+        "floating-subnet-id",
+        "floating-subnet-tags",
+    ] {
+        let key = format!("loadbalancer.openstack.org/{key}");
+        let path = format!("{path}?dryRun=All");
+        let said = patch(&server, &path, annotated(&key, "other")).await.said();
+        assert!(
+            said.contains(&format!("{key} is `other` and was ``: a change counts when")),
+            "{said}"
+        );
+    }
+    let asked = |ip: &str| json!({ "spec": { "loadBalancerIP": ip } });
+    let status = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
+    patch(&server, &format!("{path}/status"), status)
+        .await
+        .is_silent();
+    patch(&server, &path, asked("192.0.2.7")).await.is_silent();
+    let said = patch(&server, &path, asked("192.0.2.8")).await.said();
+    assert!(
+        said.contains("spec.loadBalancerIP: the load balancer has another address"),
+        "{said}"
+    );
+    patch(&server, &path, asked("")).await.is_silent();
+
     let location = "phoenixnap.com/ip-location";
     let path = made(&server, "phoenixnap", "web", &service(&[(location, "NLD")])).await;
     patch(&server, &path, annotated(location, "ASH"))
@@ -172,6 +226,12 @@ async fn changes_that_come_too_late_are_complained_of() {
     assert!(
         answer.contains("ip-location is `NLD` and was `ASH`: the IP block is bought"),
         "{answer}"
+    );
+    patch(&server, &path, asked("192.0.2.3")).await.is_silent();
+    let said = patch(&server, &path, asked("192.0.2.9")).await.said();
+    assert!(
+        said.contains("spec.loadBalancerIP: the IP block is bought"),
+        "{said}"
     );
 }
 
