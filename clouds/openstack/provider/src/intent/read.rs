@@ -14,7 +14,7 @@ use super::{
     Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::ANNOTATIONS_IGNORED;
+use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
 use crate::members::{Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions};
@@ -137,7 +137,10 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         flavor: given(&reader, &keys::FLAVOR),
         zone: given(&reader, &keys::ZONE),
     };
-    let filter = NodeFilter::parse(reader.text(&keys::NODE_SELECTOR, &options.node_selector));
+    let selector = reader
+        .text(&keys::NODE_SELECTOR, &options.node_selector)
+        .to_owned();
+    let filter = NodeFilter::parse(&selector);
     let hostname = reader.text(&keys::HOSTNAME, "");
     let mut wanted = Wanted {
         vip: VipWish {
@@ -196,6 +199,12 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         identity,
         notes: Vec::new(),
     };
+    if wanted.nodes.is_empty() && !wanted.all_nodes.is_empty() {
+        wanted.notes.push(NO_VALID_NODES.note(format!(
+            "no Node has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf)",
+            keys::NODE_SELECTOR.key
+        )));
+    }
     let ignored = reader.into_ignored();
     if !ignored.is_empty() {
         wanted

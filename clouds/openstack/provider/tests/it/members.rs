@@ -41,6 +41,15 @@ async fn only_nodes_with_the_labels_become_members() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_selector_that_leaves_out_every_node_is_told() {
+    let world = World::with_nodes(2);
+    world.annotate("web", "node-selector", "env=prod");
+    let run = world.run("web").await.settled();
+    assert!(names(&world).is_empty());
+    assert!(run.has_note("LoadBalancerNoValidNodes"), "{:?}", run.notes);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_node_ports_there_are_no_members() {
     let world = World::with_nodes(2);
     world.put(service("web", &[("TCP", 80, 0)]));
