@@ -28,8 +28,8 @@ use crate::under_way::UnderWay;
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);
 
-/// The same for the lists that a reconcile begins with, and for the look straight after a write: whoever shares it goes on in step, and so
-/// shares all other lists too.
+/// The same for the lists that a reconcile begins with, and for the look straight after a write: whoever shares it goes on in
+/// step, and so shares all other lists too.
 const GATHER_FIRST: Duration = Duration::from_millis(100);
 
 /// The shortest time between two lists for those who wait.
@@ -183,8 +183,8 @@ impl Reads {
     /// Reads at the end of a reconcile what its own writes left in doubt.
     ///
     /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
-    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating IPs are read again where the way to the load
-    /// balancer was changed, because others write them too.
+    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating
+    /// IPs are read again where the way to the load balancer was changed, because others write them too.
     pub(crate) async fn after_writes(
         &self,
         intent: &Intent,
