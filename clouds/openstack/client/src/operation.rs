@@ -83,6 +83,7 @@ operations!(
     MEMBERS_LIST = "members.list" counted "loadbalancer_member_list";
     MEMBERS_REPLACE = "members.replace" counted "loadbalancer_members_update";
     MEMBERS_CREATE = "members.create" counted "loadbalancer_member_create";
+    MEMBERS_UPDATE = "members.update" counted "loadbalancer_member_update";
     MEMBERS_DELETE = "members.delete" counted "loadbalancer_member_delete";
     MONITORS_LIST = "health-monitors.list" counted "loadbalancer_healthmonitor_list";
     MONITORS_GET = "health-monitors.get" counted "loadbalancer_healthmonitor_get";

@@ -134,6 +134,9 @@ async fn part(
         PartChange::DeletePool { id, .. } => done(client.delete_pool(id).await?),
         PartChange::SetMembers { pool, members, .. } => done(client.replace_members(pool, members).await?),
         PartChange::AddMember { pool, new } => shown(Shown::Member(client.create_member(pool, new).await?)),
+        PartChange::UpdateMember { pool, id, update } => {
+            shown(Shown::Member(client.update_member(pool, id, update).await?))
+        }
         PartChange::RemoveMember { pool, id, .. } => done(client.delete_member(pool, id).await?),
         PartChange::CreateMonitor { new } => shown(Shown::Monitor(client.create_monitor(new).await?)),
         PartChange::UpdateMonitor { id, update, .. } => {

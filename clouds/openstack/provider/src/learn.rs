@@ -186,6 +186,10 @@ fn of_part(
         (PartChange::AddMember { pool, .. }, Some(Shown::Member(member))) => {
             parts.members.entry(pool.clone()).or_default().push(member);
         }
+        (PartChange::UpdateMember { pool, .. }, Some(Shown::Member(member))) => {
+            let members = parts.members.entry(pool.clone()).or_default();
+            replace(members, member, |a, b| a.id == b.id);
+        }
         (change, Some(Shown::Monitor(monitor))) => {
             if let PartChange::CreateMonitor { new } = change
                 && let Some(pool) = new.pool_id.as_ref().and_then(|id| parts.pool_mut(id))

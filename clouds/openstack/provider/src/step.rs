@@ -1,8 +1,8 @@
 //! The writes to the cloud, as data.
 
 use bowline_openstack_client::{
-    ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MonitorId, MonitorUpdate,
-    NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
+    ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate, MonitorId,
+    MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
 };
 use bowline_plan::{Impact, Lane, Step};
 
@@ -84,6 +84,12 @@ pub(crate) enum PartChange {
     },
     /// Adds one member.
     AddMember { pool: PoolId, new: NewMember },
+    /// Changes one member in place.
+    UpdateMember {
+        pool: PoolId,
+        id: MemberId,
+        update: MemberUpdate,
+    },
     /// Removes one member.
     RemoveMember {
         pool: PoolId,
@@ -215,6 +221,7 @@ impl PartChange {
             Self::AddMember { pool, new } => {
                 format!("create-member({pool}/{}:{})", new.address, new.protocol_port)
             }
+            Self::UpdateMember { pool, id, .. } => format!("update-member({pool}/{id}: monitor_port)"),
             Self::RemoveMember { pool, id, .. } => format!("delete-member({pool}/{id})"),
             Self::CreateMonitor { new } => format!("create-monitor({balancer}/{}/{})", new.name, new.kind),
             Self::UpdateMonitor { id, .. } => format!("update-monitor({id})"),
@@ -233,6 +240,7 @@ impl PartChange {
             Self::UpdatePool { name, .. } | Self::DeletePool { name, .. } => format!("pool {name}"),
             Self::SetMembers { name, .. } => format!("members of pool {name}"),
             Self::AddMember { new, .. } => format!("member {}", new.name),
+            Self::UpdateMember { update, .. } => format!("member {}", update.name),
             Self::RemoveMember { name, .. } => format!("member {name}"),
             Self::CreateMonitor { new } => format!("health monitor {}", new.name),
             Self::UpdateMonitor { name, .. } | Self::DeleteMonitor { name, .. } => {
@@ -245,6 +253,7 @@ impl PartChange {
         match self {
             Self::DeleteListener { .. } | Self::DeletePool { .. } => Impact::Considerable,
             Self::SetMembers { removed: 1.., .. }
+            | Self::UpdateMember { .. }
             | Self::RemoveMember { .. }
             | Self::CreateMonitor { .. }
             | Self::UpdateMonitor { .. }

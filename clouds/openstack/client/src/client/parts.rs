@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
 use crate::wire::{
-    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, Monitor, MonitorId,
+    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, MemberUpdate, Monitor, MonitorId,
     MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Resource, SubnetId,
     Wrapped,
 };
@@ -200,6 +200,23 @@ impl Client {
         let segments = [pool.as_str(), "members"];
         let call = write(Octavia, Method::POST, operation::MEMBERS_CREATE, POOLS, &segments);
         self.change(call, |request| request.json(&Wrapped(Member::ONE, new)))
+            .await
+    }
+
+    /// Changes a member of a pool in place.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn update_member(
+        &self,
+        pool: &PoolId,
+        id: &MemberId,
+        update: &MemberUpdate,
+    ) -> Result<Member, ApiError> {
+        let segments = [pool.as_str(), "members", id.as_str()];
+        let call = write(Octavia, Method::PUT, operation::MEMBERS_UPDATE, POOLS, &segments);
+        self.change(call, |request| request.json(&Wrapped(Member::ONE, update)))
             .await
     }
 

@@ -139,3 +139,12 @@ pub struct NewMember {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor_port: Option<u16>,
 }
+
+/// What a call changes at a member. Its address, port and subnet stay for life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemberUpdate {
+    /// Its name.
+    pub name: String,
+    /// The port that shall be probed; `None` is the port that gets the traffic.
+    pub monitor_port: Option<u16>,
+}

@@ -1,6 +1,6 @@
 use bowline_openstack_client::{
-    AddressPair, ListenerAttributes, ListenerProtocol, ListenerUpdate, LoadBalancerUpdate, MonitorType,
-    NewFloatingIp, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewMonitorHttp, NewPool,
+    AddressPair, ListenerAttributes, ListenerProtocol, ListenerUpdate, LoadBalancerUpdate, MemberUpdate,
+    MonitorType, NewFloatingIp, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewMonitorHttp, NewPool,
     PoolProtocol, PoolUpdate, PortUpdate, RouterRoute,
 };
 
@@ -129,6 +129,7 @@ async fn what_is_written_to_octavia() {
         Answer::ok(r#"{"listener": {"id": "l", "protocol": "TCP", "protocol_port": 80}}"#),
         Answer::ok(r#"{"pool": {"id": "p", "protocol": "TCP"}}"#),
         Answer::Body(202, String::new()),
+        Answer::ok(r#"{"member": {"id": "m", "address": "10.0.0.11", "protocol_port": 30080}}"#),
         Answer::Body(204, String::new()),
     ]);
     let new = NewLoadBalancer {
@@ -163,6 +164,15 @@ async fn what_is_written_to_octavia() {
         .await
         .unwrap();
     client.replace_members(&"p".into(), &[]).await.unwrap();
+    let without_monitor_port = MemberUpdate {
+        name: "node-1".to_owned(),
+        monitor_port: None,
+    };
+    let (pool, member) = ("p".into(), "m".into());
+    client
+        .update_member(&pool, &member, &without_monitor_port)
+        .await
+        .unwrap();
     client.delete_load_balancer(&"b".into(), true).await.unwrap();
     const BASE: &str = "http://127.0.0.1:19876/v2.0/lbaas";
     let tree = r#"{"loadbalancer":{"name":"lb","description":"d","provider":"amphora","tags":["lb"],"vip_subnet_id":"s","listeners":[{"name":"listener","protocol":"TCP","protocol_port":80,"connection_limit":-1,"default_pool":{"name":"pool","protocol":"TCP","lb_algorithm":"ROUND_ROBIN","members":[{"name":"node-1","address":"10.0.0.11","protocol_port":30080,"subnet_id":"s"}],"healthmonitor":{"name":"monitor","type":"HTTP","delay":5,"timeout":3,"max_retries":1,"max_retries_down":3,"url_path":"/healthz","http_method":"GET","expected_codes":"200"}}}]}}"#;
@@ -174,6 +184,7 @@ async fn what_is_written_to_octavia() {
             format!(r#"PUT {BASE}/listeners/l {{"listener":{{"allowed_cidrs":["192.0.2.0/24"]}}}}"#),
             format!(r#"PUT {BASE}/pools/p {{"pool":{{"session_persistence":null}}}}"#),
             format!(r#"PUT {BASE}/pools/p/members {{"members":[]}}"#),
+            format!(r#"PUT {BASE}/pools/p/members/m {{"member":{{"name":"node-1","monitor_port":null}}}}"#),
             format!("DELETE {BASE}/loadbalancers/b?cascade=true"),
         ]
     );

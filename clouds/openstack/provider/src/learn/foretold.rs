@@ -151,6 +151,14 @@ fn part(memory: &mut Memory, parts: &Parts, change: &PartChange) -> Option<Shown
             Shown::Pool(pool)
         }
         PartChange::AddMember { new, .. } => Shown::Member(member(memory, new)),
+        PartChange::UpdateMember { pool, id, update } => {
+            let there = parts.members.get(pool)?.iter().find(|there| there.id == *id)?;
+            Shown::Member(Member {
+                name: update.name.clone(),
+                monitor_port: update.monitor_port,
+                ..there.clone()
+            })
+        }
         PartChange::CreateMonitor { new } => Shown::Monitor(monitor(memory, new)),
         PartChange::UpdateMonitor { id, update, .. } => {
             let mut monitor = parts.monitors.as_ref()?.get(id)?.clone();

@@ -4,11 +4,8 @@
 //! listener, pool, members, monitor. What has to be replaced goes directly before what takes its place. Listeners that nobody
 //! wants go last.
 
-use std::collections::BTreeSet;
-
 use bowline_openstack_client::{
-    Listener, ListenerProtocol, LoadBalancer, Member, MonitorId, NewListener, NewMember, NewMonitor, NewPool,
-    Pool, PoolId,
+    Listener, ListenerProtocol, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolId,
 };
 
 use super::{attributes, guards};
@@ -20,6 +17,8 @@ use crate::observe::{Observed, Parts, Remembered};
 use crate::ownership::{self, Role};
 use crate::placement;
 use crate::step::{PartChange, delete_pool};
+
+mod members;
 
 /// What decides about the parts of a load balancer.
 pub(crate) struct PartsPlan<'a> {
@@ -204,113 +203,6 @@ impl<'a> PartsPlan<'a> {
             });
         }
         self.members(port, pool).or_else(|| self.monitor(port, pool))
-    }
-
-    fn members(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
-        let there = self.there.members.get(&pool.id)?;
-        let wanted: BTreeSet<&NewMember> = port.members.iter().collect();
-        let shown: Vec<(NewMember, &Member)> = there
-            .iter()
-            .map(|member| (self.as_wanted(member, &port.members), member))
-            .collect();
-        let missing = wanted
-            .iter()
-            .find(|wanted| shown.iter().all(|(shown, _)| shown != **wanted));
-        let surplus = || shown.iter().filter(|(shown, _)| !wanted.contains(shown));
-        if !self.identity.options.is_serial {
-            return self.member_list(port, pool, &shown);
-        }
-        let remove = |member: &Member| PartChange::RemoveMember {
-            pool: pool.id.clone(),
-            id: member.id.clone(),
-            name: member.name.clone(),
-        };
-        match missing {
-            Some(new) => {
-                // Octavia takes no second member with this address and port.
-                let place = |member: &NewMember| (member.address.clone(), member.protocol_port);
-                let in_its_place = surplus().find(|(shown, _)| place(shown) == place(new));
-                Some(match in_its_place {
-                    Some((_, old)) => remove(old),
-                    None => PartChange::AddMember {
-                        pool: pool.id.clone(),
-                        new: (*new).clone(),
-                    },
-                })
-            }
-            None => surplus().next().map(|(_, member)| remove(member)),
-        }
-    }
-
-    /// The list that replaces the members, if they are not as they shall be.
-    ///
-    /// A member keeps its subnet for life. One that shall have another is left out of one list and stands in the next one;
-    /// half of such members at a time, so that the others serve.
-    fn member_list(
-        &self,
-        port: &DesiredPort,
-        pool: &Pool,
-        shown: &[(NewMember, &Member)],
-    ) -> Option<PartChange> {
-        fn place(member: &NewMember) -> (&str, u16) {
-            (&member.address, member.protocol_port)
-        }
-        let list = |members: Vec<NewMember>| PartChange::SetMembers {
-            pool: pool.id.clone(),
-            name: pool.name.clone(),
-            removed: shown
-                .iter()
-                .filter(|(there, _)| members.iter().all(|member| place(member) != place(there)))
-                .count(),
-            members,
-        };
-        let wanted_at = |there: &NewMember| port.members.iter().find(|wanted| place(wanted) == place(there));
-        let is_moving =
-            |there: &NewMember| wanted_at(there).is_some_and(|wanted| wanted.subnet_id != there.subnet_id);
-        let is_as_wanted = |there: &NewMember| {
-            wanted_at(there).is_some_and(|wanted| {
-                let subnet_id = there.subnet_id.clone();
-                *there
-                    == NewMember {
-                        subnet_id,
-                        ..wanted.clone()
-                    }
-            })
-        };
-        let is_there = |wanted: &NewMember| shown.iter().any(|(there, _)| place(there) == place(wanted));
-        let is_complete = port.members.iter().all(is_there);
-        if !is_complete || !shown.iter().all(|(there, _)| is_as_wanted(there)) {
-            return Some(list(port.members.clone()));
-        }
-        let moving: Vec<&NewMember> = shown
-            .iter()
-            .map(|(there, _)| there)
-            .filter(|there| is_moving(there))
-            .collect();
-        let (leaving, _) = moving.split_at(moving.len().div_ceil(2));
-        let stays = |wanted: &&NewMember| leaving.iter().all(|there| place(there) != place(wanted));
-        (!leaving.is_empty()).then(|| list(port.members.iter().filter(stays).cloned().collect()))
-    }
-
-    /// A member that is there, in the words in which it would be asked for.
-    fn as_wanted(&self, member: &Member, wanted: &[NewMember]) -> NewMember {
-        let address = names::spelling(&member.address).into_owned();
-        let wanted = wanted.iter().find(|wanted| wanted.address == address);
-        let is_right = |wanted: &&NewMember| {
-            // Without a subnet, Octavia reaches a member through the subnet of its own address.
-            let is_implied = member.subnet_id.is_none() && wanted.subnet_id == self.balancer.vip_subnet_id;
-            self.keeps_subnets || is_implied
-        };
-        NewMember {
-            name: member.name.clone(),
-            protocol_port: member.protocol_port,
-            subnet_id: match wanted.filter(is_right) {
-                Some(wanted) => wanted.subnet_id.clone(),
-                None => member.subnet_id.clone(),
-            },
-            monitor_port: member.monitor_port,
-            address,
-        }
     }
 
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {

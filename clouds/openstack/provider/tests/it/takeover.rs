@@ -5,7 +5,7 @@ use http::Method;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
-use crate::world::{World, lb_name, service};
+use crate::world::{World, in_short, lb_name, service};
 
 /// Calls the APIs as somebody else's client.
 async fn call(world: &World, method: Method, path: &str, body: Value) -> Value {
@@ -154,4 +154,77 @@ async fn the_first_sync_after_the_go_manager_writes_nothing_and_says_nothing() {
     let made = ours.sim.snapshot();
     assert_eq!(made.load_balancers, state.load_balancers);
     assert_eq!(made.floating_ips, state.floating_ips);
+}
+
+/// Asks kube-proxy whether a node has endpoints of the Service `web`.
+fn with_health_checks(world: &mut World, is_local: bool) {
+    world.configure(|options| {
+        options.monitor.is_wanted = true;
+        options.is_serial = true;
+    });
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_traffic_policy = Some(if is_local { "Local" } else { "Cluster" }.into());
+        spec.health_check_node_port = is_local.then_some(31_000);
+    });
+}
+
+fn monitor_ports(world: &World) -> Vec<Option<u16>> {
+    let state = world.sim.snapshot();
+    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+    pool.members.iter().map(|member| member.monitor_port).collect()
+}
+
+/// The Go manager creates members one by one with neither a subnet nor a monitor port, and tells them apart by address and port.
+#[tokio::test(start_paused = true)]
+async fn members_that_the_go_manager_made_one_by_one_stay() {
+    let mut world = World::with_nodes(2);
+    with_health_checks(&mut world, true);
+    world.run("web").await.settled();
+    for pool in world.sim.pools() {
+        let path = format!("/load-balancer/v2.0/lbaas/pools/{}/members", pool.part.id);
+        let there = call(&world, Method::GET, &path, Value::Null).await;
+        for member in there["members"].as_array().unwrap() {
+            let id = member["id"].as_str().unwrap();
+            call(&world, Method::DELETE, &format!("{path}/{id}"), Value::Null).await;
+            tokio::time::advance(std::time::Duration::from_secs(2)).await;
+            let made = json!({ "member": {
+                "name": member["name"], "address": member["address"], "protocol_port": member["protocol_port"],
+            } });
+            call(&world, Method::POST, &path, made).await;
+            tokio::time::advance(std::time::Duration::from_secs(2)).await;
+        }
+    }
+    assert_eq!(monitor_ports(&world), [None, None]);
+    world.restart();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    // A new one is probed where it answers.
+    world.add_node("node-3");
+    world.run("web").await.settled();
+    assert_eq!(monitor_ports(&world), [None, None, Some(31_000)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_stand_alone_get_another_monitor_port_in_place() {
+    let mut world = World::with_nodes(2);
+    with_health_checks(&mut world, false);
+    world.run("web").await.settled();
+    for (is_local, port) in [(true, Some(31_000)), (false, None)] {
+        with_health_checks(&mut world, is_local);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(
+            in_short(&writes),
+            [
+                "octavia.members.update",
+                "octavia.members.update",
+                "octavia.healthmonitors.delete",
+                "octavia.healthmonitors.create",
+            ]
+        );
+        assert_eq!(monitor_ports(&world), [port, port]);
+        world.assert_settled("web").await;
+    }
 }

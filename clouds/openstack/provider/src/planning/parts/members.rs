@@ -1,0 +1,157 @@
+//! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
+
+use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool};
+
+use super::PartsPlan;
+use crate::desired::DesiredPort;
+use crate::names;
+use crate::step::PartChange;
+
+/// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
+fn is_at(there: &Member, wanted: &NewMember) -> bool {
+    there.protocol_port == wanted.protocol_port && names::spelling(&there.address) == wanted.address
+}
+
+impl PartsPlan<'_> {
+    /// The next write to the members, if they are not as they shall be.
+    pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
+        let there = self.there.members.get(&pool.id)?;
+        if self.identity.options.is_serial {
+            return self.one_member(port, pool, there);
+        }
+        let shown: Vec<(NewMember, &Member)> = there
+            .iter()
+            .map(|member| (self.as_wanted(member, &port.members), member))
+            .collect();
+        self.member_list(port, pool, &shown)
+    }
+
+    /// One member: first those that lack, then those that change in place, then those that have to go.
+    ///
+    /// The Go manager tells its members apart by address and port, and gives them neither a monitor port nor a subnet. Such
+    /// members stay as they are.
+    fn one_member(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Option<PartChange> {
+        let lacking = || {
+            let mut wanted = port.members.iter();
+            wanted.find(|wanted| !there.iter().any(|there| is_at(there, wanted)))
+        };
+        let wanted_at = |there: &Member| port.members.iter().find(|wanted| is_at(there, wanted));
+        // Bowline writes the members before the monitor: those without a port of their own under this monitor are the Go manager's.
+        let is_taken_over = |there: &Member| there.monitor_port.is_none() && self.has_monitor(port, pool);
+        let probed_elsewhere = || {
+            there.iter().find_map(|there| {
+                let wanted = wanted_at(there)?;
+                (wanted.monitor_port != there.monitor_port && !is_taken_over(there))
+                    .then_some((there, wanted))
+            })
+        };
+        let is_misplaced = |there: &Member| {
+            wanted_at(there).is_none_or(|wanted| {
+                let shown = self.as_wanted(there, &port.members);
+                there.subnet_id.is_some() && shown.subnet_id != wanted.subnet_id
+            })
+        };
+        if let Some(new) = lacking() {
+            return Some(PartChange::AddMember {
+                pool: pool.id.clone(),
+                new: new.clone(),
+            });
+        }
+        if let Some((there, wanted)) = probed_elsewhere() {
+            return Some(PartChange::UpdateMember {
+                pool: pool.id.clone(),
+                id: there.id.clone(),
+                update: MemberUpdate {
+                    name: wanted.name.clone(),
+                    monitor_port: wanted.monitor_port,
+                },
+            });
+        }
+        let surplus = there.iter().find(|there| is_misplaced(there))?;
+        Some(PartChange::RemoveMember {
+            pool: pool.id.clone(),
+            id: surplus.id.clone(),
+            name: surplus.name.clone(),
+        })
+    }
+
+    /// Whether the monitor of a pool is there already, and of the type that it shall have.
+    fn has_monitor(&self, port: &DesiredPort, pool: &Pool) -> bool {
+        let monitors = self.there.monitors.as_ref();
+        let there = pool.healthmonitor_id.as_ref().and_then(|id| monitors?.get(id));
+        there
+            .zip(port.monitor.as_ref())
+            .is_some_and(|(there, wanted)| there.kind == wanted.kind)
+    }
+
+    /// The list that replaces the members, if they are not as they shall be.
+    ///
+    /// A member keeps its subnet for life. One that shall have another is left out of one list and stands in the next one;
+    /// half of such members at a time, so that the others serve.
+    fn member_list(
+        &self,
+        port: &DesiredPort,
+        pool: &Pool,
+        shown: &[(NewMember, &Member)],
+    ) -> Option<PartChange> {
+        fn place(member: &NewMember) -> (&str, u16) {
+            (&member.address, member.protocol_port)
+        }
+        let list = |members: Vec<NewMember>| PartChange::SetMembers {
+            pool: pool.id.clone(),
+            name: pool.name.clone(),
+            removed: shown
+                .iter()
+                .filter(|(there, _)| members.iter().all(|member| place(member) != place(there)))
+                .count(),
+            members,
+        };
+        let wanted_at = |there: &NewMember| port.members.iter().find(|wanted| place(wanted) == place(there));
+        let is_moving =
+            |there: &NewMember| wanted_at(there).is_some_and(|wanted| wanted.subnet_id != there.subnet_id);
+        let is_as_wanted = |there: &NewMember| {
+            wanted_at(there).is_some_and(|wanted| {
+                let subnet_id = there.subnet_id.clone();
+                *there
+                    == NewMember {
+                        subnet_id,
+                        ..wanted.clone()
+                    }
+            })
+        };
+        let is_there = |wanted: &NewMember| shown.iter().any(|(there, _)| place(there) == place(wanted));
+        let is_complete = port.members.iter().all(is_there);
+        if !is_complete || !shown.iter().all(|(there, _)| is_as_wanted(there)) {
+            return Some(list(port.members.clone()));
+        }
+        let moving: Vec<&NewMember> = shown
+            .iter()
+            .map(|(there, _)| there)
+            .filter(|there| is_moving(there))
+            .collect();
+        let (leaving, _) = moving.split_at(moving.len().div_ceil(2));
+        let stays = |wanted: &&NewMember| leaving.iter().all(|there| place(there) != place(wanted));
+        (!leaving.is_empty()).then(|| list(port.members.iter().filter(stays).cloned().collect()))
+    }
+
+    /// A member that is there, in the words in which it would be asked for.
+    fn as_wanted(&self, member: &Member, wanted: &[NewMember]) -> NewMember {
+        let address = names::spelling(&member.address).into_owned();
+        let wanted = wanted.iter().find(|wanted| wanted.address == address);
+        let is_right = |wanted: &&NewMember| {
+            // Without a subnet, Octavia reaches a member through the subnet of its own address.
+            let is_implied = member.subnet_id.is_none() && wanted.subnet_id == self.balancer.vip_subnet_id;
+            self.keeps_subnets || is_implied
+        };
+        NewMember {
+            name: member.name.clone(),
+            protocol_port: member.protocol_port,
+            subnet_id: match wanted.filter(is_right) {
+                Some(wanted) => wanted.subnet_id.clone(),
+                None => member.subnet_id.clone(),
+            },
+            monitor_port: member.monitor_port,
+            address,
+        }
+    }
+}
