@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::{Lane, Note};
+use bowline_plan::{Answer, Lane, Note};
 use futures::future::BoxFuture;
 
 use super::tracked::{Progress, Tracked, is_lasting};
@@ -89,7 +89,9 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes.is_verify_only();
-            let mut news = tracked.said.news(notes, is_lasting);
+            // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
+            let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
+            let mut news = tracked.said.news(notes, |reason| !is_end || is_lasting(reason));
             news.retain(|note| !is_old || note.is_said_at_start);
             news
         });

@@ -476,6 +476,35 @@ async fn a_note_becomes_one_event_as_long_as_it_holds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_note_of_the_last_plan_only_is_not_raised_again_when_nodes_change() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.note = Some(Note::warning("FloatingIPSkipped", "the address is IPv6"));
+        cloud.notes_at_the_end = true;
+    });
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.add_node("b");
+    world
+        .until("the node is balanced over", |w| {
+            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
+        })
+        .await;
+    world.pass(seconds(5)).await;
+    let said = |world: &World| {
+        let reasons = world.reasons("web");
+        reasons
+            .iter()
+            .filter(|reason| *reason == "FloatingIPSkipped")
+            .count()
+    };
+    assert_eq!(said(&world), 1);
+    let raised = world.api.objects("Event");
+    let raised = raised.iter().find(|it| it["reason"] == "FloatingIPSkipped");
+    assert_eq!(raised.unwrap()["count"], 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_note_that_held_before_a_restart_is_not_raised_again() {
     let mut world = World::running(&["a"]).await;
     world

@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) ip_mode: Option<IpMode>,
     /// Leaves a note on every plan.
     pub(super) note: Option<Note>,
+    /// Leaves it only when nothing is left to do.
+    pub(super) notes_at_the_end: bool,
     /// Has something to refuse although the balancer is as it should be.
     pub(super) refuses_a_part: bool,
     /// Balancers do not change with the Nodes.
@@ -295,8 +297,9 @@ impl Reconciler for Cloud {
         }
         let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
         state.later_looks -= u32::from(is_settled);
+        let is_noted = !state.notes_at_the_end || matches!(answer, Answer::Settled(_));
         Plan::new(answer)
-            .with_notes(state.note.clone().into_iter().collect())
+            .with_notes(state.note.clone().filter(|_| is_noted).into_iter().collect())
             .looking_again(is_settled.then_some(Duration::from_secs(60)))
     }
 
