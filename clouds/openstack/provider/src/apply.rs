@@ -7,6 +7,8 @@ use bowline_openstack_client::{
 };
 use bowline_plan::{Refusal, Step as _};
 
+use crate::intent::settings::Setting;
+use crate::refused;
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
@@ -57,6 +59,7 @@ pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 pub(crate) async fn apply(
     client: &Client,
     written: &PortGroups,
+    settings: &[Setting],
     step: &CloudStep,
 ) -> Result<Learned, CloudError> {
     let outcome = match step {
@@ -65,7 +68,7 @@ pub(crate) async fn apply(
             takes_any_address,
         } => match client.create_load_balancer(new).await {
             Err(error) if *takes_any_address && is_refusal(&error) => {
-                Ok(Learned::Refused(refusal(&error, error.to_string())))
+                Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
             created => created.map(|balancer| shown(Shown::Balancer(balancer))),
         },
@@ -75,7 +78,7 @@ pub(crate) async fn apply(
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
             // Octavia refuses a method that the load balancer's provider does not know. The pool keeps the one it has.
             Err(error) if is_of_method(change, &error) => {
-                Ok(Learned::Refused(refusal(&error, error.to_string())))
+                Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
             outcome => outcome,
         },
@@ -84,18 +87,16 @@ pub(crate) async fn apply(
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
-                Learned::Refused(refusal(&error, format!("error during {}: {error}", step.label())))
+                let mut why = refused::refusal(settings, &error);
+                why.reason = format!("error during {}: {}", step.label(), why.reason);
+                Learned::Refused(why)
             }));
         }
     };
     match outcome {
         Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
-        outcome => outcome.map_err(CloudError::of_write),
+        outcome => outcome.map_err(|error| refused::of_write(settings, error)),
     }
-}
-
-fn refusal(error: &ApiError, text: String) -> Refusal {
-    Refusal::new(text).of_limit(error.class == Class::Exhausted)
 }
 
 /// Whether nothing was made, and asking for less may help.

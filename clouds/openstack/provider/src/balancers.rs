@@ -128,7 +128,7 @@ impl Reconciler for Balancers {
                 return Ok(Learned::Busy);
             }
         }
-        let made = apply::apply(&self.client, &self.port_groups, step).await;
+        let made = apply::apply(&self.client, &self.port_groups, intent.settings(), step).await;
         if let Some(id) = balancer {
             match &made {
                 Ok(Learned::Done(_)) => self.reads.under_way.answered(id),

@@ -21,7 +21,8 @@ pub fn complaints(service: &Service) -> Vec<String> {
                 .notes
                 .into_iter()
                 .filter(|note| note.reason == ANNOTATIONS_IGNORED.reason);
-            ignored.map(|note| note.text).collect()
+            let flaws = wanted.flaws.into_iter().map(|flaw| flaw.text);
+            ignored.map(|note| note.text).chain(flaws).collect()
         }
     }
 }

@@ -13,8 +13,10 @@ use crate::options::LoadBalancerOptions;
 use crate::subnets::floating::WantedSubnet;
 
 mod read;
+pub(crate) mod settings;
 
 pub(crate) use read::read;
+use settings::{Flaw, Setting};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -30,6 +32,14 @@ impl Intent {
         match self {
             Self::Wanted(wanted) => &wanted.identity,
             Self::Absent(identity) => identity,
+        }
+    }
+
+    /// Where the settings come from whose values the cloud may refuse.
+    pub(crate) fn settings(&self) -> &[Setting] {
+        match self {
+            Self::Wanted(wanted) => &wanted.settings,
+            Self::Absent(_) => &[],
         }
     }
 }
@@ -88,6 +98,10 @@ pub(crate) struct Wanted {
     pub(crate) publish: Publish,
     /// What can be said before anything is read.
     pub(crate) notes: Vec<Note>,
+    /// Where the settings come from whose values the cloud may refuse.
+    pub(crate) settings: Vec<Setting>,
+    /// What is wrong with them, whatever the cloud is like.
+    pub(crate) flaws: Vec<Flaw>,
 }
 
 /// Where the load balancer's address shall be, and what it shall stand on. None of it can be changed later.

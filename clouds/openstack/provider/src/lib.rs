@@ -35,6 +35,7 @@ mod placement;
 mod planning;
 mod provider;
 pub mod provider_id;
+mod refused;
 mod routes;
 mod security_groups;
 mod servers;

@@ -11,6 +11,7 @@ use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 use crate::annotations as keys;
 use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, RENAMED};
 use crate::features::Features;
+use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
 use crate::observe::{Parts, Seen, is_pending};
@@ -73,7 +74,10 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             )),
         ),
         Found::Going(balancer) => wait_for(balancer, seen),
-        Found::None => match (&seen.memory.own.failed, certificate(wanted, seen)) {
+        Found::None => match (
+            &seen.memory.own.failed,
+            barred(wanted, features, seen, &mut notes),
+        ) {
             (_, Some(refusal)) => Answer::Refused(refusal),
             (Some(id), None) => Answer::Refused(Refusal::new(format!(
                 "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
@@ -109,6 +113,14 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Some(status) => plan.publishing(status),
         None => plan,
     }
+}
+
+/// Why no load balancer is made: what would be refused later is told before the first write.
+fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Option<Refusal> {
+    guards::flaw(wanted, features, &[Bars::Parts, Bars::Status, Bars::Creation])
+        .or_else(|| certificate(wanted, seen))
+        .or_else(|| creation::fault_of_members(wanted, seen))
+        .or_else(|| floating::outlook(wanted, seen, notes))
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
@@ -180,7 +192,7 @@ impl There<'_> {
         if let Some(change) = change {
             return self.part(change);
         }
-        let address = match floating::next(wanted, seen, balancer, self.role, notes) {
+        let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
             Addressing::Refused(refusal) => return Answer::Refused(refusal),
             Addressing::Done(address) => address,
@@ -194,17 +206,20 @@ impl There<'_> {
         let status = status::status(wanted, balancer, &address);
         let refusal = match self.of_group(notes) {
             Ok(steps) if !steps.is_empty() => return apply(steps),
-            Ok(_) => certificate(wanted, seen),
+            Ok(_) => guards::held(wanted, self.features, seen),
             Err(refusal) => Some(refusal),
         };
+        // The API server would refuse the status.
+        let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
         let left = match refusal {
             None => self.leave(notes),
             Some(refusal) => Left::Stuck(refusal),
         };
-        match left {
-            Left::None => Answer::Settled(status),
-            Left::Next(next) => next,
-            Left::Stuck(refusal) => {
+        match (left, unpublished) {
+            (Left::Next(next), _) => next,
+            (_, Some(refusal)) => Answer::Refused(refusal),
+            (Left::None, None) => Answer::Settled(status),
+            (Left::Stuck(refusal), None) => {
                 // The load balancer works: what is wrong with its group, its certificate or the one before it does not hide its
                 // address.
                 *publishes = Some(status);

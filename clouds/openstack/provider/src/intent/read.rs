@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Port,
-    Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted,
+    Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
 };
 use crate::annotations::{self as keys, Reader};
 use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
@@ -85,6 +85,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     }
     let ports = ports(spec, problems);
     let class = class(&reader, &options, problems);
+    let named = reader.given(&keys::CLASS).map(|name| (name, &class));
     let families: Vec<Family> = spec
         .ip_families
         .iter()
@@ -198,7 +199,10 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         },
         identity,
         notes: Vec::new(),
+        settings: settings::settings(&reader, named, &options, spec),
+        flaws: Vec::new(),
     };
+    wanted.flaws = settings::flaws(&wanted);
     if wanted.nodes.is_empty() && !wanted.all_nodes.is_empty() {
         wanted.notes.push(NO_VALID_NODES.note(format!(
             "no Node has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf)",
@@ -229,7 +233,12 @@ fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<
     match options.classes.get(name) {
         Some(class) => class.clone(),
         None => {
-            problems.push(format!("invalid loadbalancer class \"{name}\""));
+            let known: Vec<&str> = options.classes.keys().map(String::as_str).collect();
+            problems.push(format!(
+                "invalid loadbalancer class \"{name}\": {} must name a section [LoadBalancerClass] of cloud.conf, which has these: {}",
+                keys::CLASS.key,
+                known.join(", ")
+            ));
             ClassOptions::default()
         }
     }

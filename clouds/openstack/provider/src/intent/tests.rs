@@ -132,7 +132,7 @@ fn an_unknown_class_and_wrong_ranges_are_refused_together() {
         ]),
     );
     let text = refusal.err().unwrap().to_string();
-    assert!(text.starts_with("invalid loadbalancer class \"no\"; "), "{text}");
+    assert!(text.starts_with("invalid loadbalancer class \"no\": "), "{text}");
     assert!(text.contains("`nonsense` is not a network"), "{text}");
 }
 

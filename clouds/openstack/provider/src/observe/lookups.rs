@@ -112,6 +112,11 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         }
         needs_ports |= observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
     }
+    // What would be refused when the load balancer is there is found out before it is made.
+    let is_to_be_made = observed.is_listed && matches!(found, Found::None) && own.failed.is_none();
+    if is_to_be_made && floating::is_expected(wanted) {
+        of_address(wanted, observed, None, missing);
+    }
     // One that failed may be made anew, and what leads to it is to lead to the other one.
     if let Some((balancer, _)) = balancer
         && balancer.provisioning_status == ProvisioningStatus::Error
@@ -121,7 +126,10 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     }
     let needs_subnets = match balancer {
         Some(_) => options.manages_security_groups,
-        None => placement::is_left_to_octavia(wanted) && wanted.member_subnet.is_none(),
+        None => {
+            placement::is_left_to_octavia(wanted) && wanted.member_subnet.is_none()
+                || placement::checked_member_subnet(wanted).is_some()
+        }
     };
     if needs_subnets && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);
@@ -162,19 +170,28 @@ fn of_active(
             }
         }
     }
-    match &observed.floating_ips {
-        None => missing.push(Lookup::FloatingIps),
-        Some(_) => {
-            let needs = floating::needs(wanted, observed, balancer, role);
-            if needs.networks && observed.networks.is_none() && observed.network_failure.is_none() {
-                missing.push(Lookup::Networks);
-            }
-            if needs.subnets && observed.subnets.is_none() {
-                missing.push(Lookup::Subnets);
-            }
-            of_strays(needs.stray, missing);
-        }
+    of_address(wanted, observed, Some((balancer, role)), missing);
+}
+
+/// What decides where the address leads, of a load balancer that is there or of one that is to be made.
+fn of_address(
+    wanted: &Wanted,
+    observed: &Observed,
+    there: Option<(&LoadBalancer, Role)>,
+    missing: &mut Vec<Lookup>,
+) {
+    if observed.floating_ips.is_none() {
+        missing.push(Lookup::FloatingIps);
+        return;
     }
+    let needs = floating::needs(wanted, observed, there);
+    if needs.networks && observed.networks.is_none() && observed.network_failure.is_none() {
+        missing.push(Lookup::Networks);
+    }
+    if needs.subnets && observed.subnets.is_none() {
+        missing.push(Lookup::Subnets);
+    }
+    of_strays(needs.stray, missing);
 }
 
 fn of_strays(needs: floating::StrayNeeds, missing: &mut Vec<Lookup>) {

@@ -1,8 +1,9 @@
 //! A load balancer that is not there yet: one call makes it with all its parts.
 
-use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, SubnetId};
+use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, SubnetId};
 use bowline_plan::{Note, Refusal};
 
+use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
 use crate::features::Features;
@@ -87,6 +88,18 @@ fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
     let former = own.vacated.clone().or_else(recorded).filter(|_| is_open);
     let takes_any_other = former.is_some();
     (former, takes_any_other)
+}
+
+/// Why the members could not be made: where they are made one by one, Octavia says so only when the load balancer is there.
+pub(super) fn fault_of_members(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let subnet = placement::checked_member_subnet(wanted)?;
+    let is_there = |subnets: &Vec<Subnet>| subnets.iter().any(|there| there.id == *subnet);
+    if seen.subnets.as_deref().is_none_or(is_there) {
+        return None;
+    }
+    let origin = wanted.origins(&[keys::MEMBER_SUBNET.key, keys::SUBNET.key]);
+    let refusal = Refusal::new(format!("failed to find subnet {subnet} of the members"));
+    Some(refusal.with_remedy(format!("correct {origin}")))
 }
 
 /// What is told as long as a zone is asked for that cannot be had.

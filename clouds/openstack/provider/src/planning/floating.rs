@@ -3,7 +3,9 @@
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, NewFloatingIp, PortId};
 use bowline_plan::{Note, Refusal};
 
+use crate::annotations as keys;
 use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
+use crate::intent::settings::ADDRESS;
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
@@ -70,30 +72,24 @@ pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Op
     on_port().find(leads_to_vip).or_else(|| on_port().find(unsaid))
 }
 
-fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, role: Role) -> Wish<'a> {
+/// The load balancer that the address leads to, if it is there, and whose it is.
+type There<'a> = Option<(&'a LoadBalancer, Role)>;
+
+fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'a> {
     // What is foretold has no address yet.
-    let family = Family::of_text(&balancer.vip_address).or(wanted.family());
-    if family == Some(Family::V6) {
+    let family = there.and_then(|(balancer, _)| Family::of_text(&balancer.vip_address));
+    if family.or(wanted.family()) == Some(Family::V6) {
         return Wish::None;
     }
-    let current = current(observed, balancer);
-    if wanted.is_internal && role == Role::Owner {
+    let current = there.and_then(|(balancer, _)| current(observed, balancer));
+    if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
         return current.map_or(Wish::None, Wish::Surplus);
     }
     if let Some(current) = current {
         return Wish::Present(current);
     }
-    if balancer.vip_port_id.is_none() {
-        return Wish::Refused(Refusal::new(format!(
-            "load balancer {} shows no port that a floating IP could lead to",
-            balancer.id
-        )));
-    }
-    if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
-        return Wish::Refused(Refusal::new(format!(
-            "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
-            wanted.identity.service
-        )));
+    if let Some(refusal) = there.and_then(|(balancer, role)| unattachable(wanted, observed, balancer, role)) {
+        return Wish::Refused(refusal);
     }
     let identity = &wanted.identity;
     let all = || observed.floating_ips.iter().flat_map(|list| list.iter());
@@ -121,6 +117,28 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             there.map_or(Wish::Create, Wish::Attach)
         }
     }
+}
+
+/// Why no floating IP can be made to lead to a load balancer that is there.
+fn unattachable(
+    wanted: &Wanted,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+    role: Role,
+) -> Option<Refusal> {
+    if balancer.vip_port_id.is_none() {
+        return Some(Refusal::new(format!(
+            "load balancer {} shows no port that a floating IP could lead to",
+            balancer.id
+        )));
+    }
+    if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
+        return Some(Refusal::new(format!(
+            "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
+            wanted.identity.service
+        )));
+    }
+    None
 }
 
 /// Whether the Service that a load balancer was made for is gone, and only guests use it. An owner leaves its tag on it, or, of
@@ -210,24 +228,44 @@ pub(super) fn goes_with(identity: &Identity, observed: &Observed, floating_ip: &
         && !(is_recorded && identity.shares_address)
 }
 
+/// Whether a floating IP may have to lead to a load balancer that is not there yet.
+pub(crate) fn is_expected(wanted: &Wanted) -> bool {
+    !wanted.is_internal && wanted.family() != Some(Family::V6)
+}
+
 /// What has to be read before the address can be decided.
-pub(crate) fn needs(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer, role: Role) -> Needs {
-    let wish = wish(wanted, observed, balancer, role);
+pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> Needs {
+    let wish = wish(wanted, observed, there);
     let stray = match wish {
         Wish::Create | Wish::Refused(_) => stray_needs(
             &wanted.identity,
             wanted.address.as_deref(),
             observed,
-            balancer.vip_port_id.as_ref(),
+            there.and_then(|(balancer, _)| balancer.vip_port_id.as_ref()),
         ),
         _ => StrayNeeds::default(),
     };
     let is_searched = wanted.floating.network.is_none();
     let is_created = matches!(wish, Wish::Create) && stray == StrayNeeds::default();
     Needs {
-        networks: is_created && is_searched,
+        networks: is_created,
         subnets: is_created && (is_searched || wanted.floating.subnet != WantedSubnet::Any),
         stray,
+    }
+}
+
+/// Why a load balancer that is not there yet could not be reached from outside, as far as it can be told.
+pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note>) -> Option<Refusal> {
+    if !is_expected(wanted) {
+        return None;
+    }
+    let mut told = Vec::new();
+    match next(wanted, observed, None, &mut told) {
+        Addressing::Refused(refusal) => {
+            notes.append(&mut told);
+            Some(refusal)
+        }
+        Addressing::Write(_) | Addressing::Done(_) => None,
     }
 }
 
@@ -235,18 +273,19 @@ pub(crate) fn needs(wanted: &Wanted, observed: &Observed, balancer: &LoadBalance
 pub(super) fn next(
     wanted: &Wanted,
     observed: &Observed,
-    balancer: &LoadBalancer,
-    role: Role,
+    there: There<'_>,
     notes: &mut Vec<Note>,
 ) -> Addressing {
     let identity = &wanted.identity;
-    let vip = || Addressing::Done(balancer.vip_address.clone());
-    match wish(wanted, observed, balancer, role) {
+    let balancer = there.map(|(balancer, _)| balancer);
+    let address = balancer.map(|balancer| balancer.vip_address.as_str());
+    let vip = || Addressing::Done(address.unwrap_or_default().to_owned());
+    match wish(wanted, observed, there) {
         Wish::None => {
-            if !wanted.is_internal {
+            if let Some(address) = address.filter(|_| !wanted.is_internal) {
                 notes.push(FLOATING_IP_SKIPPED.note(format!(
-                    "Floating IP not supported for IPv6 Service {}. Using IPv6 address instead {}.",
-                    identity.service, balancer.vip_address
+                    "Floating IP not supported for IPv6 Service {}. Using IPv6 address instead {address}.",
+                    identity.service
                 )));
             }
             vip()
@@ -257,7 +296,7 @@ pub(super) fn next(
         Wish::Attach(there) => Addressing::Write(FloatingIpChange::Attach {
             id: there.id.clone(),
             address: there.floating_ip_address.clone(),
-            port: balancer.vip_port_id.clone(),
+            port: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
             revision: there.revision_number,
         }),
         Wish::Create if wanted.floating.network.is_none() && observed.network_failure.is_some() => {
@@ -283,9 +322,32 @@ pub(super) fn next(
                 )));
                 vip()
             }
-            Err(error) => Addressing::Refused(Refusal::new(error.to_string())),
+            Err(error) => Addressing::Refused(fault(wanted, &error)),
         },
     }
+}
+
+/// Why no floating IP can be made, and which setting to correct.
+fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
+    let network = keys::FLOATING_NETWORK.key;
+    let subnets = [
+        keys::FLOATING_SUBNET_ID.key,
+        keys::FLOATING_SUBNET.key,
+        keys::FLOATING_SUBNET_TAGS.key,
+    ];
+    let origins = match error {
+        FloatingError::NoSuchNetwork(_) | FloatingError::NotExternal(_) | FloatingError::NoSubnets(_) => {
+            wanted.origins(&[network])
+        }
+        FloatingError::NoSuchSubnet(_) | FloatingError::NoneMatches { .. } => wanted.origins(&subnets),
+        FloatingError::OtherNetwork { .. } => wanted.origins(&[&subnets[..], &[network]].concat()),
+        FloatingError::Address(text) => return Refusal::new(text.clone()),
+    };
+    let refusal = Refusal::new(error.to_string());
+    if origins.is_empty() {
+        return refusal;
+    }
+    refusal.with_remedy(format!("correct {origins}"))
 }
 
 /// What becomes of a floating IP that shall not lead here any more: one that a controller created is deleted.
@@ -307,19 +369,22 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
 fn creation(
     wanted: &Wanted,
     observed: &Observed,
-    balancer: &LoadBalancer,
+    balancer: Option<&LoadBalancer>,
 ) -> Result<Option<FloatingIpChange>, FloatingError> {
+    if let Some(flaw) = wanted.flaws.iter().find(|flaw| flaw.what == ADDRESS) {
+        return Err(FloatingError::Address(flaw.text.clone()));
+    }
     let subnets = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let networks = observed.networks.as_deref().map(Vec::as_slice);
     let network = match &wanted.floating.network {
-        Some(network) => Some(network),
-        None => {
-            let networks = observed
-                .networks
-                .as_deref()
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            floating::detect_network(networks, subnets).map(|network| &network.id)
+        Some(network) => {
+            // Where they cannot be listed, Neutron tells when the floating IP is asked for.
+            if let Some(networks) = networks {
+                floating::check_network(network, networks)?;
+            }
+            Some(network)
         }
+        None => floating::detect_network(networks.unwrap_or_default(), subnets).map(|network| &network.id),
     };
     let Some(network) = network else {
         return Ok(None);
@@ -332,7 +397,7 @@ fn creation(
     let chosen = floating::check(subnet, network, subnets)?;
     let from = |subnet_id| NewFloatingIp {
         floating_network_id: network.clone(),
-        port_id: balancer.vip_port_id.clone(),
+        port_id: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
         subnet_id,
         floating_ip_address: wanted.address.clone(),
         description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),

@@ -6,6 +6,7 @@ use bowline_plan::{Note, Refusal};
 use crate::annotations as keys;
 use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
+use crate::intent::settings::{Bars, Flaw};
 use crate::intent::{Identity, Wanted};
 use crate::observe::{KeyAnswer, Observed, Seen};
 use crate::ownership::{self, Role};
@@ -88,6 +89,31 @@ pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusa
             .with_remedy("look at the key manager; until it answers, listeners stay as they are and only members change"),
         ),
     }
+}
+
+/// What is wrong with the settings, as far as it stands in the way of one of these. With any flaw no load balancer is made.
+pub(super) fn flaw(wanted: &Wanted, features: Features, bars: &[Bars]) -> Option<Refusal> {
+    let timeouts = [
+        keys::TIMEOUT_CLIENT_DATA.key,
+        keys::TIMEOUT_MEMBER_CONNECT.key,
+        keys::TIMEOUT_MEMBER_DATA.key,
+        keys::TIMEOUT_TCP_INSPECT.key,
+    ];
+    // What is not sent is not refused.
+    let counts =
+        |flaw: &&Flaw| bars.contains(&flaw.bars) && (features.timeouts || !timeouts.contains(&flaw.what));
+    let texts: Vec<&str> = wanted
+        .flaws
+        .iter()
+        .filter(counts)
+        .map(|flaw| flaw.text.as_str())
+        .collect();
+    (!texts.is_empty()).then(|| Refusal::new(texts.join("; ")))
+}
+
+/// Why a load balancer that is there keeps its parts as they are, but for the members, which follow the nodes.
+pub(super) fn held(wanted: &Wanted, features: Features, observed: &Observed) -> Option<Refusal> {
+    flaw(wanted, features, &[Bars::Parts]).or_else(|| certificate(wanted, observed))
 }
 
 /// What is told as long as sources are asked for that cannot be kept to.

@@ -30,7 +30,7 @@ pub(crate) struct PartsPlan<'a> {
     desired: Vec<DesiredPort>,
     /// Whether members keep the subnets that they have.
     keeps_subnets: bool,
-    /// Whether everything but members stays as it is, because the certificate cannot be used.
+    /// Whether everything but members stays as it is, because the certificate or a number cannot be used.
     is_held: bool,
     own: &'a Remembered,
 }
@@ -69,7 +69,7 @@ impl<'a> PartsPlan<'a> {
             there,
             desired: desired::ports(wanted, features, &subnets),
             keeps_subnets: subnets.keeps_others,
-            is_held: guards::certificate(wanted, observed).is_some(),
+            is_held: guards::held(wanted, features, observed).is_some(),
             own,
         }
     }

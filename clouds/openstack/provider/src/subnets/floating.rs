@@ -76,6 +76,15 @@ impl WantedSubnet {
 /// Why no floating IP can be made of what is configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FloatingError {
+    /// There is no such network.
+    #[error("failed to find network {0} for floating IPs: the project sees no such network")]
+    NoSuchNetwork(NetworkId),
+    /// The network is one of a project.
+    #[error("network {0} is not external, so no floating IP can come from it")]
+    NotExternal(NetworkId),
+    /// The address that is asked for is none.
+    #[error("{0}")]
+    Address(String),
     /// There is no such subnet.
     #[error("failed to find subnet {0}")]
     NoSuchSubnet(SubnetId),
@@ -124,6 +133,19 @@ pub(crate) fn detect_network<'a>(networks: &'a [Network], subnets: &[Subnet]) ->
         .iter()
         .filter(|network| network.is_external)
         .find(may_give_ipv4)
+}
+
+/// Whether floating IPs can come from a network. `networks` are all that the project sees.
+///
+/// # Errors
+///
+/// See [`FloatingError`].
+pub(crate) fn check_network(id: &NetworkId, networks: &[Network]) -> Result<(), FloatingError> {
+    match networks.iter().find(|network| network.id == *id) {
+        None => Err(FloatingError::NoSuchNetwork(id.clone())),
+        Some(network) if !network.is_external => Err(FloatingError::NotExternal(id.clone())),
+        Some(_) => Ok(()),
+    }
 }
 
 /// The subnets of a network from which a floating IP is asked for, one after the other; none says that Neutron chooses.

@@ -19,6 +19,7 @@ mod rename;
 mod repair;
 mod routes;
 mod session;
+mod settings;
 mod shared;
 mod start;
 mod takeover;

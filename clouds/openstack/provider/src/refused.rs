@@ -1,0 +1,248 @@
+//! What a person can do about a refusal of the cloud: which setting it is about, and where that is written.
+
+use std::net::IpAddr;
+
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{ApiError, Class};
+use bowline_plan::Refusal;
+
+use crate::annotations as keys;
+use crate::intent::settings::{ADDRESS, PROVIDER, Setting};
+
+/// The fewest characters of a value that stands for its setting wherever it appears: an ID, and no number.
+const TELLING: usize = 8;
+
+/// The most characters of a value that are shown.
+const SHOWN: usize = 100;
+
+/// How a refusal is known to be about a setting, if the value alone does not tell.
+struct Field {
+    /// The setting.
+    what: &'static str,
+    /// Words of Octavia and Neutron, one of which is in the refusal.
+    words: &'static [&'static str],
+    /// What to do.
+    remedy: &'static str,
+}
+
+const fn field(what: &'static str, words: &'static [&'static str], remedy: &'static str) -> Field {
+    Field { what, words, remedy }
+}
+
+const NUMBER: &str = "choose another number";
+
+/// The settings that the cloud may refuse, those with the plainer words first.
+const FIELDS: [Field; 22] = [
+    field(keys::TIMEOUT_CLIENT_DATA.key, &["timeout_client_data"], NUMBER),
+    field(
+        keys::TIMEOUT_MEMBER_CONNECT.key,
+        &["timeout_member_connect"],
+        NUMBER,
+    ),
+    field(keys::TIMEOUT_MEMBER_DATA.key, &["timeout_member_data"], NUMBER),
+    field(keys::TIMEOUT_TCP_INSPECT.key, &["timeout_tcp_inspect"], NUMBER),
+    field(keys::CONNECTION_LIMIT.key, &["connection_limit"], NUMBER),
+    field(keys::MONITOR_MAX_RETRIES_DOWN.key, &["max_retries_down"], NUMBER),
+    field(keys::MONITOR_MAX_RETRIES.key, &["max_retries"], NUMBER),
+    field(keys::MONITOR_DELAY.key, &["delay"], NUMBER),
+    field(keys::MONITOR_TIMEOUT.key, &["timeout"], NUMBER),
+    field(
+        keys::LB_METHOD.key,
+        &["lb_algorithm", "algorithm"],
+        "choose a method that the provider of the load balancer knows",
+    ),
+    field(
+        keys::FLAVOR.key,
+        &["flavor_id", "flavor", "Flavor"],
+        "name the ID of a flavor that `openstack loadbalancer flavor list` shows",
+    ),
+    field(
+        keys::ZONE.key,
+        &["availability_zone", "zone"],
+        "name a zone that `openstack loadbalancer availabilityzone list` shows",
+    ),
+    field(
+        ADDRESS,
+        &["vip_address", "VIP", "floating_ip_address"],
+        "take it off the Service, or have the cloud's operator give the project a floating IP of that address; for an internal \
+         Service it is a free address of the load balancer's subnet",
+    ),
+    field(
+        keys::PORT.key,
+        &["vip_port_id", "Port"],
+        "name a port of the project that nothing uses: `openstack port list`",
+    ),
+    field(
+        keys::MEMBER_SUBNET.key,
+        &["subnet_id"],
+        "name a subnet that the project sees: `openstack subnet list`",
+    ),
+    field(
+        keys::SUBNET.key,
+        &["vip_subnet_id", "subnet_id", "Subnet"],
+        "name a subnet that the project sees: `openstack subnet list`",
+    ),
+    field(
+        keys::NETWORK.key,
+        &["vip_network_id", "network"],
+        "name a network with a subnet that the project sees: `openstack network list`",
+    ),
+    field(
+        keys::FLOATING_SUBNET_ID.key,
+        &[],
+        "name a subnet of the floating network, or none",
+    ),
+    field(
+        keys::FLOATING_NETWORK.key,
+        &["floating_network_id"],
+        "name an external network: `openstack network list --external`",
+    ),
+    field(
+        keys::SOURCE_RANGES.key,
+        &["allowed_cidrs", "CIDR"],
+        "name networks of the load balancer's IP family",
+    ),
+    field(
+        keys::TLS.key,
+        &["default_tls_container_ref", "certificate", "Certificate"],
+        "name a certificate that Octavia may read",
+    ),
+    field(
+        PROVIDER,
+        &["Provider"],
+        "name a provider that `openstack loadbalancer provider list` shows",
+    ),
+];
+
+/// A failed write, with what a person can do in front of the service's own words.
+pub(crate) fn of_write(settings: &[Setting], error: ApiError) -> CloudError {
+    let remedy = remedy(settings, &error);
+    let error = CloudError::of_write(error);
+    match remedy {
+        Some(remedy) => error.context(remedy),
+        None => error,
+    }
+}
+
+/// A refusal that holds up nothing else, in the same words.
+pub(crate) fn refusal(settings: &[Setting], error: &ApiError) -> Refusal {
+    let text = match remedy(settings, error) {
+        Some(remedy) => format!("{remedy}: {error}"),
+        None => error.to_string(),
+    };
+    Refusal::new(text).of_limit(error.class == Class::Exhausted)
+}
+
+/// Which setting was refused and what to do; `None` if the words do not tell.
+fn remedy(settings: &[Setting], error: &ApiError) -> Option<String> {
+    if !matches!(
+        error.class,
+        Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied
+    ) {
+        return None;
+    }
+    let message = error.message.as_deref()?;
+    if let Some((setting, field)) = refused(settings, message) {
+        let shown: String = setting.value.chars().take(SHOWN).collect();
+        return Some(format!(
+            "{} is `{shown}`, which the cloud refuses; {}",
+            setting.origin, field.remedy
+        ));
+    }
+    if error.word.as_deref() == Some("ExternalGatewayForFloatingIPNotFound") {
+        let text = "no router joins the load balancer's subnet and the floating network; connect them, name another \
+                    floating-network-id, or mark the Service as internal";
+        return Some(text.to_owned());
+    }
+    (error.status() == Some(403)).then(|| {
+        "the user of cloud.conf may not do this; give it the role that the cloud asks for, often `load-balancer_member` for load \
+         balancers and `member` for all else"
+            .to_owned()
+    })
+}
+
+/// The setting that a refusal is about: the one whose value it names, else the one whose words.
+fn refused<'a>(settings: &'a [Setting], message: &str) -> Option<(&'a Setting, &'static Field)> {
+    let is_told_by_value = |setting: &&Setting| {
+        let value = setting.value.as_str();
+        let is_telling = value.len() >= TELLING || value.parse::<IpAddr>().is_ok();
+        is_telling && message.contains(value)
+    };
+    let words: Vec<&str> = message
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .collect();
+    let of = |field: &'static Field| {
+        let mut set = settings.iter().filter(|setting| setting.what == field.what);
+        set.next()
+    };
+    let by_value = FIELDS.iter().find_map(|field| {
+        let setting = of(field).filter(is_told_by_value)?;
+        Some((setting, field))
+    });
+    by_value.or_else(|| {
+        FIELDS.iter().find_map(|field| {
+            let is_named = field.words.iter().any(|word| words.contains(word));
+            Some((of(field).filter(|_| is_named)?, field))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(what: &'static str, origin: &str, value: &str) -> Setting {
+        Setting {
+            what,
+            origin: origin.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_about_the_setting_whose_value_or_words_it_has() {
+        let subnet = "0c3e6a2f-0000-4000-8000-000000000001";
+        let network = "0c3e6a2f-0000-4000-8000-000000000002";
+        let settings = [
+            setting(keys::MEMBER_SUBNET.key, "member-subnet-id", subnet),
+            setting(
+                keys::SUBNET.key,
+                "subnet-id",
+                "0c3e6a2f-0000-4000-8000-000000000003",
+            ),
+            setting(keys::FLOATING_NETWORK.key, "floating-network-id", network),
+            setting(keys::FLAVOR.key, "flavor-id", "big"),
+            setting(keys::MONITOR_TIMEOUT.key, "monitor-timeout", "5"),
+            setting(keys::TIMEOUT_CLIENT_DATA.key, "timeout-client-data", "5"),
+            setting(ADDRESS, ADDRESS, "10.9.9.9"),
+        ];
+        for (message, origin) in [
+            (format!("Subnet {subnet} not found."), Some("member-subnet-id")),
+            ("Subnet x not found.".to_owned(), Some("subnet-id")),
+            (
+                format!("Network {network} is not a valid external network"),
+                Some("floating-network-id"),
+            ),
+            ("Validation failure: Invalid flavor_id.".to_owned(), Some("flavor-id")),
+            (
+                "Invalid input for field/attribute timeout_client_data. Value: '5'.".to_owned(),
+                Some("timeout-client-data"),
+            ),
+            (
+                "Invalid input for field/attribute timeout. Value: '5'.".to_owned(),
+                Some("monitor-timeout"),
+            ),
+            (
+                "(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy"
+                    .to_owned(),
+                Some(ADDRESS),
+            ),
+            // Nobody set one.
+            ("Validation failure: Invalid availability zone.".to_owned(), None),
+            ("Load Balancer b is immutable and cannot be updated.".to_owned(), None),
+        ] {
+            let found = refused(&settings, &message).map(|(setting, _)| setting.origin.as_str());
+            assert_eq!(found, origin, "{message}");
+        }
+    }
+}
