@@ -9,6 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
 use super::ServiceController;
+use super::node_changes::NodeChange;
 use super::tracked::{Causes, Tracked};
 use crate::{events, node_set};
 
@@ -66,15 +67,20 @@ impl ServiceController {
     pub(super) fn on_node(&self, change: &Change<Node>) {
         *self.balanced.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kind = self.provider.load_balancer.node_set();
-        let (is_trigger, with_labels) = match change {
-            Change::Added(_) | Change::Deleted(_) => (true, true),
+        let (is_trigger, with_labels, is_first_of_two) = match change {
+            Change::Added(node) => (true, true, node.is_uninitialized()),
+            Change::Deleted(_) => (true, true, false),
             Change::Updated { old, new } => (
                 node_set::concerns_balancers(old, new, kind),
                 old.labels != new.labels,
+                new.is_uninitialized(),
             ),
         };
         if is_trigger || (with_labels && self.any_service_selects_by_label()) {
-            self.node_changes.note(with_labels);
+            self.node_changes.note(NodeChange {
+                with_labels,
+                is_first_of_two,
+            });
         }
     }
 

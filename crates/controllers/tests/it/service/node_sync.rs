@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, keys};
 use bowline_kube_api::Status;
 use serde_json::{Value, json};
 
@@ -58,6 +58,34 @@ async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_i
         })
         .await;
     assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_is_one_change_and_is_not_waited_for_when_nobody_initialises_it() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    let reads = || world.cloud.calls("read").len();
+    let join = |name: &str| {
+        let taint = json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]);
+        world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name }, "spec": { "taints": taint } }));
+    };
+    let before = reads();
+    join("b");
+    world.pass(seconds(3)).await;
+    assert_eq!(reads(), before, "nobody knows its address yet");
+    let mut node = world.api.object("Node", "", "b").unwrap();
+    node["spec"] = json!({ "providerID": "fake://b" });
+    world.apply(node);
+    world.pass(seconds(30)).await;
+    assert_eq!(
+        reads(),
+        before + 2,
+        "registered and initialised: once before the write and once after"
+    );
+    join("c");
+    world.pass(seconds(6)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
