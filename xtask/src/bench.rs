@@ -12,6 +12,12 @@ use crate::workspace::{Workspace, call};
 /// The row that needs the program as it is in the image, which takes minutes to build.
 const BINARY_ROW: &str = "binary";
 
+/// The simulators that it is measured on: package, and program.
+const SIMULATORS: [(&str, &str); 2] = [
+    ("bowline-cloudscale-sim", "cloudscale-sim"),
+    ("bowline-openstack-sim", "openstack-sim"),
+];
+
 /// The command; what is not said here is passed on to the program that measures.
 pub(crate) fn command() -> Command {
     let value = |name: &'static str, unit: &'static str, help: &'static str| {
@@ -30,7 +36,8 @@ pub(crate) fn command() -> Command {
         .arg(value(
             "peer-command",
             "COMMAND",
-            "another manager to be measured beside ours; {kubeconfig}, {api_url}, {token} and {secure_port} are filled in",
+            "another manager to be measured beside ours; {kubeconfig}, {api_url}, {token} and {secure_port} are filled in; \
+             one with {cloud_config} is measured on OpenStack, any other on cloudscale",
         ))
         .arg(value("json", "FILE", "also write the figures to this file"))
         .arg(value(
@@ -43,7 +50,10 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(workspace: &Workspace, arguments: &ArgMatches) -> Result<()> {
     let mut build = workspace.cargo();
     build.args(["build", "--release"]);
-    for package in ["bowline", "bowline-cloudscale-sim", "bowline-bench"] {
+    for package in ["bowline", "bowline-bench"]
+        .into_iter()
+        .chain(SIMULATORS.map(|it| it.0))
+    {
         build.args(["--package", package]);
     }
     call(&mut build)?;
@@ -51,9 +61,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &ArgMatches) -> Result<()> {
     let mut bench = workspace.tool(release.join("bench"));
     bench
         .arg("--manager")
-        .arg(release.join("cloud-controller-manager"))
-        .arg("--simulator")
-        .arg(release.join("cloudscale-sim"));
+        .arg(release.join("cloud-controller-manager"));
+    for (_, program) in SIMULATORS {
+        bench.arg(format!("--{program}")).arg(release.join(program));
+    }
     for (name, value) in image::ENVIRONMENT {
         bench.arg("--env").arg(format!("{name}={value}"));
     }

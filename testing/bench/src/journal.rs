@@ -18,8 +18,8 @@ pub(crate) struct Calls {
     pub(crate) all: u64,
     /// Those that change nothing; unknown if there were so many that the simulator has forgotten some.
     pub(crate) reads: Option<u64>,
-    /// Those that add a member to a pool.
-    pub(crate) members_added: u64,
+    /// Those that add a member to a pool, or write all members of one.
+    pub(crate) members_written: u64,
 }
 
 /// The number of the next call.
@@ -35,9 +35,11 @@ pub(crate) fn since(entries: &[Entry], first: u64) -> Calls {
     Calls {
         all: next(entries).saturating_sub(first),
         reads: is_complete.then(|| count(recent().filter(|entry| !entry.write).count())),
-        members_added: count(
+        members_written: count(
             recent()
-                .filter(|entry| entry.method == "POST" && entry.path.ends_with("/members"))
+                .filter(|entry| {
+                    matches!(entry.method.as_str(), "POST" | "PUT") && entry.path.ends_with("/members")
+                })
                 .count(),
         ),
     }
@@ -65,7 +67,7 @@ mod tests {
         ];
         assert_eq!(next(&entries), 3);
         let calls = since(&entries, 1);
-        assert_eq!((calls.all, calls.reads, calls.members_added), (2, Some(1), 1));
+        assert_eq!((calls.all, calls.reads, calls.members_written), (2, Some(1), 1));
         assert_eq!(
             since(&entries, 3),
             Calls {

@@ -35,6 +35,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::manager::Subject;
 use crate::report::{Measured, Report};
 use crate::rows::{Bench, ROWS};
+use crate::simulator::{Kind, Program};
 
 fn command() -> Command {
     let path = |name: &'static str, help: &'static str| {
@@ -47,7 +48,8 @@ fn command() -> Command {
     Command::new("bench")
         .about("Measures a cloud controller manager and prints a table")
         .arg(path("manager", "our manager, built for release").required(true))
-        .arg(path("simulator", "the cloudscale simulator, built for release").required(true))
+        .arg(path("cloudscale-sim", "the cloudscale simulator, built for release").required(true))
+        .arg(path("openstack-sim", "the OpenStack simulator, built for release").required(true))
         .arg(path("binary", "the manager as it is in the image, for its size"))
         .arg(
             Arg::new("only")
@@ -71,7 +73,7 @@ fn command() -> Command {
                 .value_name("COMMAND")
                 .help(
                     "another manager to be measured beside ours; {kubeconfig}, {api_url}, {token} and {secure_port} \
-                     are filled in",
+                     are filled in; one with {cloud_config} is measured on OpenStack, any other on cloudscale",
                 ),
         )
         .arg(
@@ -113,8 +115,13 @@ fn main() -> ExitCode {
 
 async fn run(arguments: &ArgMatches) -> Result<()> {
     let path = |name: &str| arguments.get_one::<PathBuf>(name).cloned();
+    let program = |kind: Kind, name: &str| {
+        let path = path(name).context("no simulator")?;
+        anyhow::Ok(Program { kind, path })
+    };
     let bench = Bench {
-        simulator: path("simulator").context("no simulator")?,
+        cloudscale: program(Kind::Cloudscale, "cloudscale-sim")?,
+        openstack: program(Kind::OpenStack, "openstack-sim")?,
         binary: path("binary"),
         nodes: arguments.get_one::<u32>("nodes").copied().unwrap_or(1000),
         logs: path("logs"),
@@ -141,7 +148,8 @@ async fn run(arguments: &ArgMatches) -> Result<()> {
                 .with_context(|| format!("the floor of {}", row.name))?;
             report.add_floor(floor);
         }
-        for (index, subject) in subjects.iter().enumerate() {
+        let subjects = subjects.iter().enumerate();
+        for (index, subject) in subjects.filter(|(_, subject)| subject.knows(row.cloud)) {
             eprintln!("==> {}: {}", row.name, subject.name);
             let mut measured = Measured::default();
             let done = (row.measure)(&bench, subject, &mut measured).await;

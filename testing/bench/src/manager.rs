@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use crate::nodes;
-use crate::simulator::TOKEN;
+use crate::simulator::{CLOUD_CONFIG, Kind, TOKEN};
 use crate::wait;
 use crate::world::World;
 
@@ -23,6 +23,8 @@ use crate::world::World;
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     command: Vec<String>,
+    /// Whether it has the flags of whichever cloud there is.
+    is_ours: bool,
     /// What its image sets.
     environment: Vec<(String, String)>,
 }
@@ -30,16 +32,12 @@ pub(crate) struct Subject {
 impl Subject {
     /// Our manager.
     pub(crate) fn ours(program: &Path, environment: Vec<(String, String)>) -> Self {
-        let flags = [
-            "--cloud-provider=cloudscale",
-            "--allow-untagged-cloud",
-            "--kubeconfig={kubeconfig}",
-            "--secure-port={secure_port}",
-        ];
+        let flags = ["--kubeconfig={kubeconfig}", "--secure-port={secure_port}"];
         let program = program.display().to_string();
         Self {
             name: "bowline",
             command: std::iter::once(program).chain(flags.map(str::to_owned)).collect(),
+            is_ours: true,
             environment,
         }
     }
@@ -51,22 +49,37 @@ impl Subject {
         Ok(Self {
             name: "peer",
             command,
+            is_ours: false,
             environment: Vec::new(),
         })
+    }
+
+    /// Whether it can be told of this cloud.
+    pub(crate) fn knows(&self, cloud: Kind) -> bool {
+        self.is_ours || cloud.is_for(&self.command.join(" "))
     }
 
     /// Starts it in a world, with more flags.
     pub(crate) fn start(&self, world: &World, flags: &[&str], logs: Option<&Path>) -> Result<Manager> {
         let secure_port = free_port()?;
+        let scratch = tempfile::tempdir()?;
+        let cloud_config = scratch.path().join("cloud.conf");
+        world.cloud.configure(&cloud_config)?;
         let fill = |word: &str| {
             word.replace("{kubeconfig}", &world.plane.admin().path().display().to_string())
                 .replace("{api_url}", world.cloud.url())
                 .replace("{token}", TOKEN)
+                .replace(CLOUD_CONFIG, &cloud_config.display().to_string())
                 .replace("{secure_port}", &secure_port.to_string())
         };
-        let mut words = self.command.iter().map(|word| fill(word));
+        let of_cloud = if self.is_ours {
+            world.cloud.kind().flags()
+        } else {
+            &[]
+        };
+        let words = self.command.iter().map(String::as_str);
+        let mut words = words.chain(of_cloud.iter().copied()).map(fill);
         let program = words.next().context("no program")?;
-        let scratch = tempfile::tempdir()?;
         let log = match logs {
             Some(directory) => {
                 fs::create_dir_all(directory)?;

@@ -54,10 +54,17 @@ pub(crate) enum Figure {
     FailoverRelease,
     FailoverKill,
     Binary,
+    OpenstackNodesTime,
+    OpenstackNodesCalls,
+    OpenstackNodesProcessor,
+    OpenstackNodesResident,
+    OpenstackManyTime,
+    OpenstackManyCalls,
+    OpenstackNodeAddedReads,
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::NodesTime,
         Self::NodesCalls,
         Self::NodesProcessor,
@@ -79,6 +86,13 @@ impl Figure {
         Self::FailoverRelease,
         Self::FailoverKill,
         Self::Binary,
+        Self::OpenstackNodesTime,
+        Self::OpenstackNodesCalls,
+        Self::OpenstackNodesProcessor,
+        Self::OpenstackNodesResident,
+        Self::OpenstackManyTime,
+        Self::OpenstackManyCalls,
+        Self::OpenstackNodeAddedReads,
     ];
 
     /// What it is, its unit, and its budget.
@@ -143,6 +157,25 @@ impl Figure {
                 Open,
             ),
             Self::Binary => ("binary as in the image", Megabytes, AtMost(12.5)),
+            Self::OpenstackNodesTime => (
+                "OpenStack, nodes initialised: leadership to last taint",
+                Seconds,
+                TimesFloor(1.5, 10.0),
+            ),
+            Self::OpenstackNodesCalls => ("the same: cloud calls", Calls, AtMost(40.0)),
+            Self::OpenstackNodesProcessor => ("the same: processor time", Seconds, Open),
+            Self::OpenstackNodesResident => ("the same: resident memory after that", Mebibytes, AtMost(16.0)),
+            Self::OpenstackManyTime => (
+                "OpenStack, 100 services, 20 nodes, 20 workers: all addresses",
+                Seconds,
+                Open,
+            ),
+            Self::OpenstackManyCalls => ("the same: cloud calls", Calls, Open),
+            Self::OpenstackNodeAddedReads => (
+                "OpenStack, one node added to those 100 (100 pools): cloud reads",
+                Calls,
+                AtMost(210.0),
+            ),
         }
     }
 }

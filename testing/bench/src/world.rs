@@ -1,11 +1,9 @@
 //! An API server and a cloud, as one row needs them.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use bowline_control_plane::{ControlPlane, Options, Version};
 
-use crate::simulator::Simulator;
+use crate::simulator::{Program, Simulator};
 
 /// What a manager is measured in. Everything in it ends when this is dropped.
 pub(crate) struct World {
@@ -17,7 +15,7 @@ pub(crate) struct World {
 
 impl World {
     /// Starts an API server, and a cloud with this many servers.
-    pub(crate) async fn start(simulator: &Path, servers: u32) -> Result<Self> {
+    pub(crate) async fn start(simulator: &Program, servers: u32) -> Result<Self> {
         let plane = ControlPlane::start(Options {
             version: Version::wanted()?,
             ..Options::default()

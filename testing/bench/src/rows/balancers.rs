@@ -18,7 +18,7 @@ const PORTS: u32 = 2;
 const OBJECTS: u32 = 1 + PORTS * (3 + NODES);
 
 pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, 0).await?;
+    let world = World::start(&bench.cloudscale, 0).await?;
     let begun = Instant::now();
     services::create(&world.client, SERVICES, PORTS).await?;
     floor::balancers(&world, SERVICES, OBJECTS).await?;
@@ -46,7 +46,7 @@ pub(super) async fn settled(
 }
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, NODES).await?;
+    let world = World::start(&bench.cloudscale, NODES).await?;
     let _manager = settled(bench, subject, &world, NODES, &[]).await?;
     let mark = world.cloud.mark().await?;
     let begun = Instant::now();

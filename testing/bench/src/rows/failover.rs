@@ -30,7 +30,7 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
         (Figure::FailoverKill, Signal::KILL),
     ] {
         // The last server is there from the beginning; its Node comes later.
-        let world = World::start(&bench.simulator, NODES + 1).await?;
+        let world = World::start(&bench.cloudscale, NODES + 1).await?;
         let leader = settled(bench, subject, &world, NODES, &[]).await?;
         let mut standby = subject.start(&world, &[], bench.logs.as_deref())?;
         standby.healthy().await?;

@@ -24,7 +24,7 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
         (Figure::IdleFewNodes, FEW, true),
         (Figure::IdleManyNodes, bench.nodes, false),
     ] {
-        let world = World::start(&bench.simulator, nodes).await?;
+        let world = World::start(&bench.cloudscale, nodes).await?;
         let _manager = settled(bench, subject, &world, nodes, PERIOD_FLAG).await?;
         if with_services {
             services::create(&world.client, SERVICES, 1).await?;

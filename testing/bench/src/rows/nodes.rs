@@ -10,6 +10,7 @@ use crate::manager::Subject;
 use crate::nodes::{self, TaintWatch};
 use crate::process::{self, mebibytes};
 use crate::report::{Figure, Measured};
+use crate::simulator::Program;
 use crate::world::World;
 
 /// Memory is looked at so long after the last taint: events are still being written then.
@@ -18,13 +19,13 @@ const AFTERWARDS: Duration = Duration::from_secs(5);
 const FLEET: u32 = 5000;
 
 pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, 0).await?;
+    let world = World::start(&bench.cloudscale, 0).await?;
     measured.time(Figure::NodesTime, floor::nodes(&world, bench.nodes).await?);
     Ok(())
 }
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let run = initialise(bench, subject, bench.nodes).await?;
+    let run = initialise(bench, &bench.cloudscale, subject, bench.nodes).await?;
     measured.time(Figure::NodesTime, run.time);
     measured.time(Figure::NodesProcessor, run.processor);
     measured.number(Figure::NodesCalls, run.calls);
@@ -35,22 +36,22 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
 
 /// So many that it shows what each of them costs.
 pub(super) async fn measure_fleet(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let run = initialise(bench, subject, FLEET).await?;
+    let run = initialise(bench, &bench.cloudscale, subject, FLEET).await?;
     measured.time(Figure::FleetProcessor, run.processor);
     measured.value(Figure::FleetResident, mebibytes(run.memory.resident));
     Ok(())
 }
 
-struct Run {
+pub(super) struct Run {
     /// From leadership to the last taint.
-    time: Duration,
-    processor: Duration,
-    calls: u64,
-    memory: process::Memory,
+    pub(super) time: Duration,
+    pub(super) processor: Duration,
+    pub(super) calls: u64,
+    pub(super) memory: process::Memory,
 }
 
-async fn initialise(bench: &Bench, subject: &Subject, nodes: u32) -> Result<Run> {
-    let world = World::start(&bench.simulator, nodes).await?;
+pub(super) async fn initialise(bench: &Bench, cloud: &Program, subject: &Subject, nodes: u32) -> Result<Run> {
+    let world = World::start(cloud, nodes).await?;
     nodes::create(&world.client, 1..=nodes).await?;
     let watch = TaintWatch::open(&world.client, 1..=nodes).await?;
     let mut manager = subject.start(&world, &[], bench.logs.as_deref())?;

@@ -15,7 +15,7 @@ const SERVICES: u32 = 1000;
 const PORTS: u32 = 1;
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, NODES).await?;
+    let world = World::start(&bench.cloudscale, NODES).await?;
     let manager = settled(bench, subject, &world, NODES, super::many::FLAGS).await?;
     services::create(&world.client, SERVICES, PORTS).await?;
     services::all_served(&world.client, SERVICES).await?;

@@ -13,7 +13,7 @@ use crate::world::World;
 const STARTS: usize = 9;
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, 0).await?;
+    let world = World::start(&bench.cloudscale, 0).await?;
     let mut times: Vec<Duration> = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let mut manager = subject.start(&world, &[], bench.logs.as_deref())?;
