@@ -14,7 +14,7 @@ use crate::objects::{Firewall, FirewallRule, IngressPort, NewRule, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
-use crate::step::{CloudStep, RuleChange};
+use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
@@ -91,10 +91,7 @@ impl Writer<'_> {
     pub(crate) async fn refused(&self, step: &CloudStep, error: &ApiError) -> Learned {
         let seen = match (step, error.class) {
             (
-                CloudStep::ChangeRule {
-                    rule,
-                    change: RuleChange::Assign(_) | RuleChange::Unassign(_),
-                },
+                CloudStep::ChangeRule(rule, RuleChange::Assign(_) | RuleChange::Unassign(_)),
                 Class::Invalid,
             ) => self.other_members(&rule.id).await,
             (CloudStep::CreateRule(new), Class::Invalid | Class::NotFound)
@@ -105,34 +102,23 @@ impl Writer<'_> {
             (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
                 self.other_rules(new).await
             }
-            (
-                CloudStep::Open {
-                    at: at @ Firewall::Address(_),
-                    ingress,
-                    stands_in,
-                    ..
-                },
-                Class::Conflict | Class::Invalid,
-            ) if error.class == Class::Invalid || error.is_rule_conflict() => {
-                let seen = self.other_firewall(at, *ingress).await;
-                let known = self.observed.allowing(at, *ingress).unwrap_or_default();
-                if seen.is_none() && (*stands_in || (error.is_rule_conflict() && !known.is_empty())) {
+            (CloudStep::Open(new), Class::Conflict | Class::Invalid)
+                if !new.at.is_acl() && (error.class == Class::Invalid || error.is_rule_conflict()) =>
+            {
+                let seen = self.other_firewall(&new.at, new.ingress).await;
+                let known = self.observed.allowing(&new.at, new.ingress).unwrap_or_default();
+                if seen.is_none() && (new.stands_in || (error.is_rule_conflict() && !known.is_empty())) {
                     return Learned::OneFirewallRule;
                 }
                 seen
             }
             // Several Services may close what they shared.
-            (
-                CloudStep::Close {
-                    at: at @ Firewall::Acl(_),
-                    rule,
-                    ..
-                },
-                Class::Invalid | Class::NotFound,
-            ) => match firewall_of(self.client, &at.id()).await {
-                Ok(items) if items.iter().all(|known| known.id != rule.id) => return Learned::Gone,
-                _ => None,
-            },
+            (CloudStep::Close(old), Class::Invalid | Class::NotFound) if old.at.is_acl() => {
+                match firewall_of(self.client, &old.at.id()).await {
+                    Ok(items) if items.iter().all(|known| known.id != old.rule.id) => return Learned::Gone,
+                    _ => None,
+                }
+            }
             _ => None,
         };
         seen.map_or_else(|| failed(step, error), Learned::Seen)
@@ -172,7 +158,7 @@ impl Writer<'_> {
     async fn send(&self, step: &CloudStep) -> Result<Taken, ApiError> {
         let client = self.client;
         Ok(match step {
-            CloudStep::Associate { address, to, .. } => {
+            CloudStep::Associate(Acquisition { address, to, .. }) => {
                 let new = NewPublicIp {
                     to: match &to.vpc {
                         Some(vpc) => Association::Vpc(vpc.clone()),
@@ -198,53 +184,46 @@ impl Writer<'_> {
                 };
                 making(client.create_load_balancer_rule(&new).await?)
             }
-            CloudStep::ChangeRule { rule, change } => self.change_rule(&rule.id, change).await?,
-            CloudStep::Open {
-                at,
-                network,
-                ingress,
-                sources,
-                ..
-            } => {
-                let filter = NewFilter {
-                    protocol: ingress.protocol.as_str().to_owned(),
-                    port: ingress.port,
-                    cidrs: sources.clone(),
+            CloudStep::ChangeRule(rule, change) => {
+                let id = &rule.id;
+                let job = match change {
+                    RuleChange::Update(to) => client.update_load_balancer_rule(id, to).await?,
+                    RuleChange::Delete(_) => {
+                        return Ok(deleting(client.delete_load_balancer_rule(id).await?));
+                    }
+                    RuleChange::Assign(added) => client.assign_to_load_balancer_rule(id, added).await?,
+                    RuleChange::Unassign(left) => client.remove_from_load_balancer_rule(id, left).await?,
                 };
-                match at {
+                Some((job, None))
+            }
+            CloudStep::Open(new) => {
+                let filter = NewFilter {
+                    protocol: new.ingress.protocol.to_string(),
+                    port: new.ingress.port,
+                    cidrs: new.sources.clone(),
+                };
+                match &new.at {
                     Firewall::Address(address) => {
                         let public_ip = address.id.clone();
                         let new = NewFirewallRule { public_ip, filter };
                         making(client.create_firewall_rule(&new).await?)
                     }
                     Firewall::Acl(list) => {
+                        let (list, network) = (list.id.clone(), new.network.clone());
                         let new = NewNetworkAcl {
-                            list: list.id.clone(),
-                            network: network.clone(),
+                            list,
+                            network,
                             filter,
                         };
                         making(client.create_network_acl(&new).await?)
                     }
                 }
             }
-            CloudStep::Close { at, rule, .. } => deleting(match at {
+            CloudStep::Close(Closing { at, rule, .. }) => deleting(match at {
                 Firewall::Address(_) => client.delete_firewall_rule(&rule.id).await?,
                 Firewall::Acl(_) => client.delete_network_acl(&rule.id.as_str().into()).await?,
             }),
         })
-    }
-
-    async fn change_rule(&self, rule: &RuleId, change: &RuleChange) -> Result<Taken, ApiError> {
-        let client = self.client;
-        let job = match change {
-            RuleChange::Update(to) => client.update_load_balancer_rule(rule, to).await?,
-            RuleChange::Delete(_) => {
-                return Ok(deleting(client.delete_load_balancer_rule(rule).await?));
-            }
-            RuleChange::Assign(instances) => client.assign_to_load_balancer_rule(rule, instances).await?,
-            RuleChange::Unassign(instances) => client.remove_from_load_balancer_rule(rule, instances).await?,
-        };
-        Ok(Some((job, None)))
     }
 }
 

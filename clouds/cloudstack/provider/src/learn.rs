@@ -8,11 +8,11 @@ use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    AclRef, Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NetworkId,
-    NewRule, Place, PublicPort, Rule, RuleId, RuleState,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule,
+    PublicPort, Rule, RuleId, RuleState,
 };
-use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
-use crate::step::{CloudStep, RuleChange};
+use crate::observe::{Fact, Failure, Pending, Seen, see};
+use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.
 #[derive(Debug)]
@@ -60,13 +60,8 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
         }
         Learned::Needed(users) => {
-            if let CloudStep::Close {
-                at: Firewall::Acl(list),
-                rule: item,
-                ..
-            } = step
-            {
-                needed(observed, list, &item.id, &users);
+            if let CloudStep::Close(Closing { at, rule, .. }) = step {
+                needed(observed, &at.id(), &rule.id, &users);
             }
         }
         Learned::Failed(failure) => failed(observed, step, failure),
@@ -74,18 +69,15 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
 }
 
 /// An item is somebody else's as well by now.
-fn needed(observed: &mut Seen, list: &AclRef, item: &FirewallRuleId, users: &[Rule]) {
-    let Seen { observed, memory } = observed;
-    let Observed {
-        networks, neighbours, ..
-    } = observed;
+fn needed(seen: &mut Seen, list: &FirewallId, item: &FirewallRuleId, users: &[Rule]) {
+    let Seen { observed, memory } = seen;
     memory.own.made.acl_items.retain(|(_, known)| known != item);
-    let is_behind = |network: &NetworkId| {
-        let network = networks.get(network).and_then(Option::as_ref);
-        network.is_some_and(|network| network.acl.as_ref().is_some_and(|acl| acl.id == list.id))
-    };
-    for (_, rules) in neighbours.iter_mut().filter(|(network, _)| is_behind(network)) {
-        rules.extend(users.iter().cloned());
+    for (network, rules) in &mut observed.neighbours {
+        let network = observed.networks.get(network).and_then(Option::as_ref);
+        let acl = network.and_then(|network| network.acl.as_ref());
+        if acl.is_some_and(|acl| FirewallId::Acl(acl.id.clone()) == *list) {
+            rules.extend(users.iter().cloned());
+        }
     }
 }
 
@@ -129,10 +121,10 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         observed.memory.own.made.is_stuck |= failure.is_rollback;
         return;
     }
-    if let CloudStep::Associate { address, .. } = step
+    if let CloudStep::Associate(new) = step
         && failure.is_definite
     {
-        match address {
+        match &new.address {
             // Nobody of us has it, whoever else has.
             Some(address) => {
                 observed.addresses.insert(address.id.clone(), None);
@@ -174,11 +166,9 @@ pub(crate) struct Made {
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
     let kind = match step {
         CloudStep::CreateRule(_) => Some("rule"),
-        CloudStep::Open { at, .. } => match at {
-            Firewall::Address(_) => Some("firewall-rule"),
-            Firewall::Acl(_) => Some("acl-item"),
-        },
-        CloudStep::Associate { address: None, .. } => Some("ip"),
+        CloudStep::Open(new) if new.at.is_acl() => Some("acl-item"),
+        CloudStep::Open(_) => Some("firewall-rule"),
+        CloudStep::Associate(new) if new.address.is_none() => Some("ip"),
         _ => None,
     };
     let made = Made {
@@ -190,15 +180,7 @@ pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
 
 /// A write has had its effect.
 pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
-    let is_removal = matches!(
-        step,
-        CloudStep::Release { .. }
-            | CloudStep::ChangeRule {
-                change: RuleChange::Delete(_),
-                ..
-            }
-    );
-    if is_removal {
+    if let CloudStep::Release { .. } | CloudStep::ChangeRule(_, RuleChange::Delete(_)) = step {
         // Others may have gone at the same time. Whoever looks after its own rule is gone cannot miss that it was the last.
         observed.neighbours.clear();
     }
@@ -213,31 +195,29 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
     } = seen;
     let own = &mut memory.own;
     match step {
-        CloudStep::Associate { address, to, .. } => associated(seen, address.as_ref(), to, made),
+        CloudStep::Associate(new) => associated(seen, new, made),
         CloudStep::Release { address, .. } => released(seen, address),
         CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
-        CloudStep::ChangeRule { rule, change } => rule_changed(seen, rule, change),
-        CloudStep::Open {
-            at, ingress, sources, ..
-        } => {
+        CloudStep::ChangeRule(rule, change) => rule_changed(seen, rule, change),
+        CloudStep::Open(new) => {
             let rule = FirewallRule {
                 id: made.id.unwrap_or_default().into(),
-                ingress: *ingress,
-                sources: sources.iter().collect(),
+                ingress: new.ingress,
+                sources: new.sources.iter().collect(),
                 has_reason: false,
                 is_going: false,
             };
-            if let Firewall::Acl(list) = at {
+            if let Firewall::Acl(list) = &new.at {
                 own.made.acl_items.push((list.clone(), rule.id.clone()));
             }
             // Without an ID nobody could tell it from what a list shows.
             if !rule.id.is_empty() {
-                let recent = own.firewalls.entry(at.id()).or_default();
+                let recent = own.firewalls.entry(new.at.id()).or_default();
                 recent.write(rule.id.clone(), rule.clone());
             }
-            facts.firewalls.entry(at.id()).or_default().push(rule);
+            facts.firewalls.entry(new.at.id()).or_default().push(rule);
         }
-        CloudStep::Close { at, rule, .. } => {
+        CloudStep::Close(Closing { at, rule, .. }) => {
             own.made.acl_items.retain(|(_, known)| *known != rule.id);
             let recent = own.firewalls.entry(at.id()).or_default();
             recent.delete(rule.id.clone());
@@ -248,9 +228,10 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
     }
 }
 
-/// Nobody else has anything on an address that was acquired a moment ago. `asked`: the one that was asked for, if it was not any.
-fn associated(observed: &mut Seen, asked: Option<&AddressRef>, to: &Place, made: Made) {
-    let address = asked.cloned().unwrap_or_else(|| AddressRef {
+/// Nobody else has anything on an address that was acquired a moment ago.
+fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
+    let to = &new.to;
+    let address = new.address.clone().unwrap_or_else(|| AddressRef {
         id: made.id.unwrap_or_default().into(),
         // Whatever it will be; documentation addresses cannot be mistaken for it.
         ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
@@ -276,7 +257,7 @@ fn associated(observed: &mut Seen, asked: Option<&AddressRef>, to: &Place, made:
         Some(found) => *found = vec![acquired.clone()],
         None => observed.memory.own.made.address = Some(address),
     }
-    if asked.is_none() {
+    if new.address.is_none() {
         let found = vec![acquired.clone()];
         observed.recovered.insert(to.network.clone(), found);
     }

@@ -290,6 +290,11 @@ impl Firewall {
         }
     }
 
+    /// Whether it is an ACL list.
+    pub(crate) fn is_acl(&self) -> bool {
+        matches!(self, Self::Acl(_))
+    }
+
     /// Its kind in a word, its name, and both for people.
     pub(crate) fn words(&self) -> (&'static str, &str, String) {
         match self {
@@ -321,6 +326,15 @@ impl Network {
     /// Whether it offers a service.
     pub(crate) fn offers(&self, service: &str) -> bool {
         self.services.contains(service)
+    }
+
+    /// What has to be opened for an address, if that can be changed.
+    pub(crate) fn firewall(&self, address: &AddressRef) -> Option<Firewall> {
+        match self.filtering() {
+            Filtering::Addresses => Some(Firewall::Address(address.clone())),
+            Filtering::Acl(list) => Some(Firewall::Acl(list.clone())),
+            Filtering::DefaultAcl(_) | Filtering::None => None,
+        }
     }
 
     /// What has to be opened. With both, the firewall alone counts.

@@ -32,7 +32,6 @@ mod port;
 mod ports;
 mod removal;
 mod rollback;
-mod router;
 #[cfg(test)]
 mod tests;
 

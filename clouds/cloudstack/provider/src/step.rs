@@ -15,14 +15,7 @@ use crate::objects::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CloudStep {
     /// Acquires a public IP address.
-    Associate {
-        /// Which one; any that the cloud chooses if none.
-        address: Option<AddressRef>,
-        /// Where it is to lead: in a tier it belongs to the VPC.
-        to: Place,
-        /// When it was claimed; none if that could not be written.
-        since: Option<Timestamp>,
-    },
+    Associate(Acquisition),
     /// Releases a public IP address, with all rules on it.
     Release {
         /// Which one.
@@ -33,36 +26,50 @@ pub(crate) enum CloudStep {
     /// Creates a load balancer rule, without members.
     CreateRule(NewRule),
     /// Changes a load balancer rule that is there.
-    ChangeRule {
-        /// The rule as it is.
-        rule: Box<Rule>,
-        /// What is written.
-        change: RuleChange,
-    },
+    ChangeRule(Box<Rule>, RuleChange),
     /// Creates a rule of a firewall that lets a port in.
-    Open {
-        /// The firewall.
-        at: Firewall,
-        /// The network that the port leads to.
-        network: NetworkId,
-        /// The port.
-        ingress: IngressPort,
-        /// For whom.
-        sources: Vec<String>,
-        /// Whether it says in other words what another rule says, for a moment.
-        stands_in: bool,
-    },
+    Open(Opening),
     /// Deletes a rule of a firewall.
-    Close {
-        /// The firewall.
-        at: Firewall,
-        /// The rule.
-        rule: FirewallRule,
-        /// The ID of another item of the ACL list that says the same and stays, so that nobody misses this one.
-        twin: Option<FirewallRuleId>,
-        /// Whether the port stays open by another rule, or nothing is behind it.
-        is_replaced: bool,
-    },
+    Close(Closing),
+}
+
+/// A public IP address to be acquired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Acquisition {
+    /// Which one; any that the cloud chooses if none.
+    pub(crate) address: Option<AddressRef>,
+    /// Where it is to lead: in a tier it belongs to the VPC.
+    pub(crate) to: Place,
+    /// When it was claimed; none if that could not be written.
+    pub(crate) since: Option<Timestamp>,
+}
+
+/// A rule of a firewall to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// The firewall.
+    pub(crate) at: Firewall,
+    /// The network that the port leads to.
+    pub(crate) network: NetworkId,
+    /// The port.
+    pub(crate) ingress: IngressPort,
+    /// For whom.
+    pub(crate) sources: Vec<String>,
+    /// Whether it says in other words what another rule says, for a moment.
+    pub(crate) stands_in: bool,
+}
+
+/// A rule of a firewall to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closing {
+    /// The firewall.
+    pub(crate) at: Firewall,
+    /// The rule.
+    pub(crate) rule: FirewallRule,
+    /// The ID of another item of the ACL list that says the same and stays, so that nobody misses this one.
+    pub(crate) twin: Option<FirewallRuleId>,
+    /// Whether the port stays open by another rule, or nothing is behind it.
+    pub(crate) is_replaced: bool,
 }
 
 /// A write to a load balancer rule that is there.
@@ -79,10 +86,15 @@ pub(crate) enum RuleChange {
 }
 
 impl CloudStep {
+    /// Releases an address.
+    pub(crate) fn release(address: &AddressRef, is_live: bool) -> Self {
+        let address = address.clone();
+        Self::Release { address, is_live }
+    }
+
     /// Changes a rule.
     pub(crate) fn change(rule: &Rule, change: RuleChange) -> Self {
-        let rule = Box::new(rule.clone());
-        Self::ChangeRule { rule, change }
+        Self::ChangeRule(Box::new(rule.clone()), change)
     }
 
     /// Deletes a rule.
@@ -92,47 +104,47 @@ impl CloudStep {
 
     /// Deletes a rule of a firewall, or an item of an ACL list that has no twin.
     pub(crate) fn close(at: &Firewall, rule: &FirewallRule, is_replaced: bool) -> Self {
-        Self::Close {
+        Self::Close(Closing {
             at: at.clone(),
             rule: rule.clone(),
             twin: None,
             is_replaced,
-        }
+        })
     }
 
     /// What the step is about: nothing else is written there while its job is under way.
     pub(crate) fn target(&self) -> String {
         match self {
-            Self::Associate { address, to, .. } => match address {
+            Self::Associate(new) => match &new.address {
                 Some(address) => format!("address/{}", address.id),
-                None => format!("network/{}/address", to.network),
+                None => format!("network/{}/address", new.to.network),
             },
             Self::Release { address, .. } => format!("address/{}", address.id),
             Self::CreateRule(new) => new.place().target(),
-            Self::ChangeRule { rule, .. } => PublicPort::of(rule).target(),
-            Self::Open { at, ingress, .. } => at.target(*ingress),
-            Self::Close { at, rule, .. } => at.target(rule.ingress),
+            Self::ChangeRule(rule, _) => PublicPort::of(rule).target(),
+            Self::Open(new) => new.at.target(new.ingress),
+            Self::Close(old) => old.at.target(old.rule.ingress),
         }
     }
 
     /// What may be asked for by it, if it acquires an address under a claim.
     pub(crate) fn asking(&self) -> Option<Asking> {
-        let Self::Associate { address, to, since } = self else {
+        let Self::Associate(new) = self else {
             return None;
         };
         Some(Asking {
-            subject: match address {
+            subject: match &new.address {
                 Some(address) => Subject::Address(address.id.clone()),
-                None => Subject::Any(to.network.clone()),
+                None => Subject::Any(new.to.network.clone()),
             },
-            since: (*since)?,
+            since: new.since?,
         })
     }
 
     /// The ID of the firewall rule or of the item of an ACL list that the step deletes.
     pub(crate) fn closed(&self) -> Option<&str> {
         match self {
-            Self::Close { rule, .. } => Some(rule.id.as_str()),
+            Self::Close(old) => Some(old.rule.id.as_str()),
             _ => None,
         }
     }
@@ -147,75 +159,66 @@ impl CloudStep {
 
     /// What is said of each kind of step.
     fn words(&self) -> Words {
-        let words = |label, object, impact, failure| Words {
-            label,
-            object,
-            impact,
-            failure: Some(failure),
-        };
-        match self {
-            Self::Associate { address, to, .. } => {
+        let (label, object, impact, failure) = match self {
+            Self::Associate(Acquisition { address, to, .. }) => {
                 let (which, object) = match address {
                     Some(AddressRef { ip, .. }) => (ip.clone(), format!("public IP {ip}")),
                     None => (format!("any for network {}", to.network), "public IP".to_owned()),
                 };
                 let failure = "error associating new IP address".to_owned();
-                words(format!("associate-ip({which})"), object, Impact::None, failure)
+                (format!("associate-ip({which})"), object, Impact::None, failure)
             }
-            Self::Release { address, is_live } => words(
-                format!("release-ip({})", address.ip),
-                format!("public IP {}", address.ip),
-                if *is_live { Impact::Major } else { Impact::None },
-                format!("error releasing load balancer IP {}", address.ip),
-            ),
-            Self::CreateRule(new) => words(
-                format!("create-rule({} -> {})", new.name, new.private_port),
-                format!("load balancer rule {}", new.name),
-                Impact::None,
-                format!("error creating load balancer rule {}", new.name),
-            ),
-            Self::ChangeRule { rule, change } => change.words(&rule.name),
-            Self::Open {
-                at, ingress, sources, ..
-            } => {
-                let sources = sources.join(",");
-                let (kind, name, object) = at.words();
-                let failure = match at {
-                    Firewall::Address(address) => format!(
-                        "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {sources}",
-                        address.id, ingress.protocol, ingress.port
+            Self::Release { address, is_live } => {
+                let (ip, impact) = (&address.ip, impact_if(*is_live, Impact::Major));
+                let (object, failure) = (
+                    format!("public IP {ip}"),
+                    format!("error releasing load balancer IP {ip}"),
+                );
+                (format!("release-ip({ip})"), object, impact, failure)
+            }
+            Self::CreateRule(new) => {
+                let object = format!("load balancer rule {}", new.name);
+                let failure = format!("error creating {object}");
+                let label = format!("create-rule({} -> {})", new.name, new.private_port);
+                (label, object, Impact::None, failure)
+            }
+            Self::ChangeRule(rule, change) => return change.words(&rule.name),
+            Self::Open(new) => {
+                let (ingress, sources) = (new.ingress, new.sources.join(","));
+                let (kind, name, object) = new.at.words();
+                let IngressPort { protocol, port } = ingress;
+                let failure = match &new.at {
+                    Firewall::Address(AddressRef { id, .. }) => format!(
+                        "error creating new firewall rule for public IP {id}, proto {protocol}, port {port}, allowed {sources}"
                     ),
-                    Firewall::Acl(_) => {
-                        format!("error creating Network ACL for port: {}, due to", ingress.port)
-                    }
+                    Firewall::Acl(_) => format!("error creating Network ACL for port: {port}, due to"),
                 };
                 let label = format!("open-{kind}({name} {ingress} from {sources})");
-                words(label, object, Impact::None, failure)
+                (label, object, Impact::None, failure)
             }
-            Self::Close {
-                at,
-                rule,
-                is_replaced,
-                ..
-            } => {
-                let (kind, name, object) = at.words();
-                let what = match at {
+            Self::Close(old) => {
+                let (kind, name, object) = old.at.words();
+                let FirewallRule { id, ingress, .. } = &old.rule;
+                let what = match old.at {
                     Firewall::Address(_) => "firewall rule",
                     Firewall::Acl(_) => "Network ACL item",
                 };
-                words(
-                    format!("close-{kind}({name} {}, {})", rule.ingress, rule.id),
-                    object,
-                    if *is_replaced {
-                        Impact::None
-                    } else {
-                        Impact::Minimal
-                    },
-                    format!("error deleting {what} {}", rule.id),
-                )
+                let label = format!("close-{kind}({name} {ingress}, {id})");
+                let impact = impact_if(!old.is_replaced, Impact::Minimal);
+                (label, object, impact, format!("error deleting {what} {id}"))
             }
+        };
+        Words {
+            label,
+            object,
+            impact,
+            failure: Some(failure),
         }
     }
+}
+
+fn impact_if(is_felt: bool, impact: Impact) -> Impact {
+    if is_felt { impact } else { Impact::None }
 }
 
 /// What is said of a step.
@@ -245,11 +248,12 @@ impl RuleChange {
                 (label, Impact::Minimal, Some("removing hosts from"))
             }
         };
+        let object = format!("load balancer rule {name}");
         Words {
+            failure: failure.map(|doing| format!("error {doing} {object}")),
             label,
-            object: format!("load balancer rule {name}"),
+            object,
             impact,
-            failure: failure.map(|doing| format!("error {doing} load balancer rule {name}")),
         }
     }
 }
@@ -270,16 +274,11 @@ impl Step for CloudStep {
     fn lanes(&self) -> Vec<Lane> {
         let lane = match self {
             // Each is preceded by a look, which takes as long as it takes: so the order is kept.
-            Self::Open {
-                at: Firewall::Acl(list),
-                ..
+            Self::Open(Opening { at, .. }) | Self::Close(Closing { at, .. }) if at.is_acl() => {
+                format!("acl/{}", at.id().as_str())
             }
-            | Self::Close {
-                at: Firewall::Acl(list),
-                ..
-            } => format!("acl/{}", list.id),
             // Services that ask for any address get one each.
-            Self::Associate { address: None, .. } => return Vec::new(),
+            Self::Associate(Acquisition { address: None, .. }) => return Vec::new(),
             other => other.target(),
         };
         vec![Lane::new(format!("cloudstack/{lane}"))]

@@ -9,7 +9,7 @@ use super::{Failure, PATIENCE, Pending, SILENCE, Seen, TRIES, wire};
 use crate::apply::Writer;
 use crate::intent::Identity;
 use crate::learn::{self, Learned, Made};
-use crate::step::CloudStep;
+use crate::step::{Acquisition, CloudStep};
 
 /// What is said when patience is at an end.
 pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
@@ -81,7 +81,7 @@ fn in_time(pending: Pending) -> Result<Pending, CloudError> {
 
 /// A job that failed may have got half-way.
 async fn look_half_way(client: &Client, observed: &mut Seen, pending: &Pending) {
-    let CloudStep::Associate { address, .. } = &pending.step else {
+    let CloudStep::Associate(Acquisition { address, .. }) = &pending.step else {
         return;
     };
     let told = pending.id.as_deref().map(PublicIpId::from);

@@ -7,6 +7,7 @@ use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
 use crate::objects::{AclRef, AddressRef, Firewall, IngressPort};
+use crate::step::Opening;
 
 const INGRESS: IngressPort = IngressPort {
     protocol: IpProtocol::Tcp,
@@ -58,23 +59,18 @@ fn at(id: &str) -> Firewall {
 }
 
 fn open(seen: &mut Seen, at: &Firewall, id: &str) {
-    let step = CloudStep::Open {
+    let step = CloudStep::Open(Opening {
         at: at.clone(),
         network: "n1".into(),
         ingress: INGRESS,
         sources: Vec::new(),
         stands_in: false,
-    };
+    });
     done(seen, &step, id);
 }
 
 fn close(seen: &mut Seen, at: &Firewall, id: &str) {
-    let step = CloudStep::Close {
-        at: at.clone(),
-        rule: rule(id),
-        twin: None,
-        is_replaced: false,
-    };
+    let step = CloudStep::close(at, &rule(id), false);
     done(seen, &step, "");
 }
 
@@ -103,10 +99,7 @@ fn with_an_address_what_was_opened_on_it_is_gone() {
     for id in ["ip-1", "ip-2"] {
         open(&mut seen, &at(id), &format!("of-{id}"));
     }
-    let release = CloudStep::Release {
-        address: address("ip-1"),
-        is_live: true,
-    };
+    let release = CloudStep::release(&address("ip-1"), true);
     learn::predict(&mut seen, &release);
     for id in ["ip-1", "ip-2"] {
         see_firewall(&mut seen, &at(id), Vec::new());

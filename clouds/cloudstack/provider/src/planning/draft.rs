@@ -251,10 +251,7 @@ impl<'a> Draft<'a> {
         if is_own && own.has_waited(RELEASED) && !own.unreleased.contains(id) {
             // Should it come after all, the server releases it then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
-            self.cloud(CloudStep::Release {
-                address: address.address.clone(),
-                is_live: false,
-            });
+            self.cloud(CloudStep::release(&address.address, false));
         } else {
             self.wait_for_address(&address.address);
         }

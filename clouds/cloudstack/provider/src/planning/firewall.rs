@@ -15,58 +15,47 @@
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 
 use super::Draft;
-use super::home::Home;
-use crate::cidrs::Sources;
-use crate::objects::{Firewall, FirewallRule, IngressPort};
+use crate::cidrs::Cidrs;
+use crate::objects::FirewallRule;
 use crate::observe::Unread;
-use crate::step::CloudStep;
+use crate::step::{CloudStep, Opening};
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
-pub(super) fn open(
-    draft: &mut Draft<'_>,
-    home: &Home,
-    ingress: IngressPort,
-    sources: &Sources,
-) -> Result<(), Unread> {
-    let at = Firewall::Address(home.address.clone());
-    let present = draft.observed.allowing(&at, ingress)?;
-    let wanted = &sources.cidrs;
+pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Result<(), Unread> {
+    let at = &new.at;
+    let present = draft.observed.allowing(at, new.ingress)?;
     if let Some(right) = present
         .iter()
         .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
-            draft.cloud(CloudStep::close(&at, surplus, true));
+            draft.cloud(CloudStep::close(at, surplus, true));
         }
         return Ok(());
     }
-    let in_the_way: Vec<&FirewallRule> = present
-        .iter()
-        .copied()
-        .filter(|rule| draft.observed.memory.own.takes_one_firewall_rule || rule.sources.shares_with(wanted))
-        .collect();
-    let step = |sources: Vec<String>, stands_in| CloudStep::Open {
-        at: at.clone(),
-        network: home.network.id.clone(),
-        ingress,
-        sources,
-        stands_in,
-    };
+    let takes_one = draft.own().takes_one_firewall_rule;
+    let is_in_the_way = |rule: &&FirewallRule| takes_one || rule.sources.shares_with(wanted);
+    let in_the_way: Vec<_> = present.iter().copied().filter(is_in_the_way).collect();
     if in_the_way.is_empty() {
-        draft.cloud(step(sources.texts().to_vec(), false));
+        draft.cloud(CloudStep::Open(new));
         return Ok(());
     }
     let stands_in = present
         .iter()
         .any(|rule| !rule.is_going && rule.sources.stands_in_for(wanted));
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
-    if stands_in || parts.is_empty() || draft.observed.memory.own.takes_one_firewall_rule {
+    if stands_in || parts.is_empty() || takes_one {
         for rule in in_the_way {
-            draft.cloud(CloudStep::close(&at, rule, stands_in));
+            draft.cloud(CloudStep::close(at, rule, stands_in));
         }
     } else {
-        draft.cloud(step(parts.iter().map(ToString::to_string).collect(), true));
+        let sources = parts.iter().map(ToString::to_string).collect();
+        draft.cloud(CloudStep::Open(Opening {
+            sources,
+            stands_in: true,
+            ..new
+        }));
     }
     Ok(())
 }

@@ -274,10 +274,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         }
         match ownership::unused(identity, draft.observed, address, &home.network)? {
             State::Held => {
-                draft.cloud(CloudStep::Release {
-                    address: address.address.clone(),
-                    is_live: false,
-                });
+                draft.cloud(CloudStep::release(&address.address, false));
                 return Ok(());
             }
             State::GivenAway(why) => draft.keep(&address.address, why),

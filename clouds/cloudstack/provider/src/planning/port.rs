@@ -15,16 +15,7 @@ use crate::members::Members;
 use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
 use crate::observe::{Need, Unread};
 use crate::replaced::OpenPort;
-use crate::step::{CloudStep, RuleChange};
-
-/// How far a port is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// It has a rule, or will have one.
-    Ordinary,
-    /// The cloud has nothing to put in its rule's place: it was deleted, or is to be, and is made anew.
-    Gap,
-}
+use crate::step::{CloudStep, Opening, RuleChange};
 
 /// What there is on one port.
 pub(super) struct Present<'a> {
@@ -47,8 +38,9 @@ pub(super) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Plans for one port.
-    pub(super) fn one(self, draft: &mut Draft<'_>) -> Progress {
+    /// Plans for one port. Whether it is a gap: the cloud has nothing to put in its rule's place, which was deleted, or is to be,
+    /// and is made anew.
+    pub(super) fn one(self, draft: &mut Draft<'_>) -> bool {
         let is_replaced = self.is_replaced();
         let (is_standing, is_complete) = match self.present(draft) {
             Present { kept: None, surplus } if !surplus.is_empty() && self.is_declined(draft) => {
@@ -81,11 +73,7 @@ impl<'a> At<'a> {
         if is_standing {
             self.open(draft);
         }
-        if is_replaced && ((is_begun && !is_complete) || self.is_opening(draft)) {
-            Progress::Gap
-        } else {
-            Progress::Ordinary
-        }
+        is_replaced && ((is_begun && !is_complete) || self.is_opening(draft))
     }
 
     /// Whether a port's rule was taken away to be made anew, and serves not yet.
@@ -114,7 +102,7 @@ impl<'a> At<'a> {
             CloudStep::CreateRule(new) => {
                 new.place() == place && new.protocol.ip() == self.port.protocol.ip()
             }
-            CloudStep::ChangeRule { rule, .. } => {
+            CloudStep::ChangeRule(rule, _) => {
                 let mut rules = draft.observed.rules.iter();
                 PublicPort::of(rule) == place
                     && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
@@ -126,50 +114,48 @@ impl<'a> At<'a> {
 
     /// Whether a rule on the same number is another port's: one for TCP, one for UDP.
     fn is_of_other_port(self, rule: &Rule) -> bool {
-        let Self { wanted, port, .. } = self;
-        let ingress = rule.ingress(&wanted.identity.name);
-        let mut others = wanted
-            .ports
-            .iter()
-            .filter(|other| other.ingress() != port.ingress());
-        others.any(|other| Some(other.ingress()) == ingress)
+        let ingress = rule.ingress(&self.wanted.identity.name);
+        let mut ports = self.wanted.ports.iter().map(Port::ingress);
+        ports.any(|other| other != self.port.ingress() && Some(other) == ingress)
     }
 
     /// Whether a port is being opened.
     fn is_opening(self, draft: &Draft<'_>) -> bool {
-        let Self { home, port, .. } = self;
         draft.observed.pending.iter().any(|pending| match &pending.step {
-            CloudStep::Open {
-                at, network, ingress, ..
-            } => {
-                let is_here = match at {
-                    Firewall::Address(address) => *address == home.address,
-                    Firewall::Acl(_) => *network == home.network.id,
+            CloudStep::Open(new) => {
+                let is_here = match &new.at {
+                    Firewall::Address(address) => *address == self.home.address,
+                    Firewall::Acl(_) => new.network == self.home.network.id,
                 };
-                is_here && *ingress == port.ingress()
+                is_here && new.ingress == self.port.ingress()
             }
             _ => false,
         })
     }
 
     fn open(self, draft: &mut Draft<'_>) {
-        let Self { wanted, home, .. } = self;
-        let (ingress, sources) = (self.port.ingress(), &wanted.sources);
-        let opened = match home.network.filtering() {
-            Filtering::Addresses => firewall::open(draft, home, ingress, sources),
-            Filtering::Acl(list) => {
-                acl::open(draft, list, &home.network.id, ingress, sources, &wanted.identity)
-            }
-            Filtering::DefaultAcl(_) | Filtering::None => Ok(()),
+        let Home { network, address, .. } = self.home;
+        let sources = &self.wanted.sources;
+        let Some(at) = network.firewall(address) else {
+            return;
+        };
+        let new = Opening {
+            at,
+            network: network.id.clone(),
+            ingress: self.port.ingress(),
+            sources: sources.texts().to_vec(),
+            stands_in: false,
+        };
+        let opened = match new.at {
+            Firewall::Address(_) => firewall::open(draft, new, &sources.cidrs),
+            Firewall::Acl(_) => acl::open(draft, new, sources),
         };
         draft.take(opened);
     }
 
     pub(super) fn present<'b>(self, draft: &Draft<'b>) -> Present<'b> {
-        let Self {
-            wanted, home, port, ..
-        } = self;
-        let balancer = &wanted.identity.name;
+        let (home, port) = (self.home, self.port);
+        let balancer = &self.wanted.identity.name;
         let speaks_alike =
             |rule: &Rule| rule.protocol(balancer).map(|protocol| protocol.ip()) == Some(port.protocol.ip());
         let mut own: Vec<&Rule> = draft
@@ -202,31 +188,22 @@ impl<'a> At<'a> {
 
     /// Takes away what is in the way of a port's rule.
     fn clear(self, draft: &mut Draft<'_>, kept: Option<&Rule>, surplus: &[&Rule]) -> Result<(), Stop> {
-        let Self { wanted, home, .. } = self;
-        let is_like = |kept: &Rule, rule: &&Rule| {
-            let balancer = &wanted.identity.name;
-            rule.ingress(balancer) == kept.ingress(balancer)
-        };
         let Some(kept) = kept else {
             return self.replace(draft, surplus);
         };
+        let ingress = |rule: &Rule| rule.ingress(&self.wanted.identity.name);
         // One for TCP and one for UDP, of which one is wanted no more, are no duplicates.
-        let impact = if surplus.iter().any(|rule| is_like(kept, rule)) {
+        let impact = if surplus.iter().any(|rule| ingress(rule) == ingress(kept)) {
             draft.notes.push(DUPLICATE_REMOVED.note(format!(
                 "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
-                kept.name, kept.id, home.address.ip
+                kept.name, kept.id, self.home.address.ip
             )));
             Impact::None
         } else {
             Impact::Considerable
         };
         // What comes after it is read now, so that the whole plan can be told.
-        draft.take(members::of_rule(
-            draft.observed,
-            wanted,
-            home.members.as_ref(),
-            kept,
-        ));
+        draft.take(self.members_of(draft, kept));
         for rule in surplus {
             self.removal.rule(draft, rule, impact);
         }
@@ -271,21 +248,14 @@ impl<'a> At<'a> {
     /// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed. Whether it
     /// stays.
     fn keep(self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
-        let Self {
-            wanted,
-            home,
-            port,
-            abilities,
-            ..
-        } = self;
-        let balancer = &wanted.identity.name;
+        let (wanted, port) = (self.wanted, self.port);
         let is_good_enough = !wanted.says_cidrs && rule.cidrs.lets_everybody_in();
         let is_broken = self.mends && rule.breaks_router() && !wanted.nodes.is_empty();
         let cidrs_differ = is_broken || (!is_good_enough && !rule.cidrs.is_same(&wanted.cidrs.cidrs));
-        let takes_cidrs = abilities.changes_cidrs && wanted.cidrs.can_be_updated_to();
+        let takes_cidrs = self.abilities.changes_cidrs && wanted.cidrs.can_be_updated_to();
         // The API changes the protocol too, and lists it from then on. The router goes on as before.
         if rule.private_port != Some(port.node_port)
-            || rule.protocol(balancer) != Some(port.protocol)
+            || rule.protocol(&wanted.identity.name) != Some(port.protocol)
             || (cidrs_differ && !takes_cidrs)
         {
             if self.is_declined(draft) {
@@ -297,8 +267,7 @@ impl<'a> At<'a> {
             return false;
         }
         let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
-        let members = members::of_rule(draft.observed, wanted, home.members.as_ref(), rule);
-        let members = draft.take(members).flatten();
+        let members = draft.take(self.members_of(draft, rule)).flatten();
         if !is_same {
             let to = RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
@@ -311,6 +280,11 @@ impl<'a> At<'a> {
             draft.cloud(CloudStep::change(rule, change));
         }
         true
+    }
+
+    /// What is wrong with the members of a rule.
+    fn members_of(self, draft: &Draft<'_>, rule: &Rule) -> Result<Option<RuleChange>, Unread> {
+        members::of_rule(draft.observed, self.wanted, self.home.members.as_ref(), rule)
     }
 
     /// The members of a new rule.
@@ -331,9 +305,7 @@ impl<'a> At<'a> {
     }
 
     fn new_rule(self) -> NewRule {
-        let Self {
-            wanted, home, port, ..
-        } = self;
+        let (wanted, home, port) = (self.wanted, self.home, self.port);
         // Servers before 4.18 refuse a list. That everybody may connect need not be said, so it is only said where it is
         // certain that it may be.
         let takes_cidrs = self.abilities.takes_cidrs;

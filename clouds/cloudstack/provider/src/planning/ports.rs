@@ -2,10 +2,11 @@
 
 use bowline_plan::Impact;
 
+use super::Draft;
 use super::home::Home;
-use super::port::{At, Progress};
+use super::port::At;
 use super::removal::Removal;
-use super::{Draft, router};
+use crate::events::ROUTER_CONFIG_BROKEN;
 use crate::intent::Wanted;
 use crate::objects::{Abilities, Rule};
 use crate::step::CloudStep;
@@ -15,14 +16,25 @@ use crate::step::CloudStep;
 /// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
 /// the halves of a replacement.
 ///
-/// Rules that break the router are put right only if anything of the Service is to be changed, because that interrupts their ports.
-/// But whatever is changed takes effect only when the router can read all of its rules.
+/// The router of a network is told all of its rules at once, and cannot read a list of networks with commas. Rules that break the
+/// router so are put right only if anything of the Service is to be changed, because that interrupts their ports. But whatever is
+/// changed takes effect only when the router can read all of its rules.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
     let observed = draft.observed;
-    let is_broken = router::is_broken(observed, abilities);
+    let broken = observed.rules.iter().filter(|rule| rule.breaks_router());
+    let broken: Vec<&str> = broken.map(|rule| rule.name.as_str()).collect();
+    // Before 4.18 rules have no lists; what stands there comes from elsewhere.
+    let is_broken = abilities.takes_cidrs != Some(false) && !broken.is_empty();
     let is_begun = !observed.pending.is_empty() || !wanted.identity.replaced.is_empty();
     if is_broken && !is_begun {
-        draft.notes.push(router::note(observed, home));
+        let text = format!(
+            "load balancer rule {} lists source networks with commas, which the router of network {} cannot read: no change of a load \
+             balancer in this network takes effect, and none works after a restart of the router; the rule is made anew with the next \
+             change of the service, such as an annotation of any name",
+            broken.join(", "),
+            home.network.name
+        );
+        draft.notes.push(ROUTER_CONFIG_BROKEN.note(text).even_at_start());
     }
     let mends = is_broken && (is_begun || observed.is_changed);
     let before = (is_broken && !mends).then(|| draft.clone());
@@ -53,32 +65,26 @@ fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities
         (!at.is_open_gap(draft), !is_broken)
     });
     let one = |at: At<'_>| draft.apart(|draft| at.one(draft));
-    let mut chains: Vec<(Progress, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
+    let mut chains: Vec<(bool, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
     let ((), rest) = draft.apart(|draft| leave(draft, wanted, home, removal));
     // Every port was decided on, so that what the others need is read by then.
-    let gap = chains.iter().position(|(progress, _)| *progress == Progress::Gap);
-    let steps: Vec<_> = match gap {
-        Some(gap) => chains.swap_remove(gap).1,
-        None => chains
-            .into_iter()
-            .flat_map(|(_, steps)| steps)
-            .chain(rest)
-            .collect(),
-    };
-    steps.into_iter().for_each(|step| draft.plan(step));
+    match chains.iter().position(|(is_gap, _)| *is_gap) {
+        Some(gap) => chains = vec![chains.swap_remove(gap)],
+        None => chains.push((false, rest)),
+    }
+    let steps = chains.into_iter().flat_map(|(_, steps)| steps);
+    steps.for_each(|step| draft.plan(step));
 }
 
 /// Takes away what is at the address of the balancer and not wanted any more.
 fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
     removal.open_ports(draft);
     for rule in &draft.observed.rules {
-        let is_here = rule.address.id == home.address.id;
-        if is_here
-            && wanted
-                .ports
-                .iter()
-                .all(|port| rule.public_port != Some(port.port))
-        {
+        let is_wanted = wanted
+            .ports
+            .iter()
+            .any(|port| rule.public_port == Some(port.port));
+        if rule.address.id == home.address.id && !is_wanted {
             removal.rule(draft, rule, Impact::Considerable);
         }
     }

@@ -66,7 +66,9 @@ impl<'a> Removal<'a> {
     ) -> Result<(), Unread> {
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
-        match ownership::left(self.identity, draft.observed, &address.id, rules, self.absent)? {
+        let state = ownership::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
+        match &state {
+            State::Held => {}
             State::Acquiring | State::Releasing => {
                 draft.wait_for_address(address);
                 return Ok(());
@@ -79,43 +81,36 @@ impl<'a> Removal<'a> {
                 }
                 return Ok(());
             }
-            State::Held => {}
-            kept => {
-                match kept {
-                    State::Shared(rule) => {
-                        let why = format!("others use it, such as load balancer rule {}", rule.name);
-                        draft.keep(address, &why);
-                        if !is_own {
-                            // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees
-                            // nobody.
-                            draft.claim.insert(Claimed::Address(address.id.clone()));
-                            draft.leads_as_it_does(&address.id, rules);
-                        }
-                    }
-                    State::Persons(Some(why)) => draft.keep(address, &why),
-                    _ => {}
+            State::Shared(rule) => {
+                let why = format!("others use it, such as load balancer rule {}", rule.name);
+                draft.keep(address, &why);
+                if !is_own {
+                    // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
+                    draft.claim.insert(Claimed::Address(address.id.clone()));
+                    draft.leads_as_it_does(&address.id, rules);
                 }
-                for rule in rules {
-                    self.rule(draft, rule, Impact::Major);
-                }
-                return Ok(());
             }
+            State::Persons(Some(why)) => draft.keep(address, why),
+            State::Free | State::Claimed(_) | State::Borrowed | State::Persons(None) => {}
+        }
+        if state != State::Held {
+            for rule in rules {
+                self.rule(draft, rule, Impact::Major);
+            }
+            return Ok(());
         }
         // The items first: with the address its rules go, and nothing tells any more which ports they had.
         let mut is_shut = true;
         for rule in rules {
             if let Some(port) = OpenPort::of(rule, &self.identity.name) {
-                let closing = self.closing_acl(draft, &port);
+                let closing = self.closing(draft, &port, true);
                 is_shut &= self.lets_go(draft, rule, closing);
             }
         }
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
         let is_told = claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place;
         if is_shut && is_own && is_told {
-            draft.cloud(CloudStep::Release {
-                address: address.clone(),
-                is_live: !rules.is_empty(),
-            });
+            draft.cloud(CloudStep::release(address, !rules.is_empty()));
         } else if is_shut {
             // So that a release that fails half-way, when no rule is left, is found again.
             draft.claim.insert(Claimed::Address(address.id.clone()));
@@ -126,22 +121,19 @@ impl<'a> Removal<'a> {
 
     /// Removes one rule and what was opened for it.
     pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
-        let is_shut = match OpenPort::of(rule, &self.identity.name) {
-            // Unreadable, or on its way out: the rule goes by its ID.
-            None => true,
-            Some(port) => {
-                let closing = self.closing(draft, &port);
-                self.lets_go(draft, rule, closing)
+        // One that cannot be read, or is on its way out, goes by its ID.
+        if let Some(port) = OpenPort::of(rule, &self.identity.name) {
+            let closing = self.closing(draft, &port, false);
+            if !self.lets_go(draft, rule, closing) {
+                return;
             }
-        };
-        if is_shut {
-            draft.cloud(CloudStep::delete(rule, impact));
         }
+        draft.cloud(CloudStep::delete(rule, impact));
     }
 
     /// Reads early what it takes to close a port that is open.
     pub(super) fn foresee(&self, draft: &mut Draft<'_>, port: &OpenPort) {
-        let closing = self.closing(draft, port);
+        let closing = self.closing(draft, port, false);
         draft.take(closing);
     }
 
@@ -156,23 +148,28 @@ impl<'a> Removal<'a> {
                 })
             };
             if !draft.observed.rules.iter().any(is_of_rule) {
-                let closing = self.closing(draft, port);
+                let closing = self.closing(draft, port, false);
                 has_shut(draft, closing);
             }
         }
     }
 
-    /// How a port comes to be closed, in the firewall of its address or in the ACL list of its network.
-    fn closing(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
+    /// How a port comes to be closed, in the ACL list of its network or, unless only that is to be (`acl_only`), in the firewall of
+    /// its address.
+    fn closing(&self, draft: &mut Draft<'_>, port: &OpenPort, acl_only: bool) -> Result<Shut, Unread> {
         let observed = draft.observed;
         let (id, ingress) = (&port.address, port.ingress);
         let is_wanted = self.wanted.contains(&ingress);
-        if is_wanted && self.home.is_some_and(|home| home.id == *id) {
+        if is_wanted && (acl_only || self.home.is_some_and(|home| home.id == *id)) {
             return Ok(Shut::Done);
         }
         let network = network_of(observed, port)?;
-        if network.is_none_or(|network| network.filtering() != Filtering::Addresses) {
-            return self.closing_acl(draft, port);
+        match network.map(|network| (network.filtering(), &network.id)) {
+            Some((Filtering::Acl(list), network)) if !is_wanted => {
+                return self.shut(draft, &Firewall::Acl(list.clone()), network, ingress);
+            }
+            Some((Filtering::Addresses, _)) if !acl_only => {}
+            _ => return Ok(Shut::Done),
         }
         let known = observed.addresses.get(id).and_then(Option::as_ref);
         let leads = known.and_then(|facts| facts.network.as_ref());
@@ -191,20 +188,6 @@ impl<'a> Removal<'a> {
         self.shut(draft, &Firewall::Address(address.clone()), &port.network, ingress)
     }
 
-    /// The same as far as an ACL list is concerned.
-    fn closing_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
-        if self.wanted.contains(&port.ingress) {
-            return Ok(Shut::Done);
-        }
-        let network = network_of(draft.observed, port)?;
-        match network.map(|network| (network.filtering(), &network.id)) {
-            Some((Filtering::Acl(list), network)) => {
-                self.shut(draft, &Firewall::Acl(list.clone()), network, port.ingress)
-            }
-            _ => Ok(Shut::Done),
-        }
-    }
-
     /// How a firewall comes to let nothing in at a port any more. Of an ACL list only what was made for the Service goes, and
     /// nothing that others rely on.
     fn shut(
@@ -214,7 +197,6 @@ impl<'a> Removal<'a> {
         network: &NetworkId,
         ingress: IngressPort,
     ) -> Result<Shut, Unread> {
-        let (observed, identity) = (draft.observed, self.identity);
         let (all, one) = match at {
             Firewall::Address(_) => ("the firewall of public IP", "firewall rule"),
             Firewall::Acl(_) => ("the network ACL list", "network ACL item"),
@@ -222,17 +204,18 @@ impl<'a> Removal<'a> {
         if draft.has_given_up(at.id().as_str(), all, ingress) {
             return Ok(Shut::Done);
         }
-        let mut open = observed.allowing(at, ingress)?;
-        if let Firewall::Acl(_) = at {
+        let mut open = draft.observed.allowing(at, ingress)?;
+        if at.is_acl() {
             let has_sources = |item: &FirewallRule| item.sources.is_same(&self.sources.cidrs);
-            open.retain(|item| !item.has_reason && (has_sources(item) || acl::is_own(item, &identity.claim)));
+            let claim = &self.identity.claim;
+            open.retain(|item| !item.has_reason && (has_sources(item) || acl::is_own(item, claim)));
         }
         open.retain(|rule| !draft.has_given_up(rule.id.as_str(), one, ingress));
         if open.is_empty() {
             return Ok(Shut::Done);
         }
-        if let Firewall::Acl(list) = at {
-            open = acl::without_those_of_others(observed, list, network, open, identity)?;
+        if at.is_acl() {
+            open = acl::without_those_of_others(draft, at, network, open)?;
         }
         if open.is_empty() {
             return Ok(Shut::Left);

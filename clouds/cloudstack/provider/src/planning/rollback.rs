@@ -34,10 +34,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {
-            draft.cloud(CloudStep::Release {
-                address: address.clone(),
-                is_live: false,
-            });
+            draft.cloud(CloudStep::release(address, false));
         }
         items.into_iter().for_each(|item| draft.cloud(item));
         return;

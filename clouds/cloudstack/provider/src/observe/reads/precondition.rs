@@ -10,7 +10,7 @@ use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
 use crate::objects::{Firewall, FirewallRule};
-use crate::step::CloudStep;
+use crate::step::{Closing, CloudStep};
 
 impl Reads {
     /// What was seen instead of what a step requires: the plan is made anew by it. `None` if the step may be sent.
@@ -23,44 +23,35 @@ impl Reads {
         let identity = intent.identity();
         let seen = match step {
             // What lets in the same is in the list from the moment that its command was taken.
-            CloudStep::Open {
-                at: at @ Firewall::Acl(_),
-                ingress,
-                sources,
-                ..
-            } => {
-                let sources: Cidrs = sources.iter().collect();
+            CloudStep::Open(new) if new.at.is_acl() => {
+                let sources: Cidrs = new.sources.iter().collect();
                 let is_alike = |item: &FirewallRule| {
-                    !item.is_going && item.ingress == *ingress && item.sources.is_same(&sources)
+                    !item.is_going && item.ingress == new.ingress && item.sources.is_same(&sources)
                 };
-                return self.unless(step, at, |items| !items.iter().any(is_alike)).await;
+                let is_new = |items: &[FirewallRule]| !items.iter().any(is_alike);
+                return self.unless(step, &new.at, is_new).await;
             }
-            // The one that stays instead is there.
-            CloudStep::Close {
-                at, twin: Some(twin), ..
-            } => {
-                let is_twin = |item: &FirewallRule| item.id == *twin;
-                return self.unless(step, at, |items| items.iter().any(is_twin)).await;
-            }
-            // Nobody else relies on it.
-            CloudStep::Close {
-                at: at @ Firewall::Acl(list),
-                rule,
-                twin: None,
-                ..
-            } => {
-                let items = observed.firewalls.get(&at.id()).map_or(&[][..], Vec::as_slice);
-                let users = self.users_of(identity, list, rule, items).await;
-                users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
-            }
+            CloudStep::Close(Closing { at, rule, twin, .. }) => match (at, twin) {
+                // The one that stays instead is there.
+                (_, Some(twin)) => {
+                    let has_twin = |items: &[FirewallRule]| items.iter().any(|item| item.id == *twin);
+                    return self.unless(step, at, has_twin).await;
+                }
+                // Nobody else relies on it.
+                (Firewall::Acl(list), None) => {
+                    let items = observed.firewalls.get(&at.id()).map_or(&[][..], Vec::as_slice);
+                    let users = self.users_of(identity, list, rule, items).await;
+                    users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
+                }
+                (Firewall::Address(_), None) => return None,
+            },
             // The address is what it was, and no rules of others are on it, which would go with it.
             CloudStep::Release { address, .. } => self.not_alone(identity, observed, &address.id).await,
             // A process that stood still must not ask for what others have looked for meanwhile.
-            CloudStep::Associate {
-                since: Some(since), ..
-            } => {
+            CloudStep::Associate(new) => {
                 let now = self.now();
-                Ok((!claim::is_fresh(*since, now)).then_some(Learned::Seen(Fact::Now(now))))
+                let is_old = new.since.is_some_and(|since| !claim::is_fresh(since, now));
+                Ok(is_old.then_some(Learned::Seen(Fact::Now(now))))
             }
             _ => return None,
         };

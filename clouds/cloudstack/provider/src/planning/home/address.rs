@@ -10,14 +10,14 @@ use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
 use crate::observe::{Observed, Pending, STUCK, Unread};
-use crate::step::CloudStep;
+use crate::step::{Acquisition, CloudStep};
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
-    CloudStep::Associate {
+    CloudStep::Associate(Acquisition {
         address,
         since: Some(since),
         to: Place::of(network),
-    }
+    })
 }
 
 fn claimed(id: &PublicIpId) -> Claimed {
@@ -211,7 +211,8 @@ pub(super) fn automatic_address(
 /// The ID of the address that the cloud chose in this reconcile, if that is told already. The outer none: it was not asked to
 /// choose.
 fn chosen(draft: &Draft<'_>) -> Option<Option<PublicIpId>> {
-    let is_choice = |pending: &&Pending| matches!(pending.step, CloudStep::Associate { address: None, .. });
+    let is_choice =
+        |pending: &&Pending| matches!(&pending.step, CloudStep::Associate(new) if new.address.is_none());
     let pending = draft.observed.pending.iter().find(is_choice)?;
     Some(pending.id.as_deref().map(PublicIpId::from))
 }

@@ -141,8 +141,8 @@ proptest! {
             for _ in 0..*stop {
                 let Answer::Apply(wave) = plan(&intent, &world.observed).answer else { break };
                 let LoadBalancerStep::Cloud(step) = wave.into_steps().remove(0) else { break };
-                if let CloudStep::Open { sources, .. } = &step {
-                    let new: Cidrs = sources.iter().collect();
+                if let CloudStep::Open(new) = &step {
+                    let new: Cidrs = new.sources.iter().collect();
                     prop_assert!(world.observed.firewalls[&firewall_of(CHOSEN)].iter().all(|rule| !rule.sources.shares_with(&new)));
                 }
                 learn::predict(&mut world.observed, &step);
