@@ -39,12 +39,15 @@ pub struct SharedRead<T> {
 
 struct SharedState<T> {
     read: Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>,
-    interval: Duration,
+    interval: Interval,
     gather: Duration,
     /// Whether a read that has begun still answers those who ask.
     is_single: bool,
     state: Mutex<State<T>>,
 }
+
+/// The shortest time between the starts of two reads, asked for anew each time.
+type Interval = Box<dyn Fn() -> Duration + Send + Sync>;
 
 struct State<T> {
     last_start: Option<Instant>,
@@ -67,7 +70,7 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(Duration::ZERO, interval, false, source, read)
+        Self::build(Duration::ZERO, Box::new(move || interval), false, source, read)
     }
 
     /// The read of a list: reads start [`INTERVAL`](Self::INTERVAL) apart.
@@ -80,18 +83,23 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(gather, Self::INTERVAL, false, source, read)
+        Self::build(gather, Box::new(|| Self::INTERVAL), false, source, read)
     }
 
-    /// As [`listing`](Self::listing), with another time between the starts of two reads: for what is read again and again until
-    /// it changes.
-    pub fn paced<S, F, R>(gather: Duration, interval: Duration, source: &S, read: F) -> Self
+    /// As [`listing`](Self::listing), with a time between the starts of two reads that may change: for what is read again and
+    /// again until it is as it should be.
+    pub fn paced<S, F, R>(
+        gather: Duration,
+        interval: impl Fn() -> Duration + Send + Sync + 'static,
+        source: &S,
+        read: F,
+    ) -> Self
     where
         S: Clone + Send + Sync + 'static,
         F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(gather, interval, false, source, read)
+        Self::build(gather, Box::new(interval), false, source, read)
     }
 
     /// One read at a time: whoever asks while a read is under way gets its answer, good or bad. For what does not age
@@ -102,10 +110,10 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(Duration::ZERO, interval, true, source, read)
+        Self::build(Duration::ZERO, Box::new(move || interval), true, source, read)
     }
 
-    fn build<S, F, R>(gather: Duration, interval: Duration, is_single: bool, source: &S, read: F) -> Self
+    fn build<S, F, R>(gather: Duration, interval: Interval, is_single: bool, source: &S, read: F) -> Self
     where
         S: Clone + Send + Sync + 'static,
         F: Fn(S) -> R + Send + Sync + 'static,
@@ -153,7 +161,7 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
         // Let everyone who is about to ask in this turn join.
         NextTurn::default().await;
         let gathered = (!self.gather.is_zero()).then(|| Instant::now() + self.gather);
-        if let Some(start) = gathered.max(last_start.map(|last| last + self.interval)) {
+        if let Some(start) = gathered.max(last_start.map(|last| last + (self.interval)())) {
             sleep_until(start).await;
         }
         {

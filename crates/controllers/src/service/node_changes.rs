@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a Node that is about to be initialised is waited for: then it has its provider ID and addresses, and the balancers
 /// are looked at once and not twice. One that nobody initialises is balanced over all the same.
-const INITIALIZATION: Duration = Duration::from_secs(5);
+const INITIALIZATION: Duration = Duration::from_secs(10);
 
 /// Collects changes until they have been quiet for a moment: thirty Nodes that join together are one change.
 #[derive(Default)]
@@ -130,7 +130,7 @@ mod tests {
         for (follows_after, acted_on_after) in [
             (None, INITIALIZATION),
             (Some(Duration::from_secs(1)), Duration::from_millis(1500)),
-            (Some(Duration::from_millis(4900)), INITIALIZATION),
+            (Some(Duration::from_millis(9900)), INITIALIZATION),
         ] {
             let begun = Instant::now();
             changes.note(BEGUN);

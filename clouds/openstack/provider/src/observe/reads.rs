@@ -32,7 +32,8 @@ const GATHER: Duration = Duration::from_millis(25);
 /// step, and so shares all other lists too.
 const GATHER_FIRST: Duration = Duration::from_millis(100);
 
-/// The shortest time between two lists for those who wait.
+/// The shortest time between two lists for those who wait. Where changes are known to take longer, so does this: then whoever
+/// waits goes on in step with the others, and one list does for all.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long Octavia's version is believed: an upgrade shows without a restart.
@@ -57,7 +58,7 @@ pub(crate) struct Reads {
     /// The same while Octavia is at work: whoever waits gets one list.
     polled: Listing<LoadBalancer>,
     /// The changes that this process made and Octavia is at work on.
-    pub(crate) under_way: UnderWay,
+    pub(crate) under_way: Arc<UnderWay>,
     /// The list of members that was written last to a pool, as a number.
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
@@ -107,6 +108,9 @@ async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudEr
 
 impl Reads {
     pub(crate) fn new(client: &Client, is_ovn: bool) -> Self {
+        let under_way = Arc::new(UnderWay::default());
+        let changes = Arc::clone(&under_way);
+        let pace = move || POLL_INTERVAL.max(changes.pause());
         Self {
             is_ovn,
             version: Mutex::default(),
@@ -114,8 +118,8 @@ impl Reads {
                 Ok(features::newest(&client.load_balancer_versions().await?))
             }),
             balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
-            polled: SharedRead::paced(GATHER, POLL_INTERVAL, client, all_balancers),
-            under_way: UnderWay::default(),
+            polled: SharedRead::paced(GATHER, pace, client, all_balancers),
+            under_way,
             member_lists: Kept::default(),
             listeners: listing(
                 GATHER,

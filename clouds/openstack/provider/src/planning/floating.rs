@@ -59,10 +59,7 @@ enum Wish<'a> {
 /// The floating IP that leads to a load balancer's address: of several on its port, the one of that very address.
 pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Option<&'a FloatingIp> {
     let port = balancer.vip_port_id.as_ref()?;
-    let on_port = || {
-        let all = observed.floating_ips.iter().flat_map(|list| list.iter());
-        all.filter(move |floating_ip| floating_ip.port_id.as_ref() == Some(port))
-    };
+    let on_port = || leading_to(observed, port);
     let vip = names::spelling(&balancer.vip_address);
     let leads_to_vip = |floating_ip: &&FloatingIp| {
         let fixed = floating_ip.fixed_ip_address.as_deref();
@@ -70,6 +67,12 @@ pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Op
     };
     let unsaid = |floating_ip: &&FloatingIp| floating_ip.fixed_ip_address.is_none();
     on_port().find(leads_to_vip).or_else(|| on_port().find(unsaid))
+}
+
+/// The floating IPs of a port. One that somebody made for a load balancer may have its floating IP before it is used.
+fn leading_to<'a>(observed: &'a Observed, port: &PortId) -> impl Iterator<Item = &'a FloatingIp> {
+    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
+    all.filter(move |floating_ip| floating_ip.port_id.as_ref() == Some(port))
 }
 
 /// The load balancer that the address leads to, if it is there, and whose it is.
@@ -81,7 +84,14 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
     if family.or(wanted.family()) == Some(Family::V6) {
         return Wish::None;
     }
-    let current = there.and_then(|(balancer, _)| current(observed, balancer));
+    let current = match there {
+        Some((balancer, _)) => current(observed, balancer),
+        None => wanted
+            .vip
+            .port
+            .as_ref()
+            .and_then(|port| leading_to(observed, port).next()),
+    };
     if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
         return current.map_or(Wish::None, Wish::Surplus);
     }
@@ -241,7 +251,10 @@ pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> N
             &wanted.identity,
             wanted.address.as_deref(),
             observed,
-            there.and_then(|(balancer, _)| balancer.vip_port_id.as_ref()),
+            match there {
+                Some((balancer, _)) => balancer.vip_port_id.as_ref(),
+                None => wanted.vip.port.as_ref(),
+            },
         ),
         _ => StrayNeeds::default(),
     };

@@ -2,6 +2,7 @@
 
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::model::network::FixedIp;
 use bowline_openstack_sim::{FloatingIpSpec, OpenstackSim, SubnetSpec};
 
 use crate::world::{Outcome, World, in_short};
@@ -234,4 +235,39 @@ async fn a_search_for_networks_that_fails_is_told_and_makes_no_service_internal(
     world.sim.faults().clear();
     world.run("web").await.settled();
     assert_eq!(world.sim.floating_ips().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_has_its_floating_ip_already_is_used_with_it() {
+    for (names_address, network) in [
+        (true, None),
+        (false, Some("0c3e6a2f-0000-4000-8000-000000000001")),
+    ] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.floating.network = network.map(Into::into));
+        let own = FixedIp {
+            subnet: world.sim.home().subnet,
+            address: "10.0.0.77".parse().unwrap(),
+        };
+        let port = world.sim.add_port("kept", vec![own]);
+        let id = world.sim.add_floating_ip(FloatingIpSpec {
+            port: Some(port),
+            ..FloatingIpSpec::default()
+        });
+        let floating = world
+            .sim
+            .floating_ips()
+            .into_iter()
+            .find(|it| it.id == id)
+            .unwrap();
+        let address = floating.address.address.to_string();
+        world.annotate("web", "port-id", &port.to_string());
+        if names_address {
+            world.edit("web", |service| {
+                service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+            });
+        }
+        let run = world.run("web").await.settled();
+        assert_eq!(run.published(), [address]);
+    }
 }

@@ -84,7 +84,7 @@ async fn a_node_that_joins_is_one_change_and_is_not_waited_for_when_nobody_initi
         "registered and initialised: once before the write and once after"
     );
     join("c");
-    world.pass(seconds(6)).await;
+    world.pass(seconds(11)).await;
     assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b", "c"]);
 }
 
