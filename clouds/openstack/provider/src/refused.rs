@@ -95,7 +95,7 @@ const FIELDS: [Field; 22] = [
     field(
         keys::FLOATING_NETWORK.key,
         &["floating_network_id"],
-        "name an external network: `openstack network list --external`",
+        "name an external network: `openstack network show` tells whether one is",
     ),
     field(
         keys::SOURCE_RANGES.key,
