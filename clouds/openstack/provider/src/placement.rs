@@ -64,12 +64,6 @@ pub(crate) fn is_left_to_octavia(wanted: &Wanted) -> bool {
     wanted.vip.network.is_some() && wanted.vip.subnet.is_none() && wanted.vip.port.is_none()
 }
 
-/// The configured subnet of members that are made one by one, after the load balancer.
-pub(crate) fn checked_member_subnet(wanted: &Wanted) -> Option<&SubnetId> {
-    let is_serial = wanted.identity.options.is_serial;
-    wanted.member_subnet.as_ref().filter(|_| is_serial)
-}
-
 /// The subnet that Octavia will choose in a given network, where there is no choice: it prefers IPv4.
 fn only_subnet<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
     let network = wanted

@@ -234,10 +234,14 @@ fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<
         Some(class) => class.clone(),
         None => {
             let known: Vec<&str> = options.classes.keys().map(String::as_str).collect();
-            problems.push(format!(
-                "invalid loadbalancer class \"{name}\": {} must name a section [LoadBalancerClass] of cloud.conf, which has these: {}",
-                keys::CLASS.key,
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
                 known.join(", ")
+            };
+            problems.push(format!(
+                "invalid loadbalancer class \"{name}\": {} must name a section [LoadBalancerClass] of cloud.conf, which has {known}",
+                keys::CLASS.key
             ));
             ClassOptions::default()
         }

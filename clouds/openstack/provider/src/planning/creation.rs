@@ -90,9 +90,10 @@ fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
     (former, takes_any_other)
 }
 
-/// Why the members could not be made: where they are made one by one, Octavia says so only when the load balancer is there.
+/// Why the members could not be made. Where they are made one by one, Octavia says so only when the load balancer is there; where
+/// they are made with it, Octavia looks for no subnet.
 pub(super) fn fault_of_members(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
-    let subnet = placement::checked_member_subnet(wanted)?;
+    let subnet = wanted.member_subnet.as_ref()?;
     let is_there = |subnets: &Vec<Subnet>| subnets.iter().any(|there| there.id == *subnet);
     if seen.subnets.as_deref().is_none_or(is_there) {
         return None;

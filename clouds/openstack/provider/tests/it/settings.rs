@@ -68,18 +68,19 @@ async fn what_no_floating_ip_could_come_from_is_told_before_any_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_members_come_one_by_one_their_subnet_is_looked_for_first() {
-    let mut world = World::with_nodes(1);
-    world.configure(|options| options.is_serial = true);
-    world.annotate("web", "member-subnet-id", "0c3e6a2f-0000-4000-8000-000000000001");
-    let told = told(&world).await;
-    assert!(
-        told.ends_with("; correct annotation loadbalancer.openstack.org/member-subnet-id"),
-        "{told}"
-    );
+async fn the_subnet_of_the_members_is_looked_for_before_any_write() {
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.is_serial = is_serial);
+        world.annotate("web", "member-subnet-id", "0c3e6a2f-0000-4000-8000-000000000001");
+        let told = told(&world).await;
+        assert!(
+            told.ends_with("; correct annotation loadbalancer.openstack.org/member-subnet-id"),
+            "{told}"
+        );
+    }
 }
 
-/// A load balancer that is there serves on, whatever is written on its Service.
 #[tokio::test(start_paused = true)]
 async fn a_bad_number_keeps_no_member_from_following_its_node() {
     let mut world = World::with_nodes(2);
@@ -104,7 +105,6 @@ async fn a_refusal_of_the_cloud_names_the_setting_and_what_to_do() {
         "port-id",
         "flavor-id",
         "availability-zone",
-        "member-subnet-id",
     ] {
         let world = World::with_nodes(1);
         world.annotate("web", suffix, id);
