@@ -98,6 +98,10 @@ async fn a_limit_is_neither_a_conflict_nor_a_lack_of_rights() {
             r#"{"faultcode": "Client", "faultstring": "Quota has been met for resources: Load Balancer", "debuginfo": null}"#,
         ),
         (
+            409,
+            r#"{"faultcode": "Client", "faultstring": "No more IP addresses available on subnet s.", "debuginfo": null}"#,
+        ),
+        (
             413,
             r#"{"overLimit": {"code": 413, "message": "Quota exceeded"}}"#,
         ),
