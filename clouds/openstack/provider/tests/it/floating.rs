@@ -1,11 +1,14 @@
 //! The address from outside.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::FixedIp;
 use bowline_openstack_sim::{FloatingIpSpec, OpenstackSim, SubnetSpec};
+use futures::future::join_all;
 
-use crate::world::{Outcome, World, in_short};
+use crate::world::{Outcome, Run, World, in_short, service};
 
 const DESCRIPTION: &str = "Floating IP for Kubernetes external service default/web from cluster lab";
 
@@ -270,4 +273,33 @@ async fn a_port_that_has_its_floating_ip_already_is_used_with_it() {
         let run = world.run("web").await.settled();
         assert_eq!(run.published(), [address]);
     }
+}
+
+/// Floating IPs are listed before the load balancers are made, and Octavia takes its time.
+#[tokio::test(start_paused = true)]
+async fn of_two_services_that_ask_for_one_address_at_once_only_one_gets_it() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.lb_create_time = Duration::from_secs(5));
+    world.sim.add_floating_ip(FloatingIpSpec::default());
+    let address = world.sim.floating_ips()[0].address.address.to_string();
+    let names = ["one", "two"];
+    for (name, port) in names.into_iter().zip(30_080..) {
+        world.put(service(name, &[("TCP", 80, port)]));
+        world.edit(name, |service| {
+            service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+        });
+    }
+    let both = join_all(names.map(|name| world.run(name)));
+    let (runs, writes) = world.writes_of(both).await;
+    let (served, others): (Vec<&Run>, Vec<&Run>) = runs
+        .iter()
+        .partition(|run| matches!(run.outcome, Outcome::Settled(_)));
+    assert_eq!((served.len(), others.len()), (1, 1), "{runs:#?}");
+    let complaint = others[0].complaint();
+    assert_eq!(complaint, format!("floating IP {address} is not available"));
+    let moved = writes.iter().filter(|call| call.status() == Some(200));
+    let moved = moved.filter(|call| call.operation == "neutron.floatingips.update");
+    assert_eq!(moved.count(), 1);
 }
