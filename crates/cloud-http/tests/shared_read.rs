@@ -248,3 +248,21 @@ proptest! {
         });
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_between_two_reads_may_change() {
+    let began = Arc::new(Mutex::new(Vec::new()));
+    let between = Arc::new(Mutex::new(MILLIS(1000)));
+    let (asked, origin) = (Arc::clone(&between), Instant::now());
+    let pace = move || *asked.lock().unwrap();
+    let read = move |began: Arc<Mutex<Vec<_>>>| {
+        began.lock().unwrap().push(origin.elapsed().as_secs());
+        async {}
+    };
+    let shared = SharedRead::paced(Duration::ZERO, pace, &began, read);
+    for seconds in [1, 4, 1] {
+        *between.lock().unwrap() = Duration::from_secs(seconds);
+        shared.ask().await;
+    }
+    assert_eq!(*began.lock().unwrap(), [0, 4, 5]);
+}

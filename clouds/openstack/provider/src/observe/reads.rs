@@ -63,8 +63,6 @@ pub(crate) struct Reads {
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
     pools: Listing<Pool>,
-    /// The same after members were written: the last of several Services can wait for the others.
-    written_pools: Listing<Pool>,
     monitors: Listing<Monitor>,
     ports: Listing<Port>,
     floating_ips: Listing<FloatingIp>,
@@ -108,10 +106,6 @@ async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudEr
     all.map(Arc::new).map_err(CloudError::from)
 }
 
-async fn all_pools(client: Client) -> Result<Vec<Pool>, ApiError> {
-    client.pools(None).await
-}
-
 impl Reads {
     pub(crate) fn new(client: &Client, is_ovn: bool) -> Self {
         let under_way = Arc::new(UnderWay::default());
@@ -124,7 +118,7 @@ impl Reads {
                 Ok(features::newest(&client.load_balancer_versions().await?))
             }),
             balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
-            polled: SharedRead::paced(GATHER, pace.clone(), client, all_balancers),
+            polled: SharedRead::paced(GATHER, pace, client, all_balancers),
             under_way,
             member_lists: Kept::default(),
             listeners: listing(
@@ -132,10 +126,7 @@ impl Reads {
                 client,
                 |client| async move { client.listeners(None).await },
             ),
-            pools: listing(GATHER, client, all_pools),
-            written_pools: SharedRead::paced(GATHER, pace, client, |client| {
-                all_pools(client).map(|read| read.map(Arc::new).map_err(CloudError::from))
-            }),
+            pools: listing(GATHER, client, |client| async move { client.pools(None).await }),
             monitors: listing(GATHER, client, |client| async move { client.monitors().await }),
             ports: listing(GATHER_FIRST, client, |client| async move {
                 client.ports(&PortFilter::default()).await
@@ -227,7 +218,7 @@ impl Reads {
     /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
     /// is read member by member.
     async fn confirm_members(&self, parts: &mut Parts, written: &[WrittenMembers]) -> Result<(), CloudError> {
-        let pools = self.written_pools.ask().await?;
+        let pools = self.pools.ask().await?;
         for WrittenMembers { pool, removed } in written {
             let Some(members) = parts.members.get(pool) else {
                 continue;
