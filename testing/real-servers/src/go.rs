@@ -52,6 +52,8 @@ pub fn go_build(
             "-mod=readonly",
             "-trimpath",
             "-buildvcs=false",
+            // What the linker's `-w` leaves out need not be made: an eighth of the compiler's time.
+            "-gcflags=all=-dwarf=false",
             "-ldflags",
         ])
         .arg(format!("-s -w {linker_flags}"))
