@@ -1,6 +1,9 @@
 //! The API server's audit log: who asked for what, and whether it was allowed.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -51,21 +54,52 @@ pub struct AuditEvent {
     pub forbidden: bool,
 }
 
-/// Reads all whole lines; the last one may be in the making.
-pub(crate) fn parse(text: &str) -> Result<Vec<AuditEvent>, AuditLogError> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole
-        .lines()
-        .enumerate()
-        .map(|(index, line)| {
-            serde_json::from_str::<Wire>(line)
-                .map(AuditEvent::from)
-                .map_err(|source| AuditLogError::Malformed {
-                    line: index + 1,
-                    source,
-                })
-        })
-        .collect()
+/// The log of one API server. What was read once is kept: tests ask again and again, and the log grows to thousands of
+/// lines.
+pub(crate) struct AuditLog {
+    path: PathBuf,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// How much of the file that is.
+    bytes: u64,
+    events: Vec<AuditEvent>,
+}
+
+impl AuditLog {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            known: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All whole lines; the last one may be in the making.
+    pub(crate) fn events(&self) -> Result<Vec<AuditEvent>, AuditLogError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(known.bytes))?;
+        let mut fresh = Vec::new();
+        file.read_to_end(&mut fresh)?;
+        for line in fresh.split_inclusive(|byte| *byte == b'\n') {
+            if !line.ends_with(b"\n") {
+                break;
+            }
+            let event: Wire = serde_json::from_slice(line).map_err(|source| AuditLogError::Malformed {
+                line: known.events.len() + 1,
+                source,
+            })?;
+            known.events.push(event.into());
+            known.bytes += line.len() as u64;
+        }
+        Ok(known.events.clone())
+    }
 }
 
 /// `audit.k8s.io/v1` Event, the part that tests ask about.
@@ -119,23 +153,36 @@ mod tests {
 
     const LINE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","requestURI":"/api/v1/nodes","verb":"list","user":{"username":"someone"},"userAgent":"test/1","responseStatus":{"metadata":{},"code":403},"annotations":{"authorization.k8s.io/decision":"forbid"}}"#;
 
+    fn log(text: &str) -> (tempfile::NamedTempFile, AuditLog) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let log = AuditLog::new(file.path().to_owned());
+        (file, log)
+    }
+
     #[test]
     fn a_denied_request_is_forbidden() {
-        let events = parse(&format!("{LINE}\n")).unwrap();
+        let (_file, log) = log(&format!("{LINE}\n"));
+        let events = log.events().unwrap();
         assert_eq!(events.len(), 1);
         assert!(events[0].forbidden && events[0].complete);
         assert_eq!((events[0].user.as_str(), events[0].code), ("someone", Some(403)));
     }
 
     #[test]
-    fn a_line_that_is_still_being_written_is_left_for_later() {
-        let events = parse(&format!("{LINE}\n{{\"kind\":")).unwrap();
-        assert_eq!(events.len(), 1);
+    fn a_line_that_is_still_being_written_is_read_when_it_is_whole() {
+        let (begun, rest) = LINE.split_at(9);
+        let (file, log) = log(&format!("{LINE}\n{begun}"));
+        assert_eq!(log.events().unwrap().len(), 1);
+        std::fs::write(file.path(), format!("{LINE}\n{begun}{rest}\n{LINE}\n")).unwrap();
+        let events = log.events().unwrap();
+        assert_eq!(events, vec![events[0].clone(); 3]);
     }
 
     #[test]
     fn a_broken_line_is_an_error_with_its_number() {
-        let error = parse(&format!("{LINE}\nnot json\n")).unwrap_err();
+        let (_file, log) = log(&format!("{LINE}\nnot json\n"));
+        let error = log.events().unwrap_err();
         assert!(
             matches!(error, AuditLogError::Malformed { line: 2, .. }),
             "{error:?}"

@@ -1,15 +1,15 @@
 //! One control plane: an etcd and a kube-apiserver.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use std::{fs, io};
 
 use bowline_real_servers::{Process, ProcessError, free_ports};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::audit::{self, AuditEvent, AuditLogError};
+use crate::audit::{self, AuditEvent, AuditLog, AuditLogError};
 use crate::binaries::{Binaries, Missing, binaries};
 use crate::certificates::{Authority, CertificateError, Identity, TokenKeys};
 use crate::client::{self, ClientError};
@@ -83,7 +83,7 @@ pub struct ControlPlane {
     authority: Authority,
     url: String,
     version: Version,
-    audit_log: Option<PathBuf>,
+    audit_log: Option<AuditLog>,
     directory: TempDir,
 }
 
@@ -250,8 +250,7 @@ impl ControlPlane {
     ///
     /// When no audit log was asked for, or it cannot be read.
     pub fn audit_events(&self) -> Result<Vec<AuditEvent>, AuditLogError> {
-        let path = self.audit_log.as_deref().ok_or(AuditLogError::NotKept)?;
-        audit::parse(&fs::read_to_string(path)?)
+        self.audit_log.as_ref().ok_or(AuditLogError::NotKept)?.events()
     }
 
     /// The requests that authorization refused. A manager that runs under its role has none.
@@ -292,7 +291,7 @@ impl ControlPlane {
 struct Files {
     directory: PathBuf,
     authority: Authority,
-    audit_log: Option<PathBuf>,
+    audit_log: Option<AuditLog>,
 }
 
 impl Files {
@@ -319,7 +318,7 @@ impl Files {
         ] {
             write_private(&directory.join(name), text)?;
         }
-        let audit_log = options.audit.then(|| directory.join("audit.log"));
+        let audit_log = options.audit.then(|| AuditLog::new(directory.join("audit.log")));
         Ok(Self {
             directory: directory.to_path_buf(),
             authority,
@@ -357,7 +356,7 @@ impl Files {
         ];
         if let Some(log) = &self.audit_log {
             flags.push(format!("--audit-policy-file={}", file("audit-policy.json")));
-            flags.push(format!("--audit-log-path={}", log.display()));
+            flags.push(format!("--audit-log-path={}", log.path().display()));
             flags.push("--audit-log-mode=blocking".to_owned());
         }
         flags.extend(options.apiserver_flags.iter().cloned());
