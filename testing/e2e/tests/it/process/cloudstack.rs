@@ -67,7 +67,7 @@ impl World {
             sim: CloudstackSim::builder().clock(clock).build(),
             api,
             kubeconfig: format!("--kubeconfig={}", kubeconfig.display()),
-            port: free_port().await,
+            port: free_port(),
             _api_server: api_server,
             directory,
         }

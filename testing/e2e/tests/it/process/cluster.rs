@@ -56,7 +56,7 @@ impl Cluster {
         std::fs::write(&kubeconfig, text).unwrap();
         Self {
             cloud_url: cloud_server.url(),
-            port: free_port().await,
+            port: free_port(),
             api,
             sim,
             kubeconfig,
@@ -193,7 +193,8 @@ async fn listener() -> TcpListener {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
 }
 
-/// A port that is free at this moment.
-pub(crate) async fn free_port() -> u16 {
-    listener().await.local_addr().unwrap().port()
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
+    let [port] = bowline_real_servers::free_ports().unwrap();
+    port
 }

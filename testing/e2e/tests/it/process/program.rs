@@ -17,6 +17,12 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline-under-test");
 /// Ends a wait that never ends. A computer with two cores may be busy with other tests.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
+/// When to look again for what has not come yet, by how long it has been waited for: each look takes time from those who
+/// make it come.
+pub(crate) fn until_next_look(begun: Instant) -> Duration {
+    (begun.elapsed() / 20).clamp(Duration::from_millis(10), Duration::from_millis(50))
+}
+
 /// Runs a command line to its end under this name, in an empty environment but for these variables.
 pub(crate) fn run_as(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     std::process::Command::new(PROGRAM)
@@ -140,7 +146,7 @@ impl Running {
                 "never: {what}; log:\n{}",
                 self.log().join("\n")
             );
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(until_next_look(begun)).await;
         }
     }
 

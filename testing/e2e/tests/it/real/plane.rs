@@ -15,7 +15,7 @@ use kube::config::{AuthInfo, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::process::program::DEADLINE;
+use crate::process::program::{DEADLINE, until_next_look};
 
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
 
@@ -405,7 +405,7 @@ impl Plane {
         let begun = Instant::now();
         while !condition().await {
             assert!(begun.elapsed() < DEADLINE, "never: {what}");
-            tokio::time::sleep(Duration::from_millis(25)).await;
+            tokio::time::sleep(until_next_look(begun)).await;
         }
     }
 

@@ -281,7 +281,7 @@ async fn matrix(site: &Site, prefix: &str, parts: &[Part], tried: &[Part], flags
     site.allowed_as(&last).await;
     for (index, missing) in all.into_iter().enumerate() {
         let name = format!("{prefix}-{index}");
-        let port = free_port().await;
+        let port = free_port();
         let election = if missing.resource == "leases" {
             format!("--leader-elect-resource-namespace={name}")
         } else {

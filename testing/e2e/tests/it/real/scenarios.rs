@@ -190,7 +190,7 @@ async fn our_manifests_are_accepted_and_their_role_is_enough_for_everything() {
     site.apply(SCRAPER).await;
     let (token, stranger) = (site.token("scraper").await, site.token("stranger").await);
 
-    let port = free_port().await;
+    let port = free_port();
     let mut manager = site.manager_with(&["--bind-address=127.0.0.1", &format!("--secure-port={port}")]);
     site.join("worker-1").await; // one of the examples asks for it by name
     for service in site.load_balancers().await {

@@ -50,7 +50,7 @@ async fn what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
     let Some(site) = Site::start_with("the lookup of client authorities", &rest).await else {
         return;
     };
-    let port = free_port().await;
+    let port = free_port();
     let mut flags = flags(&site, port);
 
     let mut refused = site.manager_with(&words(&flags));
@@ -90,7 +90,7 @@ async fn the_api_server_s_word_decides_about_tokens_and_certificates() {
     site.may_look_clients_up().await;
     site.apply(SCRAPER).await;
     let (scraper, stranger) = (site.token("scraper").await, site.token("stranger").await);
-    let port = free_port().await;
+    let port = free_port();
     let manager = site.manager_with(&words(&flags(&site, port)));
     manager
         .until("the scraper is let in", async || {
@@ -142,7 +142,7 @@ async fn an_authority_that_the_cluster_adds_is_trusted_without_a_restart() {
     };
     site.may_look_clients_up().await;
     let (authority, identity) = foreign_admin();
-    let port = free_port().await;
+    let port = free_port();
     let manager = site.manager_with(&words(&flags(&site, port)));
     manager
         .until("it serves", async || ask(port, None, "/healthz").await.is_some())
