@@ -21,6 +21,7 @@ mod page;
 mod release;
 mod site;
 mod stages;
+mod suites;
 mod test;
 mod workflows;
 mod workspace;

@@ -16,12 +16,12 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// Runs one stage.
+    /// Runs one stage; answers what it has made.
     ///
     /// # Errors
     ///
     /// The stage's own, with its name in front.
-    pub(crate) fn stage(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn stage<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         eprintln!("==> {name}");
         let start = Instant::now();
         let result = work();

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::stages::Stages;
+use crate::suites::Suites;
 use crate::workspace::{Workspace, call, in_ci, on_path};
 use crate::{arrows, deny, generate, site, workflows};
 
@@ -38,10 +39,11 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     stages.stage("clippy", || {
         call(&mut cargo("clippy --workspace --all-targets -- -D warnings"))
     })?;
+    let logs = workspace.target_directory()?.join("tests");
     if options.quick {
-        return stages.stage("tests", || {
-            call(&mut cargo("test --workspace --lib --bins --tests"))
-        });
+        let programs = cargo("test --workspace --lib --bins --tests");
+        let suites = stages.stage("build", || Suites::build(workspace, programs))?;
+        return stages.stage("tests", || suites.run(&logs));
     }
     stages.stage("documents", || {
         // Set, not added to: the flags a person has exported must not decide what passes.
@@ -49,11 +51,11 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     })?;
     stages.stage("site", || site::check(workspace))?;
     stages.stage("workflows", || workflows::check(workspace))?;
-    stages.stage("build", || call(&mut cargo("test --workspace --no-run")))?;
+    let mut suites = stages.stage("build", || Suites::build(workspace, cargo("test --workspace")))?;
+    suites.and_doc_tests(cargo("test --workspace --doc --no-fail-fast"));
     stages.stage("control plane", || control_plane(workspace, options))?;
     stages.stage("Helm", || helm(workspace, options))?;
-    // All of them, so that one run tells of every failure.
-    stages.stage("tests", || call(&mut cargo("test --workspace --no-fail-fast")))
+    stages.stage("tests", || suites.run(&logs))
 }
 
 /// Builds the real kube-apiserver and etcd that some tests start, unless the cache has them.

@@ -68,7 +68,8 @@ impl Workspace {
         }
     }
 
-    fn metadata(&self) -> Result<Metadata> {
+    /// What cargo knows of our crates.
+    pub(crate) fn metadata(&self) -> Result<Metadata> {
         MetadataCommand::new()
             .current_dir(&self.root)
             .no_deps()

@@ -1,0 +1,273 @@
+//! The programs that hold the workspace's tests, run as cargo runs them, but two at a time.
+//!
+//! Cargo runs one after the other, each with as many tests at once as there are cores. That is right for tests that
+//! compute. The tests of whole processes mostly wait: for a server to start, for a lease to run out. So they have a lane of
+//! their own with more tests at once, and what computes runs beside them. What measures comes last, alone.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "measures how long other programs take; there is no runtime and no clock to stop"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write as _};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::{Artifact, Message, Metadata};
+
+use crate::workspace::{Workspace, shown};
+
+/// The packages whose tests wait more than they compute.
+const WAITING: [&str; 1] = ["bowline-e2e"];
+
+/// Those of their tests that measure how quickly a process answers: nothing runs beside them.
+const MEASURING: &str = "process::hostile::";
+
+/// How many of their tests run at once on each core. What they start uses a third of one.
+const WAITING_PER_CORE: usize = 3;
+
+/// The programs of one build.
+#[derive(Debug, Default)]
+pub(crate) struct Suites {
+    waiting: Vec<Suite>,
+    computing: Vec<Suite>,
+    measuring: Vec<Suite>,
+}
+
+/// One program, or all doc tests.
+#[derive(Debug)]
+struct Suite {
+    /// `bowline-e2e it`.
+    name: String,
+    /// What a person types to run it alone.
+    by_hand: String,
+    command: Command,
+}
+
+impl Suites {
+    /// Builds all of them. Cargo is told what of them is wanted: `test --workspace`.
+    ///
+    /// # Errors
+    ///
+    /// When something does not compile, which is on stderr then.
+    pub(crate) fn build(workspace: &Workspace, mut cargo: Command) -> Result<Self> {
+        cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+        let metadata = workspace.metadata()?;
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let mut child = cargo
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", shown(&cargo)))?;
+        let output = child.stdout.take().context("cargo has no output")?;
+        let mut suites = Self::default();
+        for message in Message::parse_stream(BufReader::new(output)) {
+            let Message::CompilerArtifact(artifact) = message.context("reading what cargo has built")? else {
+                continue;
+            };
+            let Some(program) = Program::of(&metadata, &artifact)? else {
+                continue;
+            };
+            if WAITING.contains(&program.package.as_str()) {
+                let at_once = format!("--test-threads={}", cores * WAITING_PER_CORE);
+                let waiting = ["--skip", MEASURING, &at_once];
+                suites
+                    .waiting
+                    .push(program.suite(workspace, &cargo, "", &waiting));
+                let measuring = program.suite(workspace, &cargo, " measuring", &[MEASURING]);
+                suites.measuring.push(measuring);
+            } else {
+                suites.computing.push(program.suite(workspace, &cargo, "", &[]));
+            }
+        }
+        let status = child.wait().context("waiting for cargo")?;
+        if !status.success() {
+            bail!("{} failed: {status}", shown(&cargo));
+        }
+        // Cargo names them as they get ready; a log is easier to read when two runs have the same order.
+        suites.computing.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(suites)
+    }
+
+    /// And these doc tests, which cargo compiles and runs in one.
+    pub(crate) fn and_doc_tests(&mut self, cargo: Command) {
+        self.computing.push(Suite {
+            name: "doc tests".to_owned(),
+            by_hand: shown(&cargo),
+            command: cargo,
+        });
+    }
+
+    /// Runs all, whatever fails, so that one run tells of every failure. What a program writes is shown in one piece when
+    /// it has ended; until then it is in a file, whose name is shown at the beginning.
+    ///
+    /// # Errors
+    ///
+    /// When one of them fails, after all have ended; names them.
+    pub(crate) fn run(self, directory: &Path) -> Result<()> {
+        let _ = fs::remove_dir_all(directory);
+        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        let count = self.waiting.len() + self.computing.len() + self.measuring.len();
+        let failed = Mutex::new(Vec::new());
+        let run = |suites: Vec<Suite>| {
+            for mut suite in suites {
+                if let Err(error) = suite.run(directory) {
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    failed.push(format!("{error:#}; alone: {}", suite.by_hand));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| run(self.waiting));
+            run(self.computing);
+        });
+        run(self.measuring);
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !failed.is_empty() {
+            bail!(
+                "{} of {count} programs failed:\n{}",
+                failed.len(),
+                failed.join("\n")
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Suite {
+    fn run(&mut self, directory: &Path) -> Result<()> {
+        let name = &self.name;
+        let path = directory.join(format!("{}.log", name.replace([' ', '/'], "-")));
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("tests: {name} begins; {}", path.display());
+        let begun = Instant::now();
+        self.command.stdout(file.try_clone()?).stderr(file);
+        let status = self.command.status();
+        let seconds = begun.elapsed().as_secs_f64();
+        let outcome = match &status {
+            Ok(status) if status.success() => "ok",
+            _ => "FAILED",
+        };
+        let mut text = format!("tests: {name}: {outcome} in {seconds:.1} s; it wrote:\n").into_bytes();
+        text.extend(fs::read(&path)?);
+        // One write, so that nothing of the other lane comes between.
+        io::stdout().lock().write_all(&text)?;
+        let status = status.with_context(|| format!("cannot start {name}"))?;
+        if !status.success() {
+            bail!("{name}: {status}");
+        }
+        Ok(())
+    }
+}
+
+/// A program with tests that cargo tells of.
+struct Program {
+    package: String,
+    /// `test it`.
+    which: String,
+    directory: PathBuf,
+    executable: PathBuf,
+}
+
+impl Program {
+    /// Nothing for what has no tests.
+    fn of(metadata: &Metadata, artifact: &Artifact) -> Result<Option<Self>> {
+        let Some(executable) = artifact.executable.as_ref().filter(|_| artifact.profile.test) else {
+            return Ok(None);
+        };
+        let package = metadata
+            .packages
+            .iter()
+            .find(|package| package.id == artifact.package_id)
+            .with_context(|| format!("cargo has built {}, which is none of ours", artifact.package_id))?;
+        let name = &artifact.target.name;
+        let which = if artifact.target.is_test() {
+            format!("test {name}")
+        } else if artifact.target.is_bin() {
+            format!("bin {name}")
+        } else {
+            "lib".to_owned()
+        };
+        Ok(Some(Self {
+            package: package.name.to_string(),
+            which,
+            directory: package.manifest_path.with_file_name("").into(),
+            executable: executable.into(),
+        }))
+    }
+
+    /// It with these arguments, in the place and with the variables that cargo would give it.
+    fn suite(&self, workspace: &Workspace, cargo: &Command, part: &str, arguments: &[&str]) -> Suite {
+        let mut command = workspace.tool(&self.executable);
+        for (variable, value) in cargo.get_envs() {
+            match value {
+                Some(value) => command.env(variable, value),
+                None => command.env_remove(variable),
+            };
+        }
+        command
+            .args(arguments)
+            .current_dir(&self.directory)
+            // Cargo sets more, but no test asks for more while it runs.
+            .env("CARGO_MANIFEST_DIR", &self.directory);
+        let Self { package, which, .. } = self;
+        let mut by_hand = format!("cargo test -p {package} --{which}");
+        if !arguments.is_empty() {
+            by_hand = format!("{by_hand} -- {}", arguments.join(" "));
+        }
+        Suite {
+            name: format!("{package} {which}{part}"),
+            by_hand,
+            command,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suite(name: &str, script: &str) -> Suite {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        Suite {
+            name: name.to_owned(),
+            by_hand: format!("cargo test -p {name}"),
+            command,
+        }
+    }
+
+    #[test]
+    fn whoever_waits_is_one_of_our_crates() {
+        let members = Workspace::locate().unwrap().members().unwrap();
+        for package in WAITING {
+            assert!(members.iter().any(|member| member == package), "{package}");
+        }
+    }
+
+    #[test]
+    fn all_run_whatever_fails_and_each_failure_is_named_with_its_command() {
+        let directory = tempfile::tempdir().unwrap();
+        let suites = Suites {
+            waiting: vec![suite("waits", "echo out; echo err >&2; exit 3")],
+            computing: vec![suite("first", "exit 4"), suite("second it", "echo whole")],
+            measuring: vec![suite("last", "exit 0")],
+        };
+        let error = suites.run(directory.path()).unwrap_err().to_string();
+        assert!(error.starts_with("2 of 4 programs failed:\n"), "{error}");
+        for line in [
+            "waits: exit status: 3; alone: cargo test -p waits",
+            "first: exit status: 4; alone: cargo test -p first",
+        ] {
+            assert!(error.contains(line), "{error}");
+        }
+        let text = |name| fs::read_to_string(directory.path().join(name)).unwrap();
+        assert_eq!(text("waits.log"), "out\nerr\n");
+        assert_eq!(text("second-it.log"), "whole\n");
+    }
+}
