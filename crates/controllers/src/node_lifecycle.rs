@@ -335,7 +335,7 @@ impl NodeLifecycleController {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: the cloud reports that the instances of all {ready} ready nodes do not exist either. Check that the credentials belong to the project of this cluster",
+                            "Not deleting node {}: with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster",
                             node.name
                         ));
                     }

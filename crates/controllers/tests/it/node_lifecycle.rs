@@ -475,8 +475,8 @@ async fn nothing_goes_while_the_credentials_see_no_instance_of_a_ready_node() {
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 2, "one on each");
     assert_eq!(
         cluster.events("n4")[0].0,
-        "Warning NodeDeletionFrozen: Not deleting node n4: the cloud reports that the instances of all 3 ready nodes do \
-         not exist either. Check that the credentials belong to the project of this cluster"
+        "Warning NodeDeletionFrozen: Not deleting node n4: with these credentials the cloud shows none of the instances \
+         of the 3 ready nodes either. Check that the credentials are valid and belong to the project of this cluster"
     );
     running(&cluster, "n0"); // the right token again, though two more instances are gone
     cluster
