@@ -78,7 +78,7 @@ pub(crate) struct Session {
     endpoints: Arc<[Shared; Service::ALL.len()]>,
 }
 
-/// A service's endpoint: looked for by all callers together, and kept as long as catalogs name the same places.
+/// A service's endpoint: looked for by all callers together, and kept until a catalog names other places.
 struct Shared {
     found: Arc<Mutex<Option<Found>>>,
     look: SharedRead<Result<Arc<Endpoint>, ApiError>>,
@@ -152,16 +152,14 @@ impl Shared {
         Self { found, look }
     }
 
-    /// The endpoint, if it was found among these URLs.
+    /// The endpoint, if it was found among these URLs; also where there are none. A catalog comes with a login, and one that
+    /// lacks a service for a moment would keep the process from it until the token ends.
     fn found<'a>(&self, urls: impl Iterator<Item = &'a str>) -> Option<Arc<Endpoint>> {
         let found = lock(&self.found);
         let found = found.as_ref()?;
-        found
-            .urls
-            .iter()
-            .map(String::as_str)
-            .eq(urls)
-            .then(|| Arc::clone(&found.endpoint))
+        let mut urls = urls.peekable();
+        let is_named = urls.peek().is_some();
+        (!is_named || found.urls.iter().map(String::as_str).eq(urls)).then(|| Arc::clone(&found.endpoint))
     }
 }
 

@@ -6,9 +6,10 @@ use bowline_cloud_http::{BoxError, Bytes, CloudHttp, CloudHttpConfig, Method, Se
 use bowline_openstack_client::{Class, Client, Credentials, Login, Service, Settings};
 use http_body_util::Full;
 
-use crate::cloud::{Answer, NEUTRON, TOKEN, client, client_with, lines, refusal, settings, token};
+use crate::cloud::{Answer, NEUTRON, TOKEN, client, client_with, lines, octavia, refusal, settings, token};
 
 const SERVERS: &str = r#"{"servers": []}"#;
+const BALANCERS: &str = r#"{"loadbalancers": []}"#;
 const REFUSED: &str = include_str!("recorded/token-bad.json");
 
 #[tokio::test(start_paused = true)]
@@ -195,6 +196,22 @@ async fn a_service_that_the_catalog_does_not_name_is_missing_and_an_absence_of_n
         error.to_string(),
         "No suitable endpoint could be found in the service catalog for load-balancer, interface public, region \"RegionOne\""
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_lacks_a_service_after_a_new_login_does_not_take_its_endpoint_away() {
+    let lacking = TOKEN.replace("load-balancer", "balancing");
+    let (client, api) = octavia([
+        Answer::ok(BALANCERS),
+        refusal(401, ""),
+        Answer::Header(201, ("x-subject-token", "T2"), lacking),
+        Answer::ok(BALANCERS),
+        Answer::ok(BALANCERS),
+    ]);
+    for _ in 0..3 {
+        client.load_balancers(None).await.unwrap();
+    }
+    assert_eq!(api.take_seen().len(), 7, "one login more, and nothing else");
 }
 
 #[tokio::test(start_paused = true)]
