@@ -85,7 +85,7 @@ pub struct Node {
     pub deleting: bool,
     /// `metadata.labels`.
     pub labels: Labels,
-    /// `metadata.annotations`, without the copy of the object that `kubectl apply` keeps there.
+    /// `metadata.annotations`, without those that only kubectl, kubelet and kube-controller-manager use.
     pub annotations: Labels,
     /// `spec.providerID`, `None` if empty.
     pub provider_id: Option<Arc<str>>,

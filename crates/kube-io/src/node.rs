@@ -15,8 +15,15 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use crate::error::KubeError;
 use crate::intern::Interner;
 
-/// The copy of the whole object that `kubectl apply` keeps.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotations that nearly every Node has and no controller or cloud asks for, so they are not kept.
+const DROPPED: [&str; 4] = [
+    // The copy of the whole object that `kubectl apply` keeps.
+    "kubectl.kubernetes.io/last-applied-configuration",
+    // What kubelet and kube-controller-manager say to each other. The second one differs from Node to Node.
+    "volumes.kubernetes.io/controller-managed-attach-detach",
+    "csi.volume.kubernetes.io/nodeid",
+    "node.alpha.kubernetes.io/ttl",
+];
 
 /// Longer annotation values differ from Node to Node, so they are not looked up among the shared strings.
 const SHARED_ANNOTATION: usize = 64;
@@ -184,7 +191,7 @@ fn annotations(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
     let pairs = pairs.unwrap_or_default();
     pairs
         .iter()
-        .filter(|(key, _)| key.0 != LAST_APPLIED)
+        .filter(|(key, _)| !DROPPED.contains(&&*key.0))
         .map(|(key, value)| {
             let value = if value.0.len() <= SHARED_ANNOTATION {
                 strings.share(&value.0)
