@@ -61,6 +61,8 @@ const WORDS: &[&str] = &[
     "without",
     "timestamp",
     "unless",
+    "or",
+    "offset",
     "without",
 ];
 
