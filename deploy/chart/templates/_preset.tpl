@@ -20,13 +20,39 @@
 {{- if and .Values.secret.create (ne (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.create is true, and nothing is given to put into it: give %s." (ternary "accessToken" "cloudConfig.global or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}
+{{- if and (not .Values.secret.enabled) .Values.secret.create -}}
+  {{- fail "secret.create is true, and secret.enabled is false, which makes none: leave one of them out." -}}
+{{- end -}}
+{{- if and (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
+  {{- fail (printf "secret.%s is false, and %s would be in no Secret: leave one of them out." (ternary "create" "enabled" .Values.secret.enabled) (ternary "accessToken" "what is given as cloudConfig or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
+{{- end -}}
 {{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
   {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
 {{- end -}}
 {{- if dig "serviceMonitor" "enabled" false .Values.AsMap -}}
   {{- fail "serviceMonitor is of the former chart: leave it out, and set podMonitor.enabled=true." -}}
 {{- end -}}
+{{- if and .Values.bindAddress (not (regexMatch "^(|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?::([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?)$" .Values.bindAddress)) -}}
+  {{- fail (printf "bindAddress is %q, which is no IP address: give an address of the node, 0.0.0.0 or ::. The port is securePort." .Values.bindAddress) -}}
+{{- end -}}
 {{- $settings := include "bowline.settings" . | fromYaml -}}
+{{- $instead := dict "bind-address" "bindAddress" "secure-port" "securePort" "use-service-account-credentials" "useServiceAccountCredentials" "cloud-provider" "cloud" -}}
+{{- range $name, $_ := .Values.flags -}}
+  {{- with index $instead (replace "_" "-" $name) -}}
+    {{- fail (printf "flags.%s would contradict what else is rendered: set %s instead." $name .) -}}
+  {{- end -}}
+{{- end -}}
+{{- range include "bowline.extra" . | fromYamlArray -}}
+  {{- $name := splitList "=" . | first | trimAll "-" | replace "_" "-" -}}
+  {{- with and (hasPrefix "-" .) (index $instead $name) -}}
+    {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $name .) -}}
+  {{- end -}}
+{{- end -}}
+{{- $type := dig "type" "RollingUpdate" ($settings.strategy | default dict) -}}
+{{- $types := ternary (list "RollingUpdate" "OnDelete") (list "RollingUpdate" "Recreate") (eq $settings.kind "DaemonSet") -}}
+{{- if not (has $type $types) -}}
+  {{- fail (printf "strategy.type is %v, and kind is %s: give %s." $type $settings.kind (join " or " $types)) -}}
+{{- end -}}
 {{- if and (eq $settings.kind "DaemonSet") (not (kindIs "invalid" .Values.replicas)) -}}
   {{- fail "replicas is for a Deployment: leave it out, or set kind=Deployment." -}}
 {{- end -}}
@@ -38,6 +64,9 @@
 {{- end -}}
 {{- if and (eq $settings.loopback true) .Values.podMonitor.enabled -}}
   {{- fail (printf "podMonitor cannot reach bindAddress=%s: leave bindAddress out." $settings.bindAddress) -}}
+{{- end -}}
+{{- if and (eq $settings.loopback true) (not $settings.hostNetwork) -}}
+  {{- fail (printf "The node's probes cannot reach bindAddress=%s in a pod with a network of its own: leave bindAddress out, or set hostNetwork=true." $settings.bindAddress) -}}
 {{- end -}}
 {{- end }}
 
@@ -99,18 +128,22 @@
     {{- if .enabledControllers }}{{ $words = append $words (printf "--controllers=%s" (join "," .enabledControllers)) }}{{ end -}}
     {{- if .useServiceAccountCredentials }}{{ $words = append $words "--use-service-account-credentials=true" }}{{ end -}}
     {{- range $name, $value := .flags }}{{ $words = append $words (printf "--%s=%s" $name (include "bowline.text" $value)) }}{{ end -}}
-    {{- if kindIs "string" .controllerExtraArgs -}}
-      {{- $more := tpl .controllerExtraArgs $.root | fromYamlArray -}}
-      {{- if and $more (first $more | toString | hasPrefix "error ") -}}
-        {{- fail (printf "controllerExtraArgs is the text %q, which is no list in YAML: give a list of words, such as {--v=3}." .controllerExtraArgs) -}}
-      {{- end -}}
-      {{- $words = concat $words $more -}}
-    {{- else -}}
-      {{- $words = concat $words (.controllerExtraArgs | default list) -}}
-    {{- end -}}
   {{- end -}}
+  {{- $words = concat $words (include "bowline.extra" .root | fromYamlArray) -}}
 {{- end -}}
 {{- if $words }}{{ toYaml $words }}{{ end -}}
+{{- end }}
+
+{{/* The words of controllerExtraArgs: a list, or a text that is one. */}}
+{{- define "bowline.extra" -}}
+{{- $words := .Values.controllerExtraArgs | default list -}}
+{{- if kindIs "string" $words -}}
+  {{- $words = tpl $words . | fromYamlArray -}}
+  {{- if and $words (first $words | toString | hasPrefix "error ") -}}
+    {{- fail (printf "controllerExtraArgs is the text %q, which is no list in YAML: give a list of words, such as {--v=3}." .Values.controllerExtraArgs) -}}
+  {{- end -}}
+{{- end -}}
+{{- toYaml $words -}}
 {{- end }}
 
 {{/* A value as text: a whole number without an exponent. */}}

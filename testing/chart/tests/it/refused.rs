@@ -3,7 +3,7 @@
 use bowline_chart::Helm;
 use serde_json::{Value, json};
 
-use crate::{nothing, of, refusal, rendered};
+use crate::{nothing, of, pod, refusal, rendered};
 
 #[test]
 fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
@@ -23,21 +23,20 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             of("hetzner", nothing()),
             &[
                 "'/cloud'",
-                "'hetzner'",
-                "cloudscale|phoenixnap|cloudstack|openstack)",
+                "one of 'cloudscale', 'phoenixnap', 'cloudstack', 'openstack'",
             ],
         ),
         (
             of("openstack", json!({ "bindAddress": "banana" })),
-            &["'/bindAddress'", "'banana'"],
+            &["bindAddress is \"banana\"", "no IP address", "0.0.0.0"],
         ),
         (
             of("openstack", json!({ "bindAddress": "10.0.0.256" })),
-            &["'/bindAddress'", "'10.0.0.256'"],
+            &["bindAddress is \"10.0.0.256\""],
         ),
         (
             of("openstack", json!({ "bindAddress": "10.0.0.1:10258" })),
-            &["'/bindAddress'"],
+            &["bindAddress is", "The port is securePort"],
         ),
         (
             of("openstack", json!({ "cluster": { "name": "a b, c/d" } })),
@@ -143,6 +142,75 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             ),
             &["podMonitor cannot reach bindAddress=127.0.0.1"],
         ),
+        (
+            of("openstack", json!({ "kind": "Daemonset" })),
+            &["'/kind'", "one of 'DaemonSet', 'Deployment'"],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "bindAddress": "127.0.0.1", "hostNetwork": false }),
+            ),
+            &["probes cannot reach bindAddress=127.0.0.1", "hostNetwork=true"],
+        ),
+        (
+            of("openstack", json!({ "flags": { "secure-port": 10300 } })),
+            &["flags.secure-port", "set securePort instead"],
+        ),
+        (
+            of("cloudscale", json!({ "flags": { "bind_address": "0.0.0.0" } })),
+            &["flags.bind_address", "set bindAddress instead"],
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "flags": { "use-service-account-credentials": true } }),
+            ),
+            &["set useServiceAccountCredentials instead"],
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "flags": { "cloud-provider": "openstack" } }),
+            ),
+            &["set cloud instead"],
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "controllerExtraArgs": ["--v=3", "--secure-port=10300"] }),
+            ),
+            &["--secure-port in controllerExtraArgs", "set securePort instead"],
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "controllerExtraArgs": "[--use_service_account_credentials]" }),
+            ),
+            &["set useServiceAccountCredentials instead"],
+        ),
+        (
+            of(
+                "cloudscale",
+                json!({ "accessToken": "t", "secret": { "create": false } }),
+            ),
+            &["secret.create is false", "accessToken would be in no Secret"],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "cloudConfigContents": "[Global]", "secret": { "enabled": false } }),
+            ),
+            &["secret.enabled is false", "cloudConfigContents"],
+        ),
+        (
+            of("openstack", json!({ "strategy": { "type": "Recreate" } })),
+            &["strategy.type is Recreate", "kind is DaemonSet", "OnDelete"],
+        ),
+        (
+            of("cloudstack", json!({ "strategy": { "type": "OnDelete" } })),
+            &["strategy.type is OnDelete", "kind is Deployment", "Recreate"],
+        ),
     ];
     for (values, expected) in cases {
         let words = refusal(&helm, &values);
@@ -184,6 +252,16 @@ fn what_is_good_is_not_refused() {
     ] {
         assert!(words.contains(word), "{word}");
     }
+}
+
+#[test]
+fn a_pod_that_is_given_no_time_to_end_says_so() {
+    let Some(helm) = Helm::or_leave_out("no grace") else {
+        return;
+    };
+    let values = of("openstack", json!({ "terminationGracePeriodSeconds": 0 }));
+    let objects = rendered(&helm, &values);
+    assert_eq!(pod(&objects)["terminationGracePeriodSeconds"], 0);
 }
 
 fn words(helm: &Helm, values: &Value) -> String {
