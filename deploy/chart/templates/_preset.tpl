@@ -20,10 +20,12 @@
 {{- if and .Values.secret.create (ne (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.create is true, and nothing is given to put into it: give %s." (ternary "accessToken" "cloudConfig.global or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}
-{{- if and (not .Values.secret.enabled) .Values.secret.create -}}
+{{- /* What the former chart took is taken on: with its values an upgrade has to go through. */}}
+{{- $isStrict := ne .Values.former "chart" -}}
+{{- if and $isStrict (not .Values.secret.enabled) .Values.secret.create -}}
   {{- fail "secret.create is true, and secret.enabled is false, which makes none: leave one of them out." -}}
 {{- end -}}
-{{- if and (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
+{{- if and $isStrict (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.%s is false, and %s would be in no Secret: leave one of them out." (ternary "create" "enabled" .Values.secret.enabled) (ternary "accessToken" "what is given as cloudConfig or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}
 {{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
@@ -44,7 +46,7 @@
 {{- end -}}
 {{- range include "bowline.extra" . | fromYamlArray -}}
   {{- $name := splitList "=" . | first | trimAll "-" | replace "_" "-" -}}
-  {{- with and (hasPrefix "-" .) (index $instead $name) -}}
+  {{- with and $isStrict (hasPrefix "-" .) (index $instead $name) -}}
     {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $name .) -}}
   {{- end -}}
 {{- end -}}

@@ -243,6 +243,12 @@ fn what_is_good_is_not_refused() {
         let values = of("openstack", json!({ "cluster": { "name": name } }));
         assert!(words(&helm, &values).contains(name), "{name}");
     }
+    // The former chart took these, so an upgrade with its values goes through.
+    let former = json!({
+        "former": "chart", "controllerExtraArgs": "- --bind-address=0.0.0.0",
+        "secret": { "enabled": false, "create": true }, "cloudConfig": { "global": { "region": "r" } },
+    });
+    assert!(words(&helm, &of("openstack", former)).contains("--bind-address=0.0.0.0"));
     let flags = json!({ "concurrent_service_syncs": 3, "node-deletion-share": 0.1, "v": 4 });
     let words = words(&helm, &of("openstack", json!({ "flags": flags })));
     for word in [
