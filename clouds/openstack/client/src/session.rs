@@ -78,7 +78,7 @@ pub(crate) struct Session {
     endpoints: Arc<[Shared; Service::ALL.len()]>,
 }
 
-/// A service's endpoint: looked for by all callers together, and kept until a catalog names other places.
+/// A service's endpoint: looked for by all callers together, and kept as long as catalogs name the same places.
 struct Shared {
     found: Arc<Mutex<Option<Found>>>,
     look: SharedRead<Result<Arc<Endpoint>, ApiError>>,
@@ -119,9 +119,9 @@ impl Session {
         self.tokens.ticket().await.map(drop)
     }
 
-    /// Where a service is, by the catalog of the last login.
+    /// Where a service is, by the catalog of the last login; one that it does not name is looked for in a new one at times.
     pub(crate) async fn endpoint(&self, service: Service) -> Result<Arc<Endpoint>, ApiError> {
-        let ticket = self.tokens.ticket().await?;
+        let ticket = self.tokens.ticket_for(service).await?;
         let shared = &self.endpoints[service as usize];
         match shared.found(self.tokens.urls(&ticket, service)) {
             Some(endpoint) => Ok(endpoint),
@@ -152,14 +152,14 @@ impl Shared {
         Self { found, look }
     }
 
-    /// The endpoint, if it was found among these URLs; also where there are none. A catalog comes with a login, and one that
-    /// lacks a service for a moment would keep the process from it until the token ends.
+    /// The endpoint, if it was found among these URLs. A catalog with none, which a cloud in trouble may answer, takes away
+    /// nothing that was found.
     fn found<'a>(&self, urls: impl Iterator<Item = &'a str>) -> Option<Arc<Endpoint>> {
         let found = lock(&self.found);
         let found = found.as_ref()?;
         let mut urls = urls.peekable();
-        let is_named = urls.peek().is_some();
-        (!is_named || found.urls.iter().map(String::as_str).eq(urls)).then(|| Arc::clone(&found.endpoint))
+        let is_same = urls.peek().is_none() || found.urls.iter().map(String::as_str).eq(urls);
+        is_same.then(|| Arc::clone(&found.endpoint))
     }
 }
 

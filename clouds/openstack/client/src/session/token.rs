@@ -58,6 +58,33 @@ struct State {
     made: u64,
     /// The last answer to this login, if it was a refusal.
     refusal: Option<Refusal>,
+    look: Look,
+}
+
+/// When the catalog may be read anew for a service that it does not name.
+#[derive(Clone)]
+struct Look {
+    is_wanted: bool,
+    pause: Duration,
+    due: Instant,
+}
+
+impl Look {
+    fn after(pause: Duration) -> Self {
+        Self {
+            is_wanted: false,
+            pause,
+            due: Instant::now() + pause,
+        }
+    }
+
+    /// After a login, which a look may have been the reason for: then the next one is put off for longer.
+    fn next(&self) -> Self {
+        match self.is_wanted {
+            true => Self::after(LONGEST_PAUSE.min(self.pause * 2)),
+            false => Self::after(FIRST_PAUSE),
+        }
+    }
 }
 
 /// Keystone refused the login: it is not tried again for a while.
@@ -76,6 +103,7 @@ impl Tokens {
             ticket: None,
             made: 0,
             refusal: None,
+            look: Look::after(FIRST_PAUSE),
         };
         Self::with(http, settings, None, state)
     }
@@ -98,7 +126,7 @@ impl Tokens {
         });
         // One at a time: who needs a token while one is being made waits for that one.
         let make = SharedRead::single(INTERVAL, &store, |store: Arc<Store>| async move {
-            match store.known() {
+            match store.known().filter(|_| !store.is_look_wanted()) {
                 Some(known) => known,
                 None => store.make().await,
             }
@@ -117,6 +145,20 @@ impl Tokens {
             Some(known) => known,
             None => self.make.ask().await,
         }
+    }
+
+    /// The token with which a service's URLs are read: one whose catalog names none is replaced by a new one, once for all
+    /// callers and not before a pause is over. If there is no new one, the old one is as good as before.
+    pub(crate) async fn ticket_for(&self, service: Service) -> Result<Ticket, ApiError> {
+        let ticket = self.ticket().await?;
+        if self.urls(&ticket, service).next().is_some() || !self.store.wants_look(&ticket) {
+            return Ok(ticket);
+        }
+        tracing::info!(
+            service = service.kind(),
+            "The service catalog does not name the service, logging in again to read it anew"
+        );
+        Ok(self.make.ask().await.unwrap_or(ticket))
     }
 
     /// The URLs of a service in the catalog that came with a token, for the interface and the region in use.
@@ -176,6 +218,24 @@ impl Store {
         }
     }
 
+    fn is_look_wanted(&self) -> bool {
+        lock(&self.state).look.is_wanted
+    }
+
+    /// Asks for another catalog than the one that came with this token. Whether one is to be had.
+    fn wants_look(&self, ticket: &Ticket) -> bool {
+        let mut state = lock(&self.state);
+        let is_in_use = state
+            .ticket
+            .as_ref()
+            .is_some_and(|used| used.serial == ticket.serial);
+        if is_in_use && Instant::now() >= state.look.due {
+            state.look.is_wanted = true;
+        }
+        // Another one is there already, or on its way.
+        !is_in_use || state.look.is_wanted
+    }
+
     /// Takes the login that the file holds now; what came of the former one is forgotten.
     fn follow_file(&self) {
         let Some(file) = &self.file else { return };
@@ -204,6 +264,7 @@ impl Store {
         let login = Arc::clone(&lock(&self.state).login);
         let made = self.log_in(&login).await;
         let mut state = lock(&self.state);
+        state.look = state.look.next();
         let is_current = Arc::ptr_eq(&state.login, &login);
         let (token, catalog) = match made {
             Ok(made) => made,

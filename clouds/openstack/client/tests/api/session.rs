@@ -6,10 +6,9 @@ use bowline_cloud_http::{BoxError, Bytes, CloudHttp, CloudHttpConfig, Method, Se
 use bowline_openstack_client::{Class, Client, Credentials, Login, Service, Settings};
 use http_body_util::Full;
 
-use crate::cloud::{Answer, NEUTRON, TOKEN, client, client_with, lines, octavia, refusal, settings, token};
+use crate::cloud::{Answer, NEUTRON, OCTAVIA, TOKEN, client, client_with, lines, refusal, settings, token};
 
 const SERVERS: &str = r#"{"servers": []}"#;
-const BALANCERS: &str = r#"{"loadbalancers": []}"#;
 const REFUSED: &str = include_str!("recorded/token-bad.json");
 
 #[tokio::test(start_paused = true)]
@@ -198,20 +197,56 @@ async fn a_service_that_the_catalog_does_not_name_is_missing_and_an_absence_of_n
     );
 }
 
+/// The answer to a login whose catalog lacks Octavia.
+fn without_balancing(token: &'static str) -> Answer {
+    let catalog = TOKEN.replace("load-balancer", "balancing");
+    Answer::Header(201, ("x-subject-token", token), catalog)
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_catalog_that_lacks_a_service_after_a_new_login_does_not_take_its_endpoint_away() {
-    let lacking = TOKEN.replace("load-balancer", "balancing");
-    let (client, api) = octavia([
-        Answer::ok(BALANCERS),
-        refusal(401, ""),
-        Answer::Header(201, ("x-subject-token", "T2"), lacking),
-        Answer::ok(BALANCERS),
-        Answer::ok(BALANCERS),
+async fn a_service_that_a_catalog_lacks_is_looked_for_in_a_new_one_after_a_pause() {
+    let answers = [
+        without_balancing("T1"),
+        without_balancing("T2"),
+        refusal(503, ""),
+        token("T3"),
+    ];
+    let versions = [Answer::ok(OCTAVIA)];
+    let (client, api) = client_with(settings(), answers.into_iter().chain(versions));
+    let find = async |seconds| {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        let (one, other) = tokio::join!(
+            client.find(Service::LoadBalancer),
+            client.find(Service::LoadBalancer)
+        );
+        assert_eq!(one.is_ok(), other.is_ok());
+        (one.is_ok(), lines(&api, 0).len())
+    };
+    assert_eq!(find(0).await, (false, 1));
+    assert_eq!(find(29).await, (false, 0));
+    assert_eq!(find(1).await, (false, 1), "one login for both");
+    assert_eq!(find(59).await, (false, 0), "the pause grows");
+    assert_eq!(find(1).await, (false, 1), "a failure changes nothing");
+    assert_eq!(find(120).await, (true, 2));
+    assert_eq!(find(600).await, (true, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_lacks_a_service_takes_away_no_endpoint() {
+    let balancers = || Answer::ok(r#"{"loadbalancers": []}"#);
+    let expired = || refusal(401, REFUSED);
+    let (client, api) = client([
+        Answer::ok(OCTAVIA),
+        balancers(),
+        expired(),
+        without_balancing("T2"),
+        balancers(),
+        balancers(),
     ]);
     for _ in 0..3 {
         client.load_balancers(None).await.unwrap();
     }
-    assert_eq!(api.take_seen().len(), 7, "one login more, and nothing else");
+    assert_eq!(lines(&api, 0).len(), 7);
 }
 
 #[tokio::test(start_paused = true)]
