@@ -20,6 +20,8 @@ pub struct ApiError {
     pub message: Option<Box<str>>,
     /// The word by which Neutron and Nova tell their errors apart, e.g. `IpAddressGenerationFailure`, `itemNotFound`.
     pub word: Option<Box<str>>,
+    /// What to do about a refused login, as a sentence.
+    pub(crate) remedy: Option<Box<str>>,
     /// What failed below.
     pub(crate) cause: Cause,
 }
@@ -29,7 +31,7 @@ pub struct ApiError {
 pub(crate) enum Cause {
     /// The call itself.
     Http(HttpError),
-    /// The catalog has no such service. The text says for which interface and region it was looked for.
+    /// The catalog has no such service. The text says for which interface and region it was looked for, and what to do.
     NoEndpoint(Box<str>),
     /// Keystone offers no version 3 of its API.
     NoIdentity,
@@ -72,12 +74,12 @@ impl ApiError {
         matches!(self.cause, Cause::NoEndpoint(_))
     }
 
-    pub(crate) fn no_endpoint(service: &str, interface: Interface, region: &str) -> Self {
+    pub(crate) fn no_endpoint(service: &str, interface: Interface, region: &str, remedy: &str) -> Self {
         let region = match region {
             "" => "any region".to_owned(),
             region => format!("region {region:?}"),
         };
-        let text = format!("{service}, interface {}, {region}", interface.as_str());
+        let text = format!("{service}, interface {}, {region}: {remedy}", interface.as_str());
         Self::of(Class::Unavailable { after: None }, Cause::NoEndpoint(text.into()))
     }
 
@@ -98,6 +100,7 @@ impl ApiError {
             class,
             message: None,
             word: None,
+            remedy: None,
             cause,
         }
     }
@@ -157,6 +160,7 @@ impl From<HttpError> for ApiError {
             class,
             message,
             word,
+            remedy: None,
             cause: Cause::Http(http),
         }
     }
@@ -200,6 +204,16 @@ impl Classified for ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, ". {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ApiError {
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let http = match &self.cause {
             Cause::Http(http) => http,
             Cause::NoEndpoint(service) => {
@@ -227,6 +241,10 @@ impl fmt::Display for ApiError {
         match (&http.failure, &self.message) {
             (Failure::Status(failure), Some(message)) => {
                 let call = &http.call;
+                let message = match self.remedy {
+                    Some(_) => message.trim_end_matches('.'),
+                    None => message,
+                };
                 write!(
                     f,
                     "{}: {} {}: {}: {message}",
@@ -236,9 +254,9 @@ impl fmt::Display for ApiError {
             // Each service has a host of its own, and which one does not answer is what has to be known.
             (failure, _) if is_unanswered(failure) => match http.call.host() {
                 Some(host) => write!(f, "{http} (host {host})"),
-                None => http.fmt(f),
+                None => write!(f, "{http}"),
             },
-            _ => http.fmt(f),
+            _ => write!(f, "{http}"),
         }
     }
 }

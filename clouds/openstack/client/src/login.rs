@@ -162,6 +162,28 @@ impl Login {
         matches!(self.scope, Some(Scope::Trust(_)))
     }
 
+    /// The options that prove who logs in, for messages.
+    pub(crate) fn options(&self) -> &'static str {
+        match &self.method {
+            Method::Token(_) => "`token`",
+            Method::Password { .. } if self.has_trust() => {
+                "`trust-id`, `trustee-id` (or the user) and `trustee-password` (or `password`)"
+            }
+            Method::Password {
+                user: User::Id(_), ..
+            } => "`user-id` and `password`",
+            Method::Password { .. } => "`username` and `password`",
+            Method::ApplicationCredential { credential, .. } => match credential {
+                ApplicationCredential::Id(_) => {
+                    "`application-credential-id` and `application-credential-secret`"
+                }
+                ApplicationCredential::Name { .. } => {
+                    "`application-credential-name`, its user and `application-credential-secret`"
+                }
+            },
+        }
+    }
+
     /// What no message may show.
     pub(crate) fn secret(&self) -> &Secret {
         match &self.method {

@@ -142,7 +142,10 @@ impl Shared {
         let look = SharedRead::single(INTERVAL, &source, move |(tokens, found)| async move {
             let ticket = tokens.ticket().await?;
             let urls: Vec<String> = tokens.urls(&ticket, service).map(str::to_owned).collect();
-            let endpoint = Arc::new(discovery::endpoint(&tokens, service, &urls).await?);
+            let endpoint = discovery::endpoint(&tokens, service, &urls)
+                .await?
+                .ok_or_else(|| tokens.no_endpoint(&ticket, service))?;
+            let endpoint = Arc::new(endpoint);
             *lock(&found) = Some(Found {
                 urls,
                 endpoint: Arc::clone(&endpoint),

@@ -13,6 +13,8 @@ pub struct Settings {
     pub auth_url: Url,
     /// Who logs in, how, and to what.
     pub login: Login,
+    /// Where the login is written, for messages.
+    pub source: String,
     /// The region whose endpoints are used; empty is any.
     pub region: String,
     /// Which of a service's endpoints are used.

@@ -207,9 +207,11 @@ impl Options {
             .map(|unknown| format!("{path}: {unknown} is not known and has no effect"))
             .collect();
         let clouds_files = RefCell::default();
+        let mut source = path.clone();
         if file.global.use_clouds {
             let noting = credentials::noting(files, &clouds_files);
             let entry = clouds_yaml::fill(&mut file.global, environment, &noting)?;
+            source = format!("{path} and the entry {entry:?} of clouds.yaml");
             tracing::info!(
                 entry,
                 "Options that the configuration file leaves empty are taken from clouds.yaml"
@@ -229,7 +231,7 @@ impl Options {
             .find(|timeout| !timeout.is_zero())
             .unwrap_or(REQUEST_TIMEOUT);
         file.metadata.request_timeout = request_timeout;
-        let settings = settings(&file.global, request_timeout)?;
+        let settings = settings(&file.global, request_timeout, source)?;
         if settings.region.is_empty() {
             warnings.push(
                 "`region` is empty: endpoints of any region are used, and Nodes get no region".to_owned(),
@@ -276,7 +278,7 @@ impl Options {
     }
 }
 
-fn settings(global: &Global, request_timeout: Duration) -> Result<Settings, OptionsError> {
+fn settings(global: &Global, request_timeout: Duration, source: String) -> Result<Settings, OptionsError> {
     if global.auth_url.0.is_empty() {
         return Err(OptionsError::NoAuthUrl);
     }
@@ -289,6 +291,7 @@ fn settings(global: &Global, request_timeout: Duration) -> Result<Settings, Opti
     Ok(Settings {
         auth_url: base_url(&global.auth_url.0).map_err(OptionsError::AuthUrl)?,
         login: Login::new(&credentials(global))?,
+        source,
         region: global.region.clone(),
         interface,
         request_timeout,

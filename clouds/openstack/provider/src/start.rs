@@ -22,8 +22,9 @@ pub enum StartError {
     Login(ApiError),
     /// There is nothing to make load balancers with.
     #[error(
-        "Services are to get load balancers, but the cloud offers none: {0}. Without load balancers, set `enabled = \
-         false` in section [LoadBalancer], or switch the service controller off (--controllers=*,-service-lb-controller)"
+        "Services are to get load balancers, but the cloud offers none: {0}. The manager starts without load balancers \
+         with `enabled = false` in section [LoadBalancer], or without the service controller \
+         (--controllers=*,-service-lb-controller)"
     )]
     NoLoadBalancers(ApiError),
 }

@@ -1,5 +1,7 @@
 //! The catalog that comes with a token: which services there are, and where (Identity API v3, "Service catalog").
 
+use std::collections::BTreeSet;
+
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::Deserialize;
 
@@ -47,6 +49,45 @@ impl Catalog {
             .filter(move |place| region.is_empty() || place.region == region || place.region_id == region)
             .map(|place| place.url.as_str())
     }
+
+    /// Why a service has no usable URL for an interface in a region, and what to do.
+    pub(crate) fn remedy(&self, service: Service, interface: Interface, region: &str) -> String {
+        let places = || {
+            let entries = self.0.iter().filter(|entry| entry.kind == service.kind());
+            entries.flat_map(|entry| &entry.endpoints)
+        };
+        let is_there =
+            |place: &&Location| region.is_empty() || place.region == region || place.region_id == region;
+        let (regions, interfaces) = (
+            words(places().map(|place| match place.region.as_str() {
+                "" => place.region_id.as_str(),
+                region => region,
+            })),
+            words(places().filter(is_there).map(|place| place.interface.as_str())),
+        );
+        if places().next().is_none() {
+            let without = match service {
+                Service::LoadBalancer => {
+                    "the cloud has no Octavia for this project (then set `enabled = false` in section [LoadBalancer]), or"
+                }
+                _ => "the cloud does not offer it to this project, or",
+            };
+            return format!("{without} Keystone's catalog is not whole");
+        }
+        if interfaces.is_empty() {
+            return format!("set `region` to one that the catalog has for it: {regions}");
+        }
+        if self.urls(service, interface, region).next().is_none() {
+            return format!("set `os-endpoint-type` to one that the catalog has for it there: {interfaces}");
+        }
+        "no URL of the catalog leads to a version of it that this program speaks".to_owned()
+    }
+}
+
+/// Each of the words once.
+fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: BTreeSet<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -76,6 +117,15 @@ mod tests {
         );
         assert_eq!(urls(Interface::Internal, "One"), ["http://internal"]);
         assert!(urls(Interface::Admin, "One").is_empty());
+        let remedy = |interface, region| catalog.remedy(Service::Network, interface, region);
+        assert_eq!(
+            remedy(Interface::Public, "Nowhere"),
+            "set `region` to one that the catalog has for it: One, Two"
+        );
+        assert_eq!(
+            remedy(Interface::Admin, "One"),
+            "set `os-endpoint-type` to one that the catalog has for it there: internal, public"
+        );
         assert_eq!(
             catalog.urls(Service::LoadBalancer, Interface::Public, "").count(),
             0

@@ -105,12 +105,12 @@ pub(crate) fn not_about_objects(mut error: ApiError) -> ApiError {
     error
 }
 
-/// Looks for the endpoint of a service: the first of the catalog's URLs that has the wanted major version.
+/// Looks for the endpoint of a service: the first of the catalog's URLs that has the wanted major version, if one has.
 pub(crate) async fn endpoint(
     tokens: &Tokens,
     service: Service,
     urls: &[String],
-) -> Result<Endpoint, ApiError> {
+) -> Result<Option<Endpoint>, ApiError> {
     for url in urls {
         let Ok(url) = bowline_cloud_http::base_url(url) else {
             tracing::warn!(
@@ -122,7 +122,7 @@ pub(crate) async fn endpoint(
         let place = Place::new(url);
         if let Some((major, _)) = place.version {
             if major == service.major() {
-                return Ok(place.endpoint(service, None));
+                return Ok(Some(place.endpoint(service, None)));
             }
             continue;
         }
@@ -133,15 +133,10 @@ pub(crate) async fn endpoint(
             .filter(|(major, _)| *major == service.major())
             .max();
         if let Some(version) = best {
-            return Ok(place.endpoint(service, Some(version)));
+            return Ok(Some(place.endpoint(service, Some(version))));
         }
     }
-    let settings = tokens.settings();
-    Err(ApiError::no_endpoint(
-        service.kind(),
-        settings.interface,
-        &settings.region,
-    ))
+    Ok(None)
 }
 
 async fn list(tokens: &Tokens, operation: Operation, url: Url) -> Result<Vec<Version>, ApiError> {

@@ -134,10 +134,6 @@ impl Tokens {
         Self { store, make }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.store.settings
-    }
-
     /// The token in use. Calls that need a new one while it is being made wait for it; those that need one after a refusal
     /// get that refusal until the login is tried again.
     pub(crate) async fn ticket(&self) -> Result<Ticket, ApiError> {
@@ -165,6 +161,14 @@ impl Tokens {
     pub(crate) fn urls<'a>(&'a self, ticket: &'a Ticket, service: Service) -> impl Iterator<Item = &'a str> {
         let settings = &self.store.settings;
         ticket.catalog.urls(service, settings.interface, &settings.region)
+    }
+
+    /// The error of a service that has no usable URL there.
+    pub(crate) fn no_endpoint(&self, ticket: &Ticket, service: Service) -> ApiError {
+        let settings = &self.store.settings;
+        let (interface, region) = (settings.interface, settings.region.as_str());
+        let remedy = ticket.catalog.remedy(service, interface, region);
+        ApiError::no_endpoint(service.kind(), interface, region, &remedy)
     }
 
     /// Sends a request with the token, and once more with a new one if the first was refused.
@@ -269,7 +273,8 @@ impl Store {
         let (token, catalog) = match made {
             Ok(made) => made,
             Err(error) if is_refusal(&error) => {
-                let error = unauthenticated(error);
+                let mut error = unauthenticated(error);
+                error.remedy = Some(remedy(&login, &self.settings.source).into());
                 if is_current {
                     let refusal = Refusal::after(state.refusal.as_ref(), error.clone());
                     tracing::warn!(err = %error, pause = ?refusal.pause, "Keystone refused the login, the next one is made after a pause or with other credentials");
@@ -376,6 +381,14 @@ impl Refusal {
             ends: Instant::now() + pause,
         }
     }
+}
+
+/// Which options a refused login was made with, and where they are.
+fn remedy(login: &Login, source: &str) -> String {
+    format!(
+        "The login is made with {} of {source}: correct these there, or the options of domain and project, or `auth-url`",
+        login.options()
+    )
 }
 
 /// Whether Keystone itself says that these credentials open nothing. An unknown application credential is `404`.

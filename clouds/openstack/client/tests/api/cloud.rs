@@ -24,6 +24,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         auth_url: "http://127.0.0.1:15000/v3".parse().unwrap(),
         login: login.unwrap(),
+        source: "cloud.conf".to_owned(),
         region: "RegionOne".to_owned(),
         interface: Interface::Public,
         request_timeout: Duration::from_secs(60),

@@ -193,7 +193,9 @@ async fn a_service_that_the_catalog_does_not_name_is_missing_and_an_absence_of_n
     assert!(error.is_missing_service());
     assert_eq!(
         error.to_string(),
-        "No suitable endpoint could be found in the service catalog for load-balancer, interface public, region \"RegionOne\""
+        "No suitable endpoint could be found in the service catalog for load-balancer, interface public, region \"RegionOne\": \
+         the cloud has no Octavia for this project (then set `enabled = false` in section [LoadBalancer]), or Keystone's catalog \
+         is not whole"
     );
 }
 

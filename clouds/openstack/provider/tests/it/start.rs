@@ -52,7 +52,13 @@ async fn a_refused_login_ends_the_start() {
         text.starts_with("cannot log in to OpenStack: tokens.create"),
         "{text}"
     );
-    assert!(text.contains("requires authentication"), "{text}");
+    assert!(
+        text.ends_with(
+            "requires authentication. The login is made with `username` and `password` of cloud.conf: correct these there, or the \
+             options of domain and project, or `auth-url`"
+        ),
+        "{text}"
+    );
     assert_eq!(calls(&sim), ["keystone.tokens.create"]);
 }
 
@@ -69,7 +75,10 @@ async fn an_unknown_application_credential_is_told_in_keystones_words() {
     let options = Options::read(&config, &Environment::default(), &|path| std::fs::read(path)).unwrap();
     let text = started(&sim, &options, true).await.err().unwrap().to_string();
     assert!(
-        text.ends_with("404 Not Found: Could not find Application Credential: gone."),
+        text.contains(
+            "404 Not Found: Could not find Application Credential: gone. The login is made with `application-credential-id` and \
+             `application-credential-secret` of cloud.conf: correct these there"
+        ),
         "{text}"
     );
 }
@@ -87,7 +96,11 @@ async fn endpoints_of_another_region_or_interface_are_not_used() {
             .is_ok()
     );
     let nowhere = options("region = Nowhere").unwrap();
-    assert!(started(&sim, &nowhere, true).await.is_err());
+    let error = started(&sim, &nowhere, true).await.err().unwrap().to_string();
+    assert!(
+        error.contains("set `region` to one that the catalog has for it: Other, RegionOne"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,6 +73,7 @@ pub(crate) fn client(sim: &OpenstackSim) -> Client {
     let settings = Settings {
         auth_url: "http://cloud.test/identity/v3".parse().unwrap(),
         login: login.unwrap(),
+        source: "cloud.conf".into(),
         region: "RegionOne".into(),
         interface: Interface::Public,
         request_timeout: Duration::from_secs(60),
