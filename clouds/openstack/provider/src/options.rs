@@ -254,6 +254,7 @@ impl Options {
     /// Puts the times and the trust of this cloud into the configurations of the HTTP stack.
     pub fn configure(&self, config: &mut CloudHttpConfig, sockets: &mut SocketOptions) {
         self.settings.configure(config);
+        config.shows_exchanges |= tracing::enabled!(tracing::Level::TRACE);
         sockets.connect_timeout = CONNECT_TIMEOUT;
         sockets.authorities.clone_from(&self.tls.authorities);
         sockets.certificate.clone_from(&self.tls.certificate);

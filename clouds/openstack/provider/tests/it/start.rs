@@ -127,3 +127,16 @@ async fn without_a_router_the_log_says_what_to_set() {
     started(&sim, &routed, true).await.unwrap();
     assert_eq!(log.count(words), 1, "{}", log.text());
 }
+
+#[tokio::test(start_paused = true)]
+async fn requests_and_answers_are_logged_at_verbosity_6_without_secrets() {
+    let sim = OpenstackSim::builder().seed(7).user("demo", "hunter2").build();
+    for (level, is_shown) in [(Level::DEBUG, false), (Level::TRACE, true)] {
+        let (log, _guards) = Log::listen(level);
+        let options = options("password = hunter2\n").unwrap();
+        started(&sim, &options, true).await.unwrap();
+        assert_eq!(log.count("HTTP exchange") > 0, is_shown, "{}", log.text());
+        assert_eq!(log.count("auth/tokens") > 0 && log.count("***") > 0, is_shown);
+        assert_eq!(log.count("hunter2"), 0, "{}", log.text());
+    }
+}
