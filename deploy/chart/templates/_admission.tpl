@@ -238,6 +238,41 @@ validations:
       || (!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP']))
     message: |-
       spec.ports: a load balancer of cloudscale.ch takes the protocols TCP and UDP only
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, !(isCIDR(i.trim()) && cidr(i.trim()).prefixLength() != (cidr(i.trim()).ip().family() == 4 ? 32 : 128))))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-floating-ips: a floating network cannot lead to a load balancer, which takes single addresses only
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])') || variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].findAll(r'"([^"\\]|\\.)*"([ \t\r\n]*:)?').filter(t, t.endsWith(':')).map(t, t.substring(1, t.lastIndexOf('"')).lowerAscii()).all(t, t.contains('\\') || t in ['subnet', 'address']))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-vip-addresses: fields other than `subnet` and `address` have no effect
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])') || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'"([^"\\]|\\.)*"([ \t\r\n]*:)?').filter(t, t.endsWith(':')).map(t, t.substring(1, t.lastIndexOf('"')).lowerAscii()).all(t, t.contains('\\') || t in ['expected_codes', 'method', 'url_path', 'version', 'host']))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: fields other than `expected_codes`, `method`, `url_path`, `version` and `host` have no effect
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"method"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^(CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)$')))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: `method` must be one of CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"version"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^1\.[01]$')))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: `version` must be "1.0" or "1.1"
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"url_path"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^/.*$')))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: `url_path` must begin with `/`
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || !(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"version"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).exists(t, t.trim() == '1.0') && variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"host"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).exists(t, t.trim() != '')))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: `host` cannot be used with `version` 1.0
 {{- end }}
 {{- define "bowline.admission.cloudscale.changes" }}
 # A fault in a policy must not keep Services from anybody.

@@ -106,6 +106,30 @@ pub(crate) fn texts_of_field(value: &str, name: &str) -> String {
     )
 }
 
+/// Whether all names of fields are among these, in any letter case. One with an escape cannot be read here.
+pub(crate) fn fields_are_known(value: &str, names: &[&str]) -> String {
+    format!(
+        r#"{value}.findAll(r'"([^"\\]|\\.)*"({BLANKS}:)?').filter(t, t.endsWith(':')).map(t, t.substring(1, t.lastIndexOf('"')).lowerAscii()).all(t, t.contains('\\') || t in {})"#,
+        list(names.iter().copied())
+    )
+}
+
+/// Whether a field of objects fits a regular expression wherever it is a text that is not blank.
+pub(crate) fn field_matches(value: &str, name: &str, expression: &str) -> String {
+    format!(
+        "{}.map(t, t.trim()).all(t, t == '' || {})",
+        texts_of_field(value, name),
+        matches("t", expression)
+    )
+}
+
+/// Whether a text is a network of several addresses.
+pub(crate) fn is_wide(value: &str) -> String {
+    format!(
+        "isCIDR({value}) && cidr({value}).prefixLength() != (cidr({value}).ip().family() == 4 ? 32 : 128)"
+    )
+}
+
 /// Whether two lists of objects have the same subnets and addresses, in any spelling of an address.
 pub(crate) fn are_same_vips(one: &str, other: &str) -> String {
     let addresses = |value| texts_of_field(value, "address");

@@ -124,13 +124,90 @@ fn cloudscale() -> Cloud {
         on_nodes: &[],
         prefix: Some("k8s.cloudscale.ch/loadbalancer-"),
         domain: "k8s.cloudscale.ch/",
-        rules: vec![only_tcp_and_udp("cloudscale.ch")],
+        rules: std::iter::once(only_tcp_and_udp("cloudscale.ch"))
+            .chain(cloudscale_values(table))
+            .collect(),
         fixed: Some(Fixed {
             since: has_annotation(key(table, "-uuid")),
             keys: keys.collect(),
             fields: Vec::new(),
         }),
     }
+}
+
+/// What the annotations' readers take, and the cloud refuses or nobody heeds.
+fn cloudscale_values(table: &'static [AnnotationSpec]) -> Vec<Rule> {
+    let rule = |key: &'static str, holds: &dyn Fn(&str) -> String, message: &str| {
+        let literal = crate::cel::text(key);
+        let value = format!("variables.annotations[{literal}]");
+        Rule {
+            keys: vec![key],
+            fields: &[],
+            holds: format!("!({literal} in variables.annotations) || {}", holds(&value)),
+            message: format!("{key}{message}"),
+        }
+    };
+    let (ips, vips, http) = (
+        key(table, "-floating-ips"),
+        key(table, "-vip-addresses"),
+        key(table, "-health-monitor-http"),
+    );
+    let known = |names: &'static [&'static str]| {
+        move |value: &str| {
+            let deep = crate::cel::is_deep(value);
+            format!("{deep} || {}", crate::cel::fields_are_known(value, names))
+        }
+    };
+    let field = |name: &'static str, expression: &'static str| {
+        move |value: &str| crate::cel::field_matches(value, name, expression)
+    };
+    vec![
+        rule(
+            ips,
+            &|value| {
+                let wide = crate::cel::is_wide("i.trim()");
+                format!("{}.all(i, !({wide}))", crate::cel::texts_of_list(value))
+            },
+            ": a floating network cannot lead to a load balancer, which takes single addresses only",
+        ),
+        rule(
+            vips,
+            &known(&["subnet", "address"]),
+            ": fields other than `subnet` and `address` have no effect",
+        ),
+        rule(
+            http,
+            &known(&["expected_codes", "method", "url_path", "version", "host"]),
+            ": fields other than `expected_codes`, `method`, `url_path`, `version` and `host` have no effect",
+        ),
+        rule(
+            http,
+            &field("method", "(CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)"),
+            ": `method` must be one of CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE",
+        ),
+        rule(
+            http,
+            &field("version", r"1\.[01]"),
+            ": `version` must be \"1.0\" or \"1.1\"",
+        ),
+        rule(
+            http,
+            &field("url_path", "/.*"),
+            ": `url_path` must begin with `/`",
+        ),
+        rule(
+            http,
+            &|value| {
+                let texts = |name| crate::cel::texts_of_field(value, name);
+                format!(
+                    "!({}.exists(t, t.trim() == '1.0') && {}.exists(t, t.trim() != ''))",
+                    texts("version"),
+                    texts("host")
+                )
+            },
+            ": `host` cannot be used with `version` 1.0",
+        ),
+    ]
 }
 
 fn phoenixnap() -> Cloud {

@@ -154,8 +154,14 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ("floating-ips", "null", Good),
     (
         "floating-ips",
-        r#"["198.51.100.7/32","2001:DB8:5:0::7", " 198.51.100.8 ", "2001:db8::/56"]"#,
+        r#"["198.51.100.7/32","2001:DB8:5:0::7", " 198.51.100.8 ", "2001:db8::7/128"]"#,
         Good,
+    ),
+    ("floating-ips", r#"["198.51.100.0/24"]"#, CaughtBeforeTheCloud),
+    (
+        "floating-ips",
+        r#"["198.51.100.7/32", "2001:db8::/56"]"#,
+        CaughtBeforeTheCloud,
     ),
     ("floating-ips", "198.51.100.7", Caught),
     ("floating-ips", r#"["x"]"#, Caught),
@@ -165,8 +171,19 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ("vip-addresses", "[]", Good),
     (
         "vip-addresses",
-        r#"[{"subnet": "6e8f", "Address": "10.0.0.7"}, {}, {"address": "", "note": 7}]"#,
+        r#"[{"subnet": "6e8f", "Address": "10.0.0.7"}, {}, {"address": ""}]"#,
         Good,
+    ),
+    // Fields that nobody heeds.
+    (
+        "vip-addresses",
+        r#"[{"addr": "10.20.0.99"}]"#,
+        CaughtBeforeTheCloud,
+    ),
+    (
+        "vip-addresses",
+        r#"[{"address": "", "note": 7}]"#,
+        CaughtBeforeTheCloud,
     ),
     (
         "vip-addresses",
@@ -191,6 +208,39 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
         "health-monitor-http",
         r#"{"expected_codes": ["200", "204"], "METHOD": "GET", "url_path": "/livez", "version": "1.1", "host": null, "x": {"y": [1]}}"#,
         Good,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"url_path": "/a\":b", "host": "a.b", "version": "1.1", "method": " "}"#,
+        Good,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"path":"/healthz"}"#,
+        CaughtBeforeTheCloud,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"urlPath" : "/healthz"}"#,
+        CaughtBeforeTheCloud,
+    ),
+    ("health-monitor-http", r#"{"timeout":3}"#, CaughtBeforeTheCloud),
+    (
+        "health-monitor-http",
+        r#"{"method":"FETCH"}"#,
+        CaughtBeforeTheCloud,
+    ),
+    ("health-monitor-http", r#"{"method":"get"}"#, CaughtBeforeTheCloud),
+    ("health-monitor-http", r#"{"version":"2"}"#, CaughtBeforeTheCloud),
+    (
+        "health-monitor-http",
+        r#"{"host":"a.b","version":"1.0"}"#,
+        CaughtBeforeTheCloud,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"url_path":"healthz"}"#,
+        CaughtBeforeTheCloud,
     ),
     ("health-monitor-http", "", Caught),
     ("health-monitor-http", "null", Caught),

@@ -4,6 +4,7 @@ use bowline_cloud_provider::{Accepts, AnnotationSpec, ValueKind};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
+use serde_json::Value;
 
 use crate::apiserver::{ApiServer, complaints, service};
 
@@ -52,17 +53,28 @@ fn is_refused_later(spec: &AnnotationSpec, text: &str) -> bool {
             .is_ok_and(|number| !(least..=most).contains(&number)),
         Accepts::Words(words) => spec.key.ends_with("/lb-method") && !words.contains(&text),
         Accepts::Address => text.trim().parse::<std::net::IpAddr>().is_err(),
-        // Of two fields of one name the reader takes the last.
+        // Of two fields of one name the reader takes the last. It passes over those that it does not know.
         Accepts::Vips | Accepts::HttpCheck => {
             let lower = text.to_ascii_lowercase();
-            ["address", "subnet", "x", "expected_codes", "method", "host"]
-                .iter()
-                .any(|name| lower.matches(&format!("\"{name}\"")).count() > 1)
+            lower.contains("\"x\"")
+                || is_other_method(text)
+                || ["address", "subnet", "expected_codes", "method", "host"]
+                    .iter()
+                    .any(|name| lower.matches(&format!("\"{name}\"")).count() > 1)
         }
+        // A network leads to no load balancer.
+        Accepts::Addresses => text.contains('/'),
         // The test of host names asks the API server.
         Accepts::Hostname => true,
         _ => false,
     }
+}
+
+/// Whether the method is one that a load balancer does not know.
+fn is_other_method(text: &str) -> bool {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let method = value.and_then(|value| Some(value.get("METHOD")?.as_str()?.to_owned()));
+    method.is_some_and(|method| !["", "GET", "PUT"].contains(&method.as_str()))
 }
 
 #[tokio::test]
