@@ -30,7 +30,7 @@ pub struct ApiError {
 #[derive(Debug, Clone)]
 pub(crate) enum Cause {
     /// The call itself.
-    Http(HttpError),
+    Http(Box<HttpError>),
     /// The catalog has no such service. The text says for which interface and region it was looked for, and what to do.
     NoEndpoint(Box<str>),
     /// Keystone offers no version 3 of its API.
@@ -161,7 +161,7 @@ impl From<HttpError> for ApiError {
             message,
             word,
             remedy: None,
-            cause: Cause::Http(http),
+            cause: Cause::Http(Box::new(http)),
         }
     }
 }

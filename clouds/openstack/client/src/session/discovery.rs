@@ -1,6 +1,6 @@
 //! From the catalog's URL of a service to the URL of its calls, and Keystone's versions.
 
-use bowline_cloud_http::{Class, Failure, HttpError, Method, Request, Url};
+use bowline_cloud_http::{Class, Failure, Method, Request, Url};
 use serde::Deserialize;
 
 use super::token::Tokens;
@@ -89,10 +89,12 @@ pub(crate) fn versions(
 /// The body of a `300`, which the HTTP stack counts as a refusal, because it follows no redirects.
 fn choices(error: &ApiError) -> Option<Versions> {
     match &error.cause {
-        Cause::Http(HttpError {
-            failure: Failure::Status(failure),
-            ..
-        }) if failure.status.as_u16() == 300 => serde_json::from_slice(&failure.body).ok(),
+        Cause::Http(http) => match &http.failure {
+            Failure::Status(failure) if failure.status.as_u16() == 300 => {
+                serde_json::from_slice(&failure.body).ok()
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
