@@ -63,6 +63,7 @@ fn client(ground: &Ground) -> Client {
         region: "RegionOne".into(),
         interface: Interface::Public,
         request_timeout: Duration::from_secs(60),
+        source: "this test".into(),
     };
     let mut config = CloudHttpConfig::new("openstack", "test");
     settings.configure(&mut config);
