@@ -302,10 +302,16 @@ async fn follow<T: Listed>(
 }
 
 /// One line of a watch.
-#[derive(Deserialize)]
 pub(crate) struct WireEvent<'a> {
-    #[serde(rename = "type")]
     pub(crate) kind: &'a str,
+    /// JSON, or what will be found to be none.
+    pub(crate) object: &'a [u8],
+}
+
+#[derive(Deserialize)]
+struct WireLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
     #[serde(borrow)]
     object: &'a RawValue,
 }
@@ -313,15 +319,29 @@ pub(crate) struct WireEvent<'a> {
 impl<'a> WireEvent<'a> {
     /// Reads the line. One that says why the watch ends is that error.
     pub(crate) fn read(line: &'a [u8]) -> Result<Self, KubeError> {
-        let event: Self = read(line)?;
+        let event = match Self::as_api_servers_write(line) {
+            Some(event) => event,
+            None => Self::of(read(line)?),
+        };
         match event.kind {
-            "ERROR" => Err(KubeError::from_status(read::<Status>(event.object())?, None)),
+            "ERROR" => Err(KubeError::from_status(read::<Status>(event.object)?, None)),
             _ => Ok(event),
         }
     }
 
-    pub(crate) fn object(&self) -> &'a [u8] {
-        self.object.get().as_bytes()
+    fn of(WireLine { kind, object }: WireLine<'a>) -> Self {
+        let object = object.get().as_bytes();
+        Self { kind, object }
+    }
+
+    /// The two parts of `{"type":"MODIFIED","object":{...}}`, in this order and without blanks, as every API server writes them.
+    /// So the object, which is most of the line, is read once: by whoever knows what it is.
+    fn as_api_servers_write(line: &'a [u8]) -> Option<Self> {
+        let rest = line.strip_prefix(br#"{"type":""#)?;
+        let (kind, rest) = rest.split_at_checked(rest.iter().position(|byte| *byte == b'"')?)?;
+        let object = rest.strip_prefix(br#"","object":"#)?.strip_suffix(b"}")?;
+        let kind = str::from_utf8(kind).ok().filter(|kind| !kind.contains('\\'))?;
+        Some(Self { kind, object })
     }
 }
 
@@ -343,7 +363,7 @@ fn apply<T: Listed>(
     event: &WireEvent<'_>,
     told: &mut Option<Instant>,
 ) -> Result<Option<String>, KubeError> {
-    let object = event.object();
+    let object = event.object;
     match event.kind {
         "ADDED" | "MODIFIED" => {
             let understood = T::decode(object, kube).and_then(|object| {

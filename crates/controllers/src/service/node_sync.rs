@@ -1,5 +1,6 @@
 //! Node sync: the balancers follow the set of Nodes.
 
+use std::cell::LazyCell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, PoisonError};
 
@@ -114,7 +115,8 @@ impl ServiceController {
         let follows_nodes = provider.follows_nodes();
         let timer = NodeSyncTimer::begin(&self.ctx.metrics.nodesync_latency_seconds);
         let with_labels = self.node_changes.take();
-        let balanced = self.balanced_nodes();
+        // A cluster grows to its thousands of Nodes with no Service there yet to ask for them.
+        let balanced = LazyCell::new(|| self.balanced_nodes());
         let is_concerned = |tracked: &Tracked| {
             let service = tracked.synced.as_deref();
             let Some(service) = service.filter(|service| facts::wants_load_balancer(service)) else {

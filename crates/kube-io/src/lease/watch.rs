@@ -85,7 +85,7 @@ impl LeaseWatch {
                 return Err(KubeError::Expired("the watch has ended".into()));
             };
             let event = WireEvent::read(line)?;
-            let object = event.object();
+            let object = event.object;
             match event.kind {
                 "ADDED" | "MODIFIED" => return self.lock.believe(object).map(Some),
                 "DELETED" => return self.lock.believe(object).map(|_| None),

@@ -112,7 +112,7 @@ async fn follow(
             Next::Ended(ended) => return Ok(ended),
         };
         let event = WireEvent::read(line)?;
-        let object = event.object();
+        let object = event.object;
         // What has no version is no ConfigMap, so it is not told.
         let version = read::<Versioned>(object)?.metadata.resource_version;
         if let "ADDED" | "MODIFIED" = event.kind {

@@ -102,9 +102,10 @@ impl OpenWatch {
 pub(crate) struct Lines {
     body: Body,
     buffer: Vec<u8>,
-    /// The length of the line that was given last, with its end; removed before the next is looked for.
+    /// Up to here the lines have been given. They are removed together, when the buffer has no whole line any more: a burst
+    /// brings a dozen lines at once, and the last of them is not to be moved a dozen times.
     given: usize,
-    /// Up to here there is no end of a line.
+    /// Up to here there is no end of a line after those.
     searched: usize,
 }
 
@@ -130,18 +131,19 @@ impl Lines {
     ///
     /// May be dropped and called again: what has come is kept.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
-        self.buffer.drain(..self.given);
-        self.given = 0;
-        self.searched = 0;
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BUFFER {
-            self.buffer = Vec::new();
-        }
         loop {
-            if let Some(end) = memchr(b'\n', &self.buffer[self.searched..]) {
-                self.given = self.searched + end + 1;
-                return Ok(Some(&self.buffer[..self.given - 1]));
+            if let Some(length) = memchr(b'\n', &self.buffer[self.searched..]) {
+                let (begin, end) = (self.given, self.searched + length);
+                self.given = end + 1;
+                self.searched = self.given;
+                return Ok(Some(&self.buffer[begin..end]));
             }
+            self.buffer.drain(..self.given);
+            self.given = 0;
             self.searched = self.buffer.len();
+            if self.searched == 0 && self.buffer.capacity() > KEPT_BUFFER {
+                self.buffer = Vec::new();
+            }
             if self.searched > LONGEST_LINE {
                 return Err(KubeError::Decode(format!(
                     "a line of a watch is longer than {} MiB",
