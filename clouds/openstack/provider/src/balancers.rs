@@ -146,6 +146,7 @@ impl Reconciler for Balancers {
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
         learn::learn(seen, step, learned);
+        seen.memory.own.change_pause = self.reads.under_way.pause();
     }
 
     fn predict(&self, seen: &mut Seen, step: &CloudStep) {

@@ -88,7 +88,7 @@ pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
 pub(crate) struct Remembered {
     /// The load balancer was written to and not looked at since.
     pub(crate) is_unseen: bool,
-    /// How long Octavia took for the last changes of parts.
+    /// How long a change of a part is given before it is looked at.
     pub(crate) change_pause: Duration,
     /// Octavia refused the last write to the load balancer because another change is under way.
     pub(crate) is_busy: bool,

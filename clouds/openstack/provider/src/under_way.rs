@@ -16,6 +16,10 @@ use crate::observe::is_pending;
 /// How long it is believed how long Octavia takes. A cloud that became faster is found out then.
 const LIFE: Duration = Duration::from_secs(600);
 
+/// How long several changes at once are given before it is known how long Octavia takes: one list for all of them after
+/// that, rather than one each second.
+const SEVERAL: Duration = Duration::from_secs(2);
+
 /// More than any change of a part takes where all is well.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -102,11 +106,19 @@ impl UnderWay {
         });
     }
 
-    /// How long to wait before a change of a part is looked at: as long as the slowest one of the last minutes took.
+    /// How long to wait before a change of a part is looked at: as long as the slowest one of the last minutes took. Where
+    /// none is known, a change that is alone is looked at at once.
     pub(crate) fn pause(&self) -> Duration {
-        let took = self.lock().took;
-        took.filter(|_| !is_old(took))
-            .map_or(Duration::ZERO, |(_, took)| took)
+        let state = self.lock();
+        if let Some((_, took)) = state.took.filter(|_| !is_old(state.took)) {
+            return took;
+        }
+        let of_parts = state.changes.values().filter(|change| change.is_of_part);
+        if of_parts.count() > 1 {
+            SEVERAL
+        } else {
+            Duration::ZERO
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -167,6 +179,13 @@ mod tests {
             under_way.pause().as_secs()
         };
         assert_eq!(under_way.pause(), Duration::ZERO);
+        for (balancer, pause) in [("one", 0), ("two", 2)] {
+            assert!(under_way.begin(&LoadBalancerId::from(balancer), "b", true));
+            assert_eq!(under_way.pause(), Duration::from_secs(pause), "{balancer}");
+        }
+        for balancer in ["one", "two"] {
+            under_way.withdrawn(&LoadBalancerId::from(balancer));
+        }
         assert_eq!(change(2, true).await, 2);
         assert_eq!(change(1, true).await, 2);
         assert_eq!(change(5, false).await, 2, "a deletion takes its own time");

@@ -146,6 +146,9 @@ async fn a_node_more_costs_as_much_where_octavia_is_slow() {
                 .filter(|status| *status >= 400)
                 .collect();
             assert_eq!(refused, [0u16; 0], "{of}");
+            // One to begin with, one for each of the two changes, and one more where a change takes longer than is thought at first.
+            let lists = counted(&calls)["octavia.loadbalancers.list"];
+            assert!(lists <= 4, "{lists} lists of load balancers; {of}");
             let pools = 2 * names.len();
             assert!(
                 reads <= 10 + 2 * pools,
