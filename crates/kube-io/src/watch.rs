@@ -410,6 +410,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_line_is_read_alike_in_whatever_form_it_comes() {
+        for line in [
+            r#"{"type":"MODIFIED","object":{"kind":"Node","a":{"b":"}\""}}}"#,
+            r#"{"type": "MODIFIED", "object":{"kind":"Node","a":{"b":"}\""}} }"#,
+            r#"{"object":{"kind":"Node","a":{"b":"}\""}},"type":"MODIFIED"}"#,
+        ] {
+            let event = WireEvent::read(line.as_bytes()).unwrap();
+            let object = str::from_utf8(event.object).unwrap();
+            assert_eq!(
+                (event.kind, object),
+                ("MODIFIED", r#"{"kind":"Node","a":{"b":"}\""}}"#),
+                "{line}"
+            );
+        }
+        for cut in [
+            r#"{"type":"MODIFIED","#,
+            r#"{"type":"MODIFIED","object":{}"#,
+            r#"{"type":"#,
+        ] {
+            let object = WireEvent::read(cut.as_bytes()).map(|event| event.object.to_vec());
+            let read = object.and_then(|object| read::<serde::de::IgnoredAny>(&object));
+            assert!(matches!(read, Err(KubeError::Decode(_))), "{cut}");
+        }
+        let refused = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
+        assert!(matches!(WireEvent::read(refused), Err(KubeError::Expired(_))));
+    }
+
+    #[test]
     fn waits_double_from_800_ms_to_30_s_and_are_as_long_as_was_asked_for() {
         let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
         let found: Vec<_> = (0..8).map(|_| waits.next().as_millis()).collect();
