@@ -23,11 +23,11 @@ use cargo_metadata::{Artifact, Message, Metadata};
 
 use crate::workspace::{Workspace, shown};
 
-/// The packages whose tests wait more than they compute.
-const WAITING: [&str; 1] = ["bowline-e2e"];
+/// The packages whose tests wait more than they compute; the one that takes longest comes first.
+const WAITING: [&str; 3] = ["bowline-e2e", "bowline-admission", "bowline-demo"];
 
-/// Those of their tests that measure how quickly a process answers: nothing runs beside them.
-const MEASURING: &str = "process::hostile::";
+/// The tests that measure how quickly a process answers: nothing runs beside them.
+const MEASURING: (&str, &str) = ("bowline-e2e", "process::hostile::");
 
 /// How many of their tests run at once on each core. What they start uses a third of one.
 const WAITING_PER_CORE: usize = 3;
@@ -75,12 +75,15 @@ impl Suites {
             };
             if WAITING.contains(&program.package.as_str()) {
                 let at_once = format!("--test-threads={}", cores * WAITING_PER_CORE);
-                let waiting = ["--skip", MEASURING, &at_once];
-                suites
-                    .waiting
-                    .push(program.suite(workspace, &cargo, "", &waiting));
-                let measuring = program.suite(workspace, &cargo, " measuring", &[MEASURING]);
-                suites.measuring.push(measuring);
+                let mut arguments = vec![at_once.as_str()];
+                let (package, measuring) = MEASURING;
+                if program.package == package {
+                    arguments.extend(["--skip", measuring]);
+                    let measuring = program.suite(workspace, &cargo, " measuring", &[measuring]);
+                    suites.measuring.push(measuring);
+                }
+                let waiting = program.suite(workspace, &cargo, "", &arguments);
+                suites.waiting.push(waiting);
             } else {
                 suites.computing.push(program.suite(workspace, &cargo, "", &[]));
             }
@@ -91,6 +94,10 @@ impl Suites {
         }
         // Cargo names them as they get ready; a log is easier to read when two runs have the same order.
         suites.computing.sort_by(|one, other| one.name.cmp(&other.name));
+        let place = |suite: &Suite| WAITING.iter().position(|package| suite.name.starts_with(package));
+        suites
+            .waiting
+            .sort_by_key(|suite| (place(suite), suite.name.clone()));
         Ok(suites)
     }
 
