@@ -2,7 +2,8 @@
 //!
 //! What is configured counts. Where nothing is, the subnet is that of the first node: its port in Neutron tells.
 
-use bowline_openstack_client::{LoadBalancer, NetworkId, Port, SubnetId};
+use bowline_openstack_client::{LoadBalancer, NetworkId, Port, Subnet, SubnetId};
+use ipnet::IpNet;
 
 use crate::desired::MemberSubnets;
 use crate::intent::Wanted;
@@ -64,17 +65,38 @@ pub(crate) fn is_left_to_octavia(wanted: &Wanted) -> bool {
     wanted.vip.network.is_some() && wanted.vip.subnet.is_none() && wanted.vip.port.is_none()
 }
 
-/// The subnet that Octavia will choose in a given network, where there is no choice: it prefers IPv4.
-fn only_subnet<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
-    let network = wanted
-        .vip
-        .network
-        .as_ref()
-        .filter(|_| is_left_to_octavia(wanted) && wanted.family() != Some(Family::V6))?;
-    let all = || observed.subnets.iter().flat_map(|list| list.iter());
-    let mut of_network = all().filter(|subnet| subnet.network_id == *network && subnet.ip_version == 4);
-    let first = of_network.next()?;
-    of_network.next().is_none().then_some(&first.id)
+/// The subnet of the address in a given network: that which Octavia will choose, where there is no choice. It prefers IPv4, so an
+/// IPv6 address has to be asked for in a subnet: that of the nodes, else the first one.
+pub(crate) fn subnet_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
+    let mut of_network = subnets_of_network(wanted, observed);
+    if wanted.family() != Some(Family::V6) {
+        let first = of_network.next()?;
+        return of_network.next().is_none().then_some(&first.id);
+    }
+    let mut nodes = wanted.all_nodes.iter();
+    let address = nodes.find_map(|node| members::address(node, Some(Family::V6)));
+    let holds = |subnet: &&Subnet| {
+        let range = subnet.cidr.parse::<IpNet>().ok();
+        range
+            .zip(address)
+            .is_some_and(|(range, address)| range.contains(&address))
+    };
+    let of_network: Vec<&Subnet> = of_network.collect();
+    let of_nodes = of_network.iter().copied().find(holds);
+    of_nodes
+        .or_else(|| of_network.first().copied())
+        .map(|subnet| &subnet.id)
+}
+
+/// The subnets of the wanted family in a given network, where Octavia is to choose between them.
+fn subnets_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> impl Iterator<Item = &'a Subnet> {
+    let network = wanted.vip.network.clone().filter(|_| is_left_to_octavia(wanted));
+    let version = match wanted.family() {
+        Some(Family::V6) => 6,
+        _ => 4,
+    };
+    let all = observed.subnets.iter().flat_map(|list| list.iter());
+    all.filter(move |subnet| Some(&subnet.network_id) == network.as_ref() && subnet.ip_version == version)
 }
 
 /// Where members are, on a load balancer that is there or that is to be created with a `second` address.
@@ -108,7 +130,7 @@ pub(crate) fn member_subnets(
         let detected = is_detected(wanted).then(detected).flatten();
         detected
             .or_else(|| chosen.cloned())
-            .or_else(|| only_subnet(wanted, observed).cloned())
+            .or_else(|| subnet_of_network(wanted, observed).cloned())
     });
     let second = match balancer {
         None => second,

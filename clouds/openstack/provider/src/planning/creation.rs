@@ -41,10 +41,14 @@ pub(super) fn step(
             subnet_of_port(wanted.family(), ports.iter().find(|there| there.id == *port)),
         );
     }
+    let (address, takes_any_address) = address(wanted, &seen.memory.own);
+    if wanted.family() == Some(Family::V6) && address.is_none() && placement::is_left_to_octavia(wanted) {
+        let found = placement::subnet_of_network(wanted, seen);
+        subnet = Some(found.ok_or_else(|| no_ipv6(wanted))?.clone());
+    }
     let second = second_subnet(wanted, features, ports, notes);
     let subnets = placement::member_subnets(wanted, seen, None, second.clone());
     let tree = desired::ports(wanted, features, &subnets);
-    let (address, takes_any_address) = address(wanted, &seen.memory.own);
     let new = NewLoadBalancer {
         name: identity.name.clone(),
         description: names::balancer_description(&identity.cluster, &identity.service),
@@ -73,6 +77,24 @@ pub(super) fn step(
         new: Box::new(new),
         takes_any_address,
     })
+}
+
+/// Octavia would take an IPv4 subnet, refuse the listeners for it, and leave a port behind.
+fn no_ipv6(wanted: &Wanted) -> Refusal {
+    let network = wanted
+        .vip
+        .network
+        .iter()
+        .map(|id| id.as_str())
+        .collect::<String>();
+    Refusal::new(format!(
+        "no subnet found for load balancer of service {}: network {network} has no IPv6 subnet",
+        wanted.identity.service
+    ))
+    .with_remedy(format!(
+        "make one, or correct {}",
+        wanted.origins(&[keys::NETWORK.key])
+    ))
 }
 
 /// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be

@@ -85,3 +85,34 @@ async fn a_node_without_an_address_of_the_family_is_no_member() {
     world.run("web").await.settled();
     assert_eq!(addresses(&world).len(), 2);
 }
+
+/// Octavia takes the IPv4 subnet of a network unless another one is named.
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_service_in_a_configured_network_gets_its_address_from_the_ipv6_subnet() {
+    let mut world = dual(&["IPv6"]);
+    let network = world.sim.home().network.to_string();
+    world.configure(|options| options.placement.network = Some(network.as_str().into()));
+    let run = world.run("web").await.settled();
+    assert!(
+        run.published()[0].starts_with("fd00:10::"),
+        "{:?}",
+        run.published()
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_service_in_a_network_without_ipv6_is_refused_before_anything_is_made() {
+    let world = World::with_nodes(1);
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv6".into()]);
+    });
+    let network = world.sim.home().network.to_string();
+    world.annotate("web", "network-id", &network);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let expected = format!(
+        "network {network} has no IPv6 subnet; make one, or correct annotation loadbalancer.openstack.org/network-id"
+    );
+    assert!(run.complaint().contains(&expected), "{}", run.complaint());
+    assert!(writes.is_empty(), "{writes:?}");
+}
