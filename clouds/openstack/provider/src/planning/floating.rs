@@ -4,7 +4,7 @@ use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, NewFloa
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
-use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
+use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
 use crate::intent::settings::ADDRESS;
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
@@ -282,6 +282,23 @@ pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note
     }
 }
 
+/// What is told when the floating IP of the Service is gone and another one takes its place: names may still lead to the old one.
+fn lost_note(wanted: &Wanted, balancer: Option<&LoadBalancer>) -> Option<Note> {
+    let identity = &wanted.identity;
+    let recorded = identity.recorded_address.as_deref()?;
+    let vip = &balancer?.vip_address;
+    // What the Service asks for may have changed, and then it is at another address because of that.
+    let is_own_wish = wanted.address.is_some() || names::spelling(vip) == names::spelling(recorded);
+    if is_own_wish || identity.shares_address || Family::of_text(recorded) == Some(Family::V6) {
+        return None;
+    }
+    let note = FLOATING_IP_GONE.note(format!(
+        "Floating IP {recorded} of Service {} is gone: it gets another one, at another address. What leads to the old address, such as DNS, has to follow.",
+        identity.service
+    ));
+    Some(note.even_at_start())
+}
+
 /// What comes next.
 pub(super) fn next(
     wanted: &Wanted,
@@ -323,7 +340,10 @@ pub(super) fn next(
             Addressing::Refused(Refusal::new(text))
         }
         Wish::Create => match creation(wanted, observed, balancer) {
-            Ok(Some(change)) => Addressing::Write(change),
+            Ok(Some(change)) => {
+                notes.extend(lost_note(wanted, balancer));
+                Addressing::Write(change)
+            }
             Ok(None) => {
                 notes.push(EXTERNAL_NETWORK_SEARCH_FAILED.note(format!(
                     "Failed to find floating-network-id for Service {}: no external network with an IPv4 subnet",

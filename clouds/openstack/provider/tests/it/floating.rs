@@ -303,3 +303,15 @@ async fn of_two_services_that_ask_for_one_address_at_once_only_one_gets_it() {
     let moved = moved.filter(|call| call.operation == "neutron.floatingips.update");
     assert_eq!(moved.count(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_somebody_deleted_is_told_once_since_the_address_changes() {
+    let world = World::with_nodes(1);
+    let before = world.run("web").await.settled().published();
+    assert!(world.sim.remove_floating_ip(world.sim.floating_ips()[0].id));
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerFloatingIPGone"]);
+    assert_ne!(run.published(), before);
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), [""; 0]);
+}
