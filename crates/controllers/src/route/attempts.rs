@@ -16,6 +16,10 @@ use crate::queue::Backoff;
 /// not forget it: it keeps events for an hour.
 const SAY_AGAIN: Duration = Duration::from_secs(15 * 60);
 
+/// How long a route waits for the addresses of a Node that is not initialized yet, before its creation is tried all the same:
+/// then the failure tells of a Node that stays so.
+const JOINING: Duration = Duration::from_secs(2 * 60);
+
 /// One write that is wished for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wish {
@@ -76,6 +80,8 @@ struct Attempt {
 pub(super) struct Attempts {
     backoff: Backoff,
     failed: BTreeMap<Wish, Attempt>,
+    /// The routes to Nodes that have no address yet, and until when they wait for one.
+    joining: BTreeMap<Wish, Instant>,
 }
 
 impl Attempts {
@@ -83,6 +89,7 @@ impl Attempts {
         Self {
             backoff,
             failed: BTreeMap::new(),
+            joining: BTreeMap::new(),
         }
     }
 
@@ -93,9 +100,22 @@ impl Attempts {
             .is_none_or(|attempt| attempt.due <= now || is_safety_pass && !attempt.is_stated)
     }
 
-    /// The earliest moment at which something that failed is to be tried again.
+    /// The earliest moment at which something that failed, or that waits for an address, is to be tried.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.failed.values().map(|attempt| attempt.due).min()
+        let now = Instant::now();
+        let joining = self.joining.values().copied().filter(|until| *until > now);
+        self.failed
+            .values()
+            .map(|attempt| attempt.due)
+            .chain(joining)
+            .min()
+    }
+
+    /// Whether a wish that lacks its Node's address waits for it, as it does for a while from the first time it is seen.
+    pub(super) fn waits_for_address(&mut self, wish: &Wish) -> bool {
+        let now = Instant::now();
+        let until = self.joining.entry(wish.clone()).or_insert(now + JOINING);
+        now < *until
     }
 
     /// How many there are by operation.
@@ -162,6 +182,7 @@ impl Attempts {
     /// Forgets what nobody wishes for any more.
     pub(super) fn keep(&mut self, is_wished: impl Fn(&Wish) -> bool) {
         self.failed.retain(|wish, _| is_wished(wish));
+        self.joining.retain(|wish, _| is_wished(wish));
     }
 }
 

@@ -312,6 +312,10 @@ impl RouteController {
         if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
             return false;
         }
+        if plan::lacks_address(node, &destination) && self.attempts().waits_for_address(&wish) {
+            tracing::debug!(controller = NAME, node = %node.name, %destination, "Route waits for an address of the node, which is not initialized yet");
+            return false;
+        }
         let change = RouteChange::Create {
             name_hint: Arc::clone(&node.uid),
             route: Route {

@@ -142,6 +142,13 @@ pub(super) fn addresses(node: &Node) -> impl Iterator<Item = IpAddr> + '_ {
     addresses.filter_map(|address| address.address.parse().ok())
 }
 
+/// Whether a Node that just joined has no address yet that a route to the destination could lead through. It gets them when it
+/// is initialized.
+pub(super) fn lacks_address(node: &Node, destination: &IpNet) -> bool {
+    let is_v4 = matches!(destination, IpNet::V4(_));
+    node.is_uninitialized() && !addresses(node).any(|address| address.is_ipv4() == is_v4)
+}
+
 /// Whether routes to this destination are this cluster's: its first or last address lies in a pod network of the cluster.
 #[must_use]
 pub fn is_ours(destination: &IpNet, cluster: &[IpNet]) -> bool {

@@ -157,6 +157,63 @@ async fn a_route_that_cannot_be_made_shows_on_the_node_until_it_can() {
     }
 }
 
+/// A Node that has just joined: the kubelet knows its name, and the node controller has not been there yet.
+fn joining(name: &str, network: &str) -> Value {
+    let mut node = node(name, &[network]);
+    node["spec"]["taints"] = json!([{
+        "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
+    }]);
+    node["status"]["addresses"] = json!([{"type": "Hostname", "address": name}]);
+    node
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_is_waited_for_until_it_has_an_address() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        table.fail("create", Some(CloudError::other("no address found for host")));
+        cluster.put(joining("n1", "10.200.1.0/24"));
+        cluster
+            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+            .await;
+        cluster.pass(SECOND * 60).await;
+        assert!(cluster.events("n1").is_empty() && table.calls("create").is_empty());
+        table.fail("create", None);
+        // An address of the other family does not help.
+        let addresses = |addresses: &[&str]| {
+            let all = addresses.iter();
+            let all: Vec<Value> = all
+                .map(|text| json!({"type": "InternalIP", "address": text}))
+                .collect();
+            cluster.edit("n1", |node| node["status"]["addresses"] = json!(all));
+        };
+        addresses(&["fd00:1::1"]);
+        cluster.pass(SECOND * 20).await;
+        assert!(table.calls("create").is_empty());
+        addresses(&["fd00:1::1", "10.1.0.1"]);
+        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+        assert!(cluster.events("n1").is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_stays_without_an_address_is_told_after_two_minutes() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        table.fail("create", Some(CloudError::other("no address found for host")));
+        cluster.put(joining("n1", "10.200.1.0/24"));
+        cluster.pass(SECOND * 115).await;
+        assert!(cluster.events("n1").is_empty());
+        cluster.pass(SECOND * 20).await;
+        let events = cluster.events("n1");
+        assert!(
+            matches!(&*events, [(text, _)] if text.ends_with("no address found for host")),
+            "{events:?}"
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_error_is_another_event() {
     let (cluster, table) = start(PERIODIC);
