@@ -1,7 +1,7 @@
 //! Static routes of a Neutron router to the pod networks of Nodes.
 //!
 //! A route leads to an address of a Node, and the Node's port has to let the pod network through: the route is written
-//! first, then the address pair of the port; if that fails, the route is taken back. A deletion goes the other way round, so
+//! first, then the address pair of the port; if that fails, a route that was added is taken back. A deletion goes the other way round, so
 //! that what is half done shows as a route and is done again. Many changes share one write of the router.
 //!
 //! ```text
@@ -19,14 +19,14 @@ mod router;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
 use bowline_openstack_client::{ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
 
-use change::{Change, Results, range};
+use change::{Change, Results, is_same, range};
 use extensions::{Extensions, KnownExtensions};
 
 /// The changes of one call. A call ends when the ports of all of its Nodes are written, some side by side; with more of them
@@ -51,6 +51,8 @@ pub(crate) struct RouteTable {
     networks: Mutex<Option<Arc<[NetworkId]>>>,
     /// Whether a route may be there without its address pair: this process was just started, or a change was cut off.
     is_in_doubt: AtomicBool,
+    /// The routes that the last listing left out because the pairs of their ports were missing.
+    without_pair: Mutex<Vec<RouterRoute>>,
 }
 
 /// Whether Neutron lets routers have routes.
@@ -66,6 +68,7 @@ impl RouteTable {
             extensions: KnownExtensions::default(),
             networks: Mutex::default(),
             is_in_doubt: AtomicBool::new(true),
+            without_pair: Mutex::default(),
         }
     }
 
@@ -114,9 +117,13 @@ impl RouteTable {
         let networks = self.read_networks();
         let (extensions, router, _) = try_join!(self.extensions(), self.read_router(), networks)?;
         let mut routes: Vec<Route> = router.routes.iter().filter_map(route).collect();
+        self.left_out().clear();
         if extensions.has_pairs && self.is_in_doubt.load(Ordering::Relaxed) {
             let without_pair = self.without_pair(&routes).await?;
             routes.retain(|route| !without_pair.contains(&route.name));
+            let there = router.routes.into_iter();
+            self.left_out()
+                .extend(there.filter(|route| without_pair.contains(&change::name(route))));
             self.is_in_doubt.store(false, Ordering::Relaxed);
         }
         Ok(routes)
@@ -134,6 +141,11 @@ impl RouteTable {
         Ok(without.map(|route| route.name.clone()).collect())
     }
 
+    fn left_out(&self) -> MutexGuard<'_, Vec<RouterRoute>> {
+        // No code that can panic runs under the lock.
+        self.without_pair.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn change(&self, changes: &[RouteChange]) -> Vec<Result<(), CloudError>> {
         let (mut results, changes) = Results::of(changes);
         let extensions = match self.extensions().await {
@@ -149,14 +161,22 @@ impl RouteTable {
             self.change_pairs(&deletions, &mut results).await;
         }
         let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
-        let open = results.open(&changes);
+        // What is at the router already and was left out of the list needs no write of the router.
+        let (there, open): (Vec<&Change>, Vec<&Change>) =
+            results.open(&changes).into_iter().partition(|change| {
+                let left_out = self.left_out();
+                change.is_creation && left_out.iter().any(|route| is_same(route, &change.route))
+            });
         let mut is_certain = self.change_router(extensions.mode, open, &mut results).await;
         if extensions.has_pairs {
             let written = results.open(&changes);
             let creations: Vec<&Change> = written.into_iter().filter(|change| change.is_creation).collect();
             self.change_pairs(&creations, &mut results).await;
             let failed = creations.into_iter().filter(|change| results.has_failed(change));
-            is_certain &= self.take_back(extensions.mode, failed.collect()).await;
+            let (there, added): (Vec<&Change>, Vec<&Change>) =
+                failed.partition(|change| there.contains(change));
+            is_certain &= there.is_empty();
+            is_certain &= self.take_back(extensions.mode, added).await;
         }
         if is_certain {
             self.is_in_doubt.store(was_in_doubt, Ordering::Relaxed);

@@ -42,7 +42,23 @@ async fn a_route_without_its_pair_is_left_out_once_and_completed() {
     assert_eq!(destinations(&world.list().await), [pods(1), pods(2)]);
     world.restart();
     assert_eq!(destinations(&world.list().await), [pods(1)]);
-    world.make(&[world.creation(2, &pods(2))]).await;
+    let creation = [world.creation(2, &pods(2))];
+    let port = format!("/network/v2.0/ports/{}", world.port(2));
+    let fault = world.sim.faults().add(Fault::path(&*port).always().status(403));
+    assert!(world.change(&creation).await[0].is_err());
+    assert_eq!(world.router().len(), 2, "it was there before");
+    assert_eq!(
+        destinations(&world.list().await),
+        [pods(1)],
+        "what failed is not forgotten"
+    );
+    world.sim.faults().remove(fault);
+    let (_, calls) = world.calls_of(world.make(&creation)).await;
+    assert_eq!(
+        calls,
+        ["neutron.ports.list", "neutron.ports.update"],
+        "the router has the route already"
+    );
     assert_eq!(world.pairs(2), [pods(2)]);
     assert_eq!(world.router().len(), 2);
     world.restart();
