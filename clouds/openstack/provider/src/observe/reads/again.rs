@@ -1,0 +1,147 @@
+//! What is read again in a reconcile: while Octavia is at work, and after the writes.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId};
+
+use super::{Listing, Reads};
+use crate::intent::{Identity, Intent};
+use crate::learn::foretold;
+use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience};
+use crate::ownership;
+
+impl Reads {
+    /// Looks again at load balancers that are pending or went, and reads what is missing by now.
+    pub(crate) async fn again(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let may_be_ours = observed
+            .balancers
+            .iter()
+            .any(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
+        if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
+            // Who waited can wait for others; one look straight after a write spares the pause where Octavia is quick.
+            let list = if memory.waited().is_zero() {
+                &self.balancers
+            } else {
+                &self.polled
+            };
+            self.refresh(identity, &mut observed, list).await?;
+            memory.own.is_unseen = false;
+            memory.own.change_pause = self.under_way.pause();
+            patience::give_up_in_time(intent, &observed, memory)?;
+            memory.own.is_busy = false; // to be seen anew
+        }
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    /// Reads at the end of a reconcile what its own writes left in doubt.
+    ///
+    /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
+    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating
+    /// IPs are read again where the way to the load balancer was changed, because others write them too.
+    pub(crate) async fn after_writes(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        memory.new_wait();
+        let written = std::mem::take(&mut memory.own.members_written);
+        if let Some(parts) = observed.parts.as_mut().filter(|_| !written.is_empty()) {
+            self.confirm_members(parts, &written).await?;
+        }
+        if memory.own.is_address_changed {
+            observed.floating_ips = None;
+        }
+        if memory.own.is_unseen {
+            self.refresh(intent.identity(), &mut observed, &self.balancers)
+                .await?;
+            memory.own.is_unseen = false;
+        }
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    /// Forgets the members of pools that were written and may not be as they were written, so that they are read.
+    ///
+    /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
+    /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
+    /// is read member by member.
+    async fn confirm_members(&self, parts: &mut Parts, written: &[WrittenMembers]) -> Result<(), CloudError> {
+        let pools = self.pools.ask().await?;
+        for WrittenMembers { pool, removed } in written {
+            let Some(members) = parts.members.get(pool) else {
+                continue;
+            };
+            let list = in_one_number(members);
+            let before = self.member_lists.with(pool, |last| last.replace(list));
+            let shown = pools.iter().find(|there| there.id == *pool);
+            let is_there = |id: &MemberId| {
+                let mut shown = shown.iter().flat_map(|there| &there.members);
+                shown.any(|member| member.id == *id)
+            };
+            let (known, added): (Vec<_>, Vec<_>) = members
+                .iter()
+                .partition(|member| !foretold::is_made_up(&member.id));
+            let is_sure = added.is_empty() || *removed == 0;
+            let is_confirmed = is_sure
+                && before != Some(list)
+                && shown.is_some_and(|there| there.members.len() == members.len())
+                && known.iter().all(|member| is_there(&member.id));
+            if !is_confirmed {
+                parts.members.remove(pool);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the load balancers again. One that is not listed any more is asked for: only then it is gone.
+    async fn refresh(
+        &self,
+        identity: &Identity,
+        observed: &mut Observed,
+        list: &Listing<LoadBalancer>,
+    ) -> Result<(), CloudError> {
+        let all = self.list_with(list).await?;
+        let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
+        let of_service = all
+            .iter()
+            .filter(|balancer| ownership::is_candidate(identity, balancer) || was_seen(&balancer.id));
+        let mut now: Vec<LoadBalancer> = of_service.cloned().collect();
+        let vanished = observed.balancers.iter().map(|balancer| &balancer.id);
+        let vanished: Vec<LoadBalancerId> = vanished
+            .filter(|id| now.iter().all(|balancer| balancer.id != **id))
+            .cloned()
+            .collect();
+        for id in &vanished {
+            now.extend(self.client.load_balancer(id).await?);
+        }
+        for id in &vanished {
+            if now.iter().all(|balancer| balancer.id != *id) {
+                observed.is_gone(id);
+                // The one that led to it leads nowhere now, and the next load balancer takes it.
+                observed.floating_ips = None;
+            }
+        }
+        observed.balancers = now;
+        Ok(())
+    }
+}
+
+/// What a list of members asks for, to be told from another list.
+fn in_one_number(members: &[Member]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for member in members {
+        let subnet = member.subnet_id.as_ref().map(|id| id.as_str());
+        (&member.name, &member.address, member.protocol_port).hash(&mut hasher);
+        (member.monitor_port, subnet).hash(&mut hasher);
+    }
+    hasher.finish()
+}
