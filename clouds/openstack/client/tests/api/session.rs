@@ -234,6 +234,37 @@ async fn a_service_that_a_catalog_lacks_is_looked_for_in_a_new_one_after_a_pause
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_login_for_another_catalog_takes_no_token_away() {
+    let refused = || refusal(401, REFUSED);
+    let works = || Answer::ok(SERVERS);
+    let looks = [without_balancing("T1"), refused()];
+    let calls = [works(), works(), refused(), token("T2"), works()];
+    let (client, api) = client_with(settings(), looks.into_iter().chain(calls));
+    let after = |seconds| tokio::time::advance(Duration::from_secs(seconds));
+    for seconds in [0, 30] {
+        after(seconds).await;
+        let error = client.find(Service::LoadBalancer).await.unwrap_err();
+        assert!(error.is_missing_service(), "{error}");
+    }
+    client.servers().await.unwrap();
+    // The pause after the refusal is over, and no other login is made before a service refuses the token.
+    after(30).await;
+    client.servers().await.unwrap();
+    client.servers().await.unwrap();
+    let seen = api.take_seen();
+    let tokens: Vec<_> = seen
+        .iter()
+        .map(|seen| {
+            seen.headers
+                .get("x-auth-token")
+                .map(|token| token.to_str().unwrap())
+        })
+        .collect();
+    let (one, two) = (Some("T1"), Some("T2"));
+    assert_eq!(tokens, [None, None, one, one, one, None, two]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_catalog_that_lacks_a_service_takes_away_no_endpoint() {
     let balancers = || Answer::ok(r#"{"loadbalancers": []}"#);
     let expired = || refusal(401, REFUSED);
