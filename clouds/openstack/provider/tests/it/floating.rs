@@ -90,6 +90,41 @@ async fn an_address_that_leads_elsewhere_is_not_available() {
     assert!(world.sim.floating_ips()[0].target.is_some());
 }
 
+/// Its own address is the one that was asked for, whatever led to it from outside before.
+#[tokio::test(start_paused = true)]
+async fn an_internal_load_balancer_at_the_address_that_was_asked_for_is_as_it_was_asked_for() {
+    for keep in ["true", "false"] {
+        let world = World::with_nodes(1);
+        world.annotate("web", "keep-floatingip", keep);
+        world.run("web").await.settled();
+        let vip = world.sim.load_balancers()[0].vip.fixed_ip.address.to_string();
+        world.annotate("web", "internal", "true");
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().load_balancer_ip = Some(vip.clone());
+        });
+        for _ in 0..2 {
+            let run = world.run("web").await.settled();
+            assert!(
+                !run.reasons().contains(&"LoadBalancerChangeIgnored"),
+                "{:?}",
+                run.notes
+            );
+            assert_eq!(run.published(), [vip.as_str()]);
+        }
+        // A new one gets it from the start.
+        let world = World::with_nodes(1);
+        world.annotate("web", "internal", "true");
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().load_balancer_ip = Some("10.0.0.77".into());
+        });
+        let run = world.run("web").await.settled();
+        assert_eq!(
+            (run.reasons().len(), run.published()),
+            (0, vec!["10.0.0.77".to_owned()])
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_address_that_is_not_there_is_asked_for() {
     let world = World::with_nodes(1);

@@ -1,5 +1,7 @@
 //! TLS that ends at the load balancer.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
 
@@ -57,6 +59,34 @@ async fn without_a_key_manager_tls_is_refused_unless_the_store_is_external() {
     );
     world.configure(|options| options.container_store = bowline_openstack::ContainerStore::External);
     world.run("web").await.settled();
+}
+
+/// The catalog is read anew at times, once for all Services.
+#[tokio::test(start_paused = true)]
+async fn a_missing_key_manager_costs_few_logins_however_many_services_want_it() {
+    for services in [1, 10] {
+        let world = over(
+            OpenstackSim::builder()
+                .seed(7)
+                .without(Service::KeyManager)
+                .build(),
+        );
+        let began = world.sim.journal().mark();
+        let names: Vec<String> = (0..services).map(|index| format!("s{index}")).collect();
+        for name in &names {
+            world.put(service(name, &[("TCP", 443, 30443)]));
+            world.annotate(name, "default-tls-container-ref", "https://kms/v1/secrets/x");
+        }
+        // For 20 minutes.
+        for _ in 0..120 {
+            futures::future::join_all(names.iter().map(|name| world.run(name))).await;
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        let all = world.sim.journal().since(began);
+        let logins = all.iter().filter(|call| call.path.ends_with("/auth/tokens"));
+        // The first one, and after 0.5, 1, 2, 4, 5 and 5 minutes more.
+        assert_eq!(logins.count(), 7, "{services}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
