@@ -130,7 +130,11 @@ impl Fields {
     }
 
     pub(crate) fn id(&self, name: &str) -> Result<Option<Id>, ApiError> {
-        self.read(name, "is not a valid UUID")
+        let reason = match self.dialect {
+            Dialect::Neutron => "is not a valid UUID",
+            Dialect::Octavia => "Value should be UUID format",
+        };
+        self.read(name, reason)
     }
 
     pub(crate) fn address(&self, name: &str) -> Result<Option<IpAddr>, ApiError> {

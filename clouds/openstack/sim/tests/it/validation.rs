@@ -44,6 +44,11 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
             "Validation failure: Invalid flavor_id.",
         ),
         (
+            json!({ "vip_subnet_id": subnet, "flavor_id": "big" }),
+            400,
+            "Invalid input for field/attribute flavor_id. Value: 'big'. Value should be UUID format",
+        ),
+        (
             json!({ "vip_subnet_id": subnet, "availability_zone": "nope" }),
             400,
             "Validation failure: Invalid availability zone.",
@@ -105,19 +110,20 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn flavors_and_zones_of_the_cloud_are_known() {
+    const FLAVOR: &str = "22222222-2222-2222-2222-222222222222";
     let sim = OpenstackSim::builder().build();
     sim.set_behaviour(|it| {
-        it.lb_flavors = vec!["big".to_owned()];
+        it.lb_flavors = vec![FLAVOR.to_owned()];
         it.lb_zones = vec!["east".to_owned()];
     });
     let caller = Caller::new(&sim).await;
     let subnet = sim.home().subnet;
-    let wish = json!({ "vip_subnet_id": subnet, "flavor_id": "big", "availability_zone": "east" });
+    let wish = json!({ "vip_subnet_id": subnet, "flavor_id": FLAVOR, "availability_zone": "east" });
     let (status, made) = create(&caller, wish).await;
     let made = &made["loadbalancer"];
     assert_eq!(
         (status, &made["flavor_id"], &made["availability_zone"]),
-        (201, &json!("big"), &json!("east"))
+        (201, &json!(FLAVOR), &json!("east"))
     );
 }
 

@@ -124,7 +124,7 @@ impl Call<'_> {
             let text = format!("Provider '{provider}' is not enabled.");
             return Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text));
         }
-        let flavor = fields.text("flavor_id")?;
+        let flavor = fields.id("flavor_id")?.map(|id| id.to_string());
         if flavor
             .as_ref()
             .is_some_and(|it| !behaviour.lb_flavors.contains(it))
