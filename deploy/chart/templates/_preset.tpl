@@ -17,6 +17,14 @@
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- if eq $cloud "phoenixnap" -}}
+  {{- range $key, $value := .Values.cloudConfig.global -}}
+    {{- $text := include "bowline.text" $value -}}
+    {{- if and (eq (lower $key) "apiserverport") (not (empty $value)) (not (and (regexMatch "^[0-9]{1,5}$" $text) (le (int $text) 65535))) -}}
+      {{- fail (printf "cloudConfig.global.%s is %s, and has to be a port: a whole number from 0 to 65535." $key $text) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
 {{- if and .Values.secret.create (ne (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.create is true, and nothing is given to put into it: give %s." (ternary "accessToken" "cloudConfig.global or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}

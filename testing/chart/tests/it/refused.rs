@@ -204,6 +204,13 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             &["secret.enabled is false", "cloudConfigContents"],
         ),
         (
+            of(
+                "phoenixnap",
+                json!({ "cloudConfig": { "global": { "apiServerPort": "x" } } }),
+            ),
+            &["cloudConfig.global.apiServerPort is x", "from 0 to 65535"],
+        ),
+        (
             of("openstack", json!({ "strategy": { "type": "Recreate" } })),
             &["strategy.type is Recreate", "kind is DaemonSet", "OnDelete"],
         ),
