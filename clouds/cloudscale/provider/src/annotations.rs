@@ -105,7 +105,32 @@ impl<'a> Reader<'a> {
             .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
             .collect()
     }
+
+    /// Fields of JSON objects that no annotation has, each with its annotation. What is no JSON has none.
+    pub(crate) fn unknown_fields(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (spec, known) in [(&VIP_ADDRESSES, VIP_FIELDS), (&MONITOR_HTTP, HTTP_FIELDS)] {
+            let objects = match serde_json::from_str(self.text(spec)) {
+                Ok(Value::Array(items)) => items,
+                Ok(value) => vec![value],
+                Err(_) => Vec::new(),
+            };
+            for field in objects.iter().filter_map(Value::as_object).flat_map(Map::keys) {
+                let text = format!("{field} ({})", spec.key);
+                if !known.contains(&field.to_lowercase().as_str()) && !found.contains(&text) {
+                    found.push(text);
+                }
+            }
+        }
+        found
+    }
 }
+
+/// The fields of an address of a load balancer.
+const VIP_FIELDS: &[&str] = &["subnet", "address"];
+
+/// The fields of a monitor's HTTP request.
+const HTTP_FIELDS: &[&str] = &["expected_codes", "method", "url_path", "version", "host"];
 
 /// A JSON list of strings; blank and `null` are the empty list.
 pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {

@@ -20,8 +20,8 @@ bowline_plan::events! {
         "Fields of the Service have no effect on the load balancer.",
         "Use the annotations that the event names, where there are any.";
     UNKNOWN_ANNOTATIONS = "UnknownAnnotations", Warning,
-        "The Service has annotations with the prefix of this provider which the provider does not know. They have no effect.",
-        "Correct the spelling of the keys that the event names.";
+        "The Service has annotations with the prefix of this provider, or fields in their JSON, which the provider does not know. They have no effect.",
+        "Correct the spelling of the keys and fields that the event names.";
     UDP_MONITOR = "UDPHealthMonitor", Warning,
         "No type of health monitor is set, so a UDP port is checked over TCP. Unless the same port is also a TCP port, no member answers that check and all members count as down.",
         "Set the monitor type `udp-connect`, with a delay of 3 and a timeout of 2 seconds.";

@@ -142,13 +142,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
     let monitor = monitor(service, reader, &mut notes);
     warn_of_udp(service, reader, &monitor, &mut notes);
     notes.extend(ignored_fields(service));
-    let unknown = reader.unknown_keys();
-    if !unknown.is_empty() {
-        notes.push(UNKNOWN_ANNOTATIONS.note(format!(
-            "unknown annotations have no effect: {}",
-            unknown.join(", ")
-        )));
-    }
+    notes.extend(unknown(reader));
     let written = [keys::UUID.key, keys::CONFIG_VERSION.key, keys::ZONE.key]
         .into_iter()
         .filter_map(|key| Some((key, facts::annotation(service, key)?.to_owned())))
@@ -444,6 +438,20 @@ fn warn_of_udp(service: &Service, reader: &Reader<'_>, monitor: &MonitorSettings
             keys::MONITOR_TYPE.key
         )));
     }
+}
+
+/// One note for both, so that the Service has one event of this reason.
+fn unknown(reader: &Reader<'_>) -> Option<Note> {
+    let (annotations, fields) = (
+        reader.unknown_keys().join(", "),
+        reader.unknown_fields().join(", "),
+    );
+    let sentences: Vec<String> = [("annotations", annotations), ("fields", fields)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("unknown {what} have no effect: {names}"))
+        .collect();
+    (!sentences.is_empty()).then(|| UNKNOWN_ANNOTATIONS.note(sentences.join("; ")))
 }
 
 fn ignored_fields(service: &Service) -> Option<Note> {

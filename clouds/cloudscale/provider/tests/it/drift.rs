@@ -132,6 +132,30 @@ async fn fields_without_effect_are_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn unknown_fields_of_annotations_are_told_of_and_fail_nothing() {
+    let world = settled(1).await;
+    world.annotate("web", "flavour", "lb-large");
+    world.annotate(
+        "web",
+        "health-monitor-http",
+        r#"{"URL_Path": "/", "urlPath": "/up", "host": "a"}"#,
+    );
+    let run = world.run("web").await.settled();
+    let notes = run
+        .notes
+        .iter()
+        .filter(|note| note.reason == "UnknownAnnotations");
+    let texts: Vec<&str> = notes.map(|note| note.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "unknown annotations have no effect: k8s.cloudscale.ch/loadbalancer-flavour; unknown fields have no effect: urlPath \
+             (k8s.cloudscale.ch/loadbalancer-health-monitor-http)"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_service_with_nonsense_fails_alone() {
     let world = settled(1).await;
     world.put(service("bad", &[("", "TCP", 80, 30080)]));
