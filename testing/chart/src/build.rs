@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bowline_real_servers::{BuildError, go_build};
+use bowline_real_servers::{BuildError, go_build, lock_cache};
 
 use crate::helm::{Helm, directory};
 
@@ -22,14 +22,17 @@ pub(crate) const GO_SUM: &str = include_str!("../go/go.sum");
 ///
 /// # Repeatability
 ///
-/// Two builds at once waste time and nothing else: each works beside the cache and moves its result into place.
+/// Of two at once one builds, and the other says that it waits. A build works beside the cache and moves its result into place.
 pub fn build() -> Result<Helm, BuildError> {
     if let Ok(found) = Helm::find() {
         return Ok(found);
     }
     let directory = directory();
     let at = |error| BuildError::Cache(directory.clone(), error);
-    std::fs::create_dir_all(&directory).map_err(at)?;
+    let _lock = lock_cache(&directory).map_err(at)?;
+    if let Ok(found) = Helm::find() {
+        return Ok(found);
+    }
     let beside = tempfile::tempdir_in(&directory).map_err(at)?;
     let fresh = beside.path().join("helm");
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");

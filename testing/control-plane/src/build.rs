@@ -1,6 +1,6 @@
 //! Compiles kube-apiserver and etcd with the Go toolchain.
 
-use bowline_real_servers::{BuildError, go_build};
+use bowline_real_servers::{BuildError, go_build, lock_cache};
 
 use crate::binaries::{Binaries, binaries, cache_directory};
 use crate::version::Version;
@@ -16,14 +16,17 @@ pub(crate) const RECIPE: &str = "1: static, trimmed, stripped, with version";
 ///
 /// # Repeatability
 ///
-/// Two builds at once waste time and nothing else: each works beside the cache and moves its result into place.
+/// Of two at once one builds, and the other says that it waits. A build works beside the cache and moves its result into place.
 pub fn build(version: Version) -> Result<Binaries, BuildError> {
     if let Ok(found) = binaries(version) {
         return Ok(found);
     }
     let directory = cache_directory(version);
     let at = |error| BuildError::Cache(directory.clone(), error);
-    std::fs::create_dir_all(&directory).map_err(at)?;
+    let _lock = lock_cache(&directory).map_err(at)?;
+    if let Ok(found) = binaries(version) {
+        return Ok(found);
+    }
     let beside = tempfile::tempdir_in(&directory).map_err(at)?;
     let fresh = Binaries::expected_in(beside.path());
     let kept = Binaries::expected_in(&directory);

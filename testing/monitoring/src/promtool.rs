@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bowline_real_servers::{BuildError, cache_directory, go_build, key};
+use bowline_real_servers::{BuildError, cache_directory, go_build, key, lock_cache};
 
 const PACKAGE: &str = "github.com/prometheus/prometheus/cmd/promtool";
 /// Without those of the clouds, which are most of it.
@@ -44,7 +44,10 @@ pub fn build() -> Result<Promtool, BuildError> {
     }
     let directory = cache_directory("promtool");
     let at = |error| BuildError::Cache(directory.clone(), error);
-    std::fs::create_dir_all(&directory).map_err(at)?;
+    let _lock = lock_cache(&directory).map_err(at)?;
+    if kept.program.is_file() {
+        return Ok(kept);
+    }
     let beside = tempfile::tempdir_in(&directory).map_err(at)?;
     let fresh = beside.path().join("promtool");
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");

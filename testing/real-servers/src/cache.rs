@@ -1,13 +1,38 @@
 //! Where harnesses keep what takes minutes to build or to install.
 
-use std::env;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::{env, io};
 
 /// A directory in the cache, which lies beside the source tree and which git ignores. Nothing is created here.
 pub fn cache_directory(harness: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.ancestors().nth(2).unwrap_or(here);
     root.join(".cache").join(harness)
+}
+
+/// Makes the directory, and waits until no other process builds there. Released when the file is closed, so also when this
+/// process dies.
+///
+/// # Errors
+///
+/// When the directory or the lock in it cannot be made.
+#[expect(clippy::print_stderr, reason = "who waits for minutes wants to know what for")]
+pub fn lock_cache(directory: &Path) -> io::Result<File> {
+    fs::create_dir_all(directory)?;
+    let lock = File::create(directory.join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            eprintln!(
+                "waiting for another process that builds in {}",
+                directory.display()
+            );
+            lock.lock()?;
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    Ok(lock)
 }
 
 /// A name for what is made from these texts, the same on every machine and toolchain: it changes when one of them does.
@@ -28,6 +53,16 @@ pub fn in_ci() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_builds_and_another_waits() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock_cache(directory.path()).unwrap();
+        let other = File::open(directory.path().join("lock")).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(held);
+        other.try_lock().unwrap();
+    }
 
     #[test]
     fn a_key_changes_with_each_text_and_with_their_borders() {
