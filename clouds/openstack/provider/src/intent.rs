@@ -229,6 +229,16 @@ impl Wanted {
         self.families.first().copied()
     }
 
+    /// Whether people are told the load balancer's own address. What a floating IP leads to is nobody's business but the cloud's.
+    pub(crate) fn publishes_own_address(&self) -> bool {
+        self.is_internal || self.family() == Some(Family::V6)
+    }
+
+    /// The address that the load balancer itself is asked to have.
+    pub(crate) fn own_address(&self) -> Option<&str> {
+        self.address.as_deref().filter(|_| self.publishes_own_address())
+    }
+
     /// The second version of IP that the Service asks for.
     pub(crate) fn second_family(&self) -> Option<Family> {
         let second = self.families.get(1).copied();

@@ -126,7 +126,11 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     }
     let needs_subnets = match balancer {
         Some(_) => options.manages_security_groups,
-        None => placement::is_left_to_octavia(wanted) || wanted.member_subnet.is_some(),
+        None => {
+            placement::is_left_to_octavia(wanted)
+                || wanted.member_subnet.is_some()
+                || wanted.own_address().is_some()
+        }
     };
     if needs_subnets && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);

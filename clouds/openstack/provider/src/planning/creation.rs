@@ -1,7 +1,10 @@
 //! A load balancer that is not there yet: one call makes it with all its parts.
 
+use std::net::IpAddr;
+
 use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, SubnetId};
 use bowline_plan::{Note, Refusal};
+use ipnet::IpNet;
 
 use crate::annotations as keys;
 use crate::desired;
@@ -41,6 +44,9 @@ pub(super) fn step(
             subnet_of_port(wanted.family(), ports.iter().find(|there| there.id == *port)),
         );
     }
+    if let Some(refusal) = fault_of_address(wanted, seen, subnet.as_ref()) {
+        return Err(refusal);
+    }
     let (address, takes_any_address) = address(wanted, &seen.memory.own);
     if wanted.family() == Some(Family::V6) && address.is_none() && placement::is_left_to_octavia(wanted) {
         let found = placement::subnet_of_network(wanted, seen);
@@ -79,6 +85,25 @@ pub(super) fn step(
     })
 }
 
+/// Why the load balancer cannot have the address that is asked for. Octavia answers with an error of its provider that names neither.
+fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> Option<Refusal> {
+    let asked = wanted.own_address()?;
+    let all = || seen.subnets.iter().flat_map(|list| list.iter());
+    let subnet = all().find(|there| Some(&there.id) == subnet)?;
+    let range: IpNet = subnet.cidr.parse().ok()?;
+    if wanted.vip.port.is_some() || range.contains(&asked.parse::<IpAddr>().ok()?) {
+        return None;
+    }
+    let refusal = Refusal::new(format!(
+        "load balancer of service {} cannot have address {asked}: it is not in subnet {} ({range})",
+        wanted.identity.service, subnet.id
+    ));
+    Some(refusal.with_remedy(format!(
+        "correct spec.loadBalancerIP, or name its subnet with {}",
+        keys::SUBNET.key
+    )))
+}
+
 /// Octavia would take an IPv4 subnet, refuse the listeners for it, and leave a port behind.
 fn no_ipv6(wanted: &Wanted) -> Refusal {
     let network = wanted
@@ -100,12 +125,13 @@ fn no_ipv6(wanted: &Wanted) -> Refusal {
 /// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be
 /// missed if somebody else has it by now.
 fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
-    // What a floating IP leads to is nobody's business but the cloud's.
-    let is_published = wanted.is_internal || wanted.family() == Some(Family::V6);
-    if let Some(asked) = wanted.address.clone().filter(|_| is_published) {
-        return (Some(asked), false);
+    if let Some(asked) = wanted.own_address() {
+        return (Some(asked.to_owned()), false);
     }
-    let recorded = || wanted.identity.recorded_address.clone().filter(|_| is_published);
+    let recorded = || {
+        let recorded = wanted.identity.recorded_address.clone();
+        recorded.filter(|_| wanted.publishes_own_address())
+    };
     let is_open = !own.is_address_lost && wanted.vip.port.is_none();
     let former = own.vacated.clone().or_else(recorded).filter(|_| is_open);
     let takes_any_other = former.is_some();

@@ -143,9 +143,13 @@ fn unattachable(
         )));
     }
     if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
-        return Some(Refusal::new(format!(
+        let refusal = Refusal::new(format!(
             "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
             wanted.identity.service
+        ));
+        return Some(refusal.with_remedy(format!(
+            "Bowline goes on when load balancer {} has one: make the Service that owns it external, or attach a floating IP by hand",
+            balancer.id
         )));
     }
     None

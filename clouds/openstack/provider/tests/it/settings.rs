@@ -137,3 +137,23 @@ async fn a_refusal_of_the_cloud_names_the_setting_and_what_to_do() {
         "{told}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_address_outside_of_the_subnet_is_told_before_anything_is_made() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "internal", "true");
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some("192.0.2.5".into());
+    });
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let subnet = world.sim.home().subnet;
+    let expected = format!(
+        "cannot have address 192.0.2.5: it is not in subnet {subnet} (10.0.0.0/24); correct spec.loadBalancerIP"
+    );
+    assert!(run.complaint().contains(&expected), "{}", run.complaint());
+    assert!(writes.is_empty(), "{writes:?}");
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some("10.0.0.99".into());
+    });
+    assert_eq!(world.run("web").await.settled().published(), ["10.0.0.99"]);
+}

@@ -159,9 +159,12 @@ async fn a_guest_never_exposes_an_internal_load_balancer() {
     world.annotate("web", "internal", "true");
     world.run("web").await.settled();
     join(&world, "b", 81);
+    let id = world.sim.load_balancers()[0].part.id;
     assert_eq!(
         world.run("b").await.complaint(),
-        "cannot attach a floating IP to a load balancer for a shared Service default/b, only owner Service can do that"
+        format!(
+            "cannot attach a floating IP to a load balancer for a shared Service default/b, only owner Service can do that; Bowline goes on when load balancer {id} has one: make the Service that owns it external, or attach a floating IP by hand"
+        )
     );
     assert!(world.sim.floating_ips().is_empty());
 }
