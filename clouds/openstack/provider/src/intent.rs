@@ -7,6 +7,7 @@ use bowline_cloud_provider::{IpMode, Node, ServiceKey};
 use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
 use bowline_plan::Note;
 use ipnet::IpNet;
+use jiff::Timestamp;
 
 use crate::members::Family;
 use crate::options::LoadBalancerOptions;
@@ -51,6 +52,8 @@ pub(crate) struct Identity {
     pub(crate) service: ServiceKey,
     /// The Service's UID.
     pub(crate) uid: String,
+    /// When the Service was made, if it says so.
+    pub(crate) created: Option<Timestamp>,
     /// The name of the cluster.
     pub(crate) cluster: String,
     /// The name of the Service's load balancer, and the tag of what it uses.

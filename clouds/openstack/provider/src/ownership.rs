@@ -4,9 +4,13 @@
 //! one tag for each Service that uses it. What the annotation names counts before any name.
 
 use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, ProvisioningStatus};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::intent::Identity;
 use crate::names;
+
+/// More than the clocks of the cloud and of the cluster differ where somebody looks after them.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(10);
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,10 +82,36 @@ fn bears_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
 fn is_under_former_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
     let annotations_speak = identity.annotated.as_ref() == Some(&balancer.id)
         && identity.recorded_address.is_some()
-        && !balancer.tags.contains(&identity.name);
+        && !balancer.tags.contains(&identity.name)
+        && !is_made_before(balancer, identity.created);
     balancer.name != identity.name
         && bears_our_service(identity, balancer)
         && (former_cluster(identity, balancer).is_some() || annotations_speak)
+}
+
+/// Whether a load balancer was there before its Service was, by more than clocks differ. Then it was made for another one: this
+/// one was copied, annotations and all, as from a backup into a second cluster.
+fn is_made_before(balancer: &LoadBalancer, service: Option<Timestamp>) -> bool {
+    // Octavia writes UTC, and does not say so.
+    let made = balancer
+        .created_at
+        .as_deref()
+        .map(|made| made.trim_end_matches('Z'));
+    let made = made.and_then(|made| format!("{made}Z").parse::<Timestamp>().ok());
+    made.zip(service)
+        .is_some_and(|(made, service)| service.duration_since(made) > CLOCKS)
+}
+
+/// The cluster in a tag that is this Service's but for that, and that is no former name of this cluster.
+pub(crate) fn namesake<'a>(identity: &Identity, tags: &'a [String]) -> Option<&'a str> {
+    let clusters = tags.iter().filter_map(|tag| {
+        let cluster = names::cluster_of(tag)?;
+        (names::balancer(cluster, &identity.service) == *tag).then_some(cluster)
+    });
+    let formers = &identity.options.former_clusters;
+    let mut others = clusters
+        .filter(|cluster| *cluster != identity.cluster && formers.iter().all(|former| former != cluster));
+    others.next()
 }
 
 /// Whether the name is this Service's but for the cluster.

@@ -281,6 +281,10 @@ impl There<'_> {
         if identity.annotated.as_ref() == Some(&balancer.id) && identity.recorded_address.is_none() {
             return annotate(keys::ID.key, None);
         }
+        // Octavia is at work on it all the same.
+        if self.seen.memory.own.is_busy {
+            return wait_for(balancer, self.seen);
+        }
         apply(vec![delete_failed(balancer, is_live)])
     }
 
@@ -323,8 +327,14 @@ impl There<'_> {
         let own = &self.seen.memory.own;
         let of = (self.balancer, self.role);
         let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
-        if let Some(port) = plan.conflict() {
-            return Err(Refusal::new(format!("the listener port {port} already exists")));
+        if let Some(listener) = plan.conflict() {
+            let port = listener.protocol_port;
+            let refusal = Refusal::new(format!("the listener port {port} already exists"));
+            return Err(guards::of_namesake(
+                refusal,
+                &self.wanted.identity,
+                &listener.tags,
+            ));
         }
         if let Some(listener) = plan.ambiguous() {
             return Err(Refusal::new(format!(

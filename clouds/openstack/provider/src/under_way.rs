@@ -13,15 +13,16 @@ use tokio::time::Instant;
 
 use crate::observe::is_pending;
 
-/// How long it is believed how long Octavia takes. A cloud that became faster is found out then.
-const LIFE: Duration = Duration::from_secs(600);
+/// How long it is believed how long Octavia takes. A cloud that became faster is found out then: whoever waits for so long does not
+/// see that it was done sooner.
+const LIFE: Duration = Duration::from_secs(120);
 
 /// How long several changes at once are given before it is known how long Octavia takes: one list for all of them after
 /// that, rather than one each second.
 const SEVERAL: Duration = Duration::from_secs(2);
 
-/// More than any change of a part takes where all is well.
-const LONGEST: Duration = Duration::from_secs(10);
+/// No change of a part is given more than this before it is looked at: one that took long does not hold up all that follow.
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// A change that nobody saw the end of for so long holds up nobody: its reconcile ended, and so did the looks.
 const FORGOTTEN: Duration = Duration::from_secs(600);
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(change(2, true).await, 2);
         assert_eq!(change(1, true).await, 2);
         assert_eq!(change(5, false).await, 2, "a deletion takes its own time");
-        assert_eq!(change(60, true).await, 10);
+        assert_eq!(change(60, true).await, 3);
         tokio::time::advance(LIFE).await;
         assert_eq!(under_way.pause(), Duration::ZERO);
         assert_eq!(change(1, true).await, 1);

@@ -67,6 +67,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         options: Arc::clone(options),
         service: key,
         uid,
+        created: service.metadata.creation_timestamp.as_ref().map(|time| time.0),
     }
 }
 

@@ -12,6 +12,7 @@ fn identity() -> Identity {
         name: names::balancer("lab", &service),
         legacy_name: names::legacy_balancer("u-1"),
         uid: "u-1".into(),
+        created: None,
         cluster: "lab".into(),
         annotated: None,
         recorded_address: None,
@@ -206,4 +207,33 @@ fn a_load_balancer_goes_only_with_the_last_service_that_uses_it() {
         Role::Owner,
         &balancer("01", OTHER, &[OTHER])
     ));
+}
+
+/// As a backup that was restored into another cluster has: the annotations came along, and the load balancer serves the first one.
+#[test]
+fn a_copied_service_proves_no_renaming() {
+    let made = balancer(
+        "00",
+        "kube_service_other_default_web",
+        &["kube_service_other_default_web"],
+    );
+    for (created, is_ours) in [
+        (None, true),
+        (Some("2025-12-31T23:59:58Z"), true),
+        (Some("2026-01-01T00:00:09Z"), true),
+        (Some("2026-01-01T00:00:11Z"), false),
+    ] {
+        let identity = Identity {
+            created: created.map(|created| created.parse().unwrap()),
+            ..naming("00", Some("10.0.0.5"))
+        };
+        let former = renamed_from(&identity, &made, &["10.0.0.5"]);
+        assert_eq!(former, is_ours.then_some("other"), "{created:?}");
+        let found = resolve(&identity, std::slice::from_ref(&made), &[]);
+        let Found::One { role, .. } = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!(role == Role::Owner, is_ours, "{created:?}");
+        assert_eq!(is_to_be_deleted(&identity, role, &made), is_ours, "{created:?}");
+    }
 }

@@ -128,6 +128,16 @@ pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<
     })
 }
 
+/// The same, with what helps where a place is taken by what looks like this Service in a cluster of another name.
+pub(super) fn of_namesake(refusal: Refusal, identity: &Identity, tags: &[String]) -> Refusal {
+    match ownership::namesake(identity, tags) {
+        None => refusal,
+        Some(cluster) => refusal.with_remedy(format!(
+            "a Service of this name in a cluster `{cluster}` uses it: if that is a former name of this cluster, set former-cluster-name = {cluster} in [LoadBalancer] of cloud.conf"
+        )),
+    }
+}
+
 /// What forbids to use a load balancer together with others.
 pub(super) fn sharing(
     wanted: &Wanted,
@@ -150,10 +160,11 @@ pub(super) fn sharing(
         .iter()
         .any(|tag| ownership::is_our_tag(identity, balancer, tag));
     if !has_joined && users + 1 > identity.options.max_shared {
-        return Some(Refusal::new(format!(
+        let refusal = Refusal::new(format!(
             "load balancer {} already shared with {users} Services",
             balancer.id
-        )));
+        ));
+        return Some(of_namesake(refusal, identity, &balancer.tags));
     }
     wanted
         .is_internal

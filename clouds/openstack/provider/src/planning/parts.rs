@@ -104,13 +104,9 @@ impl<'a> PartsPlan<'a> {
     }
 
     /// The first wanted port that somebody else has.
-    pub(crate) fn conflict(&self) -> Option<u16> {
+    pub(crate) fn conflict(&self) -> Option<&Listener> {
         let mut ports = self.desired.iter();
-        ports.find_map(|port| {
-            self.on_port(&port.listener)
-                .any(|there| !self.is_own(there))
-                .then_some(port.listener.protocol_port)
-        })
+        ports.find_map(|port| self.on_port(&port.listener).find(|there| !self.is_own(there)))
     }
 
     /// A listener to which Octavia shows more than one pool: nobody can tell which one counts.

@@ -133,3 +133,23 @@ async fn a_guest_that_goes_first_takes_its_parts_and_its_tag() {
     assert_eq!(state.load_balancers[0].tags, ["kube_service_old_default_web"]);
     assert_eq!(state.load_balancers[0].listeners.len(), 1);
 }
+
+/// Its owner went under the former name, and nothing tells that this is the same cluster.
+#[tokio::test(start_paused = true)]
+async fn a_guest_whose_place_is_taken_under_another_cluster_name_is_told_of_the_option() {
+    let mut world = old().await;
+    world.cluster_name = "old".into();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    world.cluster_name = "lab".into();
+    let run = world.run("b").await;
+    assert!(
+        run.complaint()
+            .contains("set former-cluster-name = old in [LoadBalancer] of cloud.conf"),
+        "{run:#?}"
+    );
+    world.configure(|options| options.former_clusters = vec!["old".into()]);
+    world.run("b").await.settled();
+}

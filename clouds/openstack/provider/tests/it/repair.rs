@@ -244,3 +244,22 @@ async fn a_floating_ip_that_leads_to_something_is_not_taken_from_it() {
     assert_eq!(world.sim.floating_ips().len(), 1);
     assert_eq!(world.sim.floating_ips()[0].id, floating_ip);
 }
+
+/// As when somebody has asked for a failover in the meantime.
+#[tokio::test(start_paused = true)]
+async fn one_that_failed_and_is_at_work_again_is_waited_for() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    fail(&world);
+    let busy = r#"{"faultcode": "Client", "faultstring": "Invalid state PENDING_UPDATE of loadbalancer resource", "debuginfo": null}"#;
+    let delete = Fault::operation("octavia.loadbalancers.delete").always();
+    world.sim.faults().add(delete.answer(Canned::json(409, busy)));
+    let begun = tokio::time::Instant::now();
+    let (_, writes) = world.writes_of(world.run("web")).await;
+    let seconds = usize::try_from(begun.elapsed().as_secs()).unwrap();
+    assert!(
+        writes.len() <= 1 + seconds,
+        "{} deletions in {seconds} s",
+        writes.len()
+    );
+}
