@@ -219,7 +219,7 @@ impl Browser {
     pub async fn click(&mut self, selector: &str) -> Result<()> {
         let quoted = Value::from(selector);
         let there = format!(
-            "(e => e !== null && !e.disabled && e.offsetParent !== null)(document.querySelector({quoted}))"
+            "(e => e !== null && e.ariaDisabled !== 'true' && e.offsetParent !== null)(document.querySelector({quoted}))"
         );
         self.until(&format!("{selector} can be pressed"), &there, PATIENCE)
             .await?;

@@ -34,7 +34,7 @@ async fn main() -> Result<()> {
 async fn look(browser: &mut Browser, url: &str, folder: Option<&Path>) -> Result<()> {
     browser.look(1280, 860, "light").await?;
     browser.open(url).await?;
-    let is_told = "document.body?.dataset.drawn === 'true' && document.querySelector('[data-do=add-port]')?.disabled === false";
+    let is_told = "document.body?.dataset.drawn === 'true' && document.querySelector('[data-do=add-port]')?.ariaDisabled === 'false'";
     browser
         .until("the buttons work after the story", is_told, STORY)
         .await?;
@@ -47,6 +47,7 @@ async fn look(browser: &mut Browser, url: &str, folder: Option<&Path>) -> Result
         visit::scene_is_over(browser).await?;
         visit::keyboard(browser).await?;
         visit::every_button(browser).await?;
+        visit::last_server(browser).await?;
     }
     visit::kept_to_itself(browser, url)
 }

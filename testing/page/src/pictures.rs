@@ -102,7 +102,7 @@ const FAINT: &str = r#"(() => {
   };
   for (const element of document.querySelectorAll("body *")) {
     const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (!hasText || element.offsetParent === null || element.disabled || element.closest("svg, script, style")) continue;
+    if (!hasText || element.offsetParent === null || element.ariaDisabled === 'true' || element.closest("svg, script, style")) continue;
     const [one, other] = [light(getComputedStyle(element).color), light(behind(element))];
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     if (contrast < 4.5) return `contrast ${contrast.toFixed(2)}: ${element.textContent.slice(0, 60)}`;

@@ -64,20 +64,30 @@ pub async fn every_button(browser: &mut Browser) -> Result<()> {
             format!("document.querySelector('#flows [data-layer=left]').textContent.includes(':{port}')");
         if is_open { open } else { format!("!{open}") }
     };
+    let has_focus = |deed: &str| format!("document.activeElement.dataset.do === '{deed}'");
     // A sentence, a button, and what must be seen after it.
     let buttons = [
         ("a port is added", "[data-do=add-port]", port(8081, true)),
         ("its plan is ticked off", "", "document.querySelectorAll('.step.done').length >= 6 && document.querySelectorAll('.step.planned, .step.running').length === 0".to_owned()),
         ("the port is removed", "[data-do=remove-port]", port(8081, false)),
+        ("the focus goes to the button beside it", "", has_focus("add-port")),
         ("a server is stopped", "[data-do=\"stop-server/demo-node-2\"]", says("#nodes", "powered off, tainted")),
         ("it starts again", "[data-do=\"start-server/demo-node-2\"]", format!("!{}", says("#nodes", "tainted"))),
         ("the API breaks", "[data-do=break-api]", says("#api", "every call fails")),
         ("it is mended", "[data-do=mend-api]", says("#api", "in order")),
         ("a server is deleted", "[data-do=\"delete-server/demo-node-3\"]", format!("!{}", says("#nodes", "demo-node-3"))),
+        ("a step says what it is about in words", "", "[...document.querySelectorAll('.step code')].some(it => /^delete-resource\\([a-z-]+ /.test(it.textContent)) && !document.querySelector('#waves').textContent.includes('://')".to_owned()),
+        ("the focus goes to the server beside it, not to something risky", "", has_focus("stop-server/demo-node-2")),
         ("the Service is deleted", "[data-do=delete-service]", "!document.querySelector('#create').hidden && document.querySelector('#services').children.length === 0".to_owned()),
+        ("the focus goes to what makes it again", "", has_focus("create-service")),
         ("it is made again", "[data-do=create-service]", port(8080, true)),
+        ("the focus goes to what can be done with it", "", has_focus("add-port")),
         ("the manager is killed", "[data-do=kill-manager]", says("#manager", "is killed")),
+        ("its button is off, and keeps the focus", "", format!("{} && document.activeElement.ariaDisabled === 'true'", has_focus("kill-manager"))),
+        ("the notice says so", "", says("#notice", "is killed")),
         ("it leads again", "", says("#manager", "leads")),
+        ("the notice says that it does", "", says("#notice", "leads again")),
+        ("its button keeps the focus", "", has_focus("kill-manager")),
     ];
     for (what, button, seen) in &buttons {
         if !button.is_empty() {
@@ -86,6 +96,34 @@ pub async fn every_button(browser: &mut Browser) -> Result<()> {
         browser.until(what, seen, PATIENCE).await?;
     }
     Ok(())
+}
+
+/// Deletes servers until one is left, whose button says why it is off.
+///
+/// # Errors
+///
+/// If one cannot be deleted, or if the last one can.
+pub async fn last_server(browser: &mut Browser) -> Result<()> {
+    let first = "document.querySelector('#servers [data-do^=delete-server]')";
+    loop {
+        let servers = browser
+            .value("document.querySelector('#servers').children.length")
+            .await?;
+        if servers == 1 {
+            break;
+        }
+        browser.click("#servers [data-do^=delete-server]").await?;
+        let is_gone = format!("document.querySelector('#servers').children.length < {servers}");
+        browser.until("a server is deleted", &is_gone, PATIENCE).await?;
+    }
+    let is_off =
+        format!("{first}.ariaDisabled === 'true' && {first}.title.includes('The last server stays')");
+    browser
+        .until("the last server cannot be deleted", &is_off, PATIENCE)
+        .await?;
+    browser.value(&format!("{first}.click()")).await?;
+    let is_told = "document.querySelector('#notice').innerText.includes('The last server stays')";
+    browser.until("it is said why", is_told, PATIENCE).await
 }
 
 /// The buttons can be reached and pressed without a mouse.

@@ -38,8 +38,6 @@ function list(parent, items, key, create, update) {
   const wanted = new Set(items.map(key));
   for (const [name, element] of parent.kept) {
     if (wanted.has(name)) continue;
-    // Who worked there goes on from the title of the column.
-    if (element.contains(document.activeElement)) parent.closest("section")?.querySelector("h2")?.focus();
     element.remove();
     parent.kept.delete(name);
   }
@@ -57,9 +55,10 @@ function list(parent, items, key, create, update) {
   }
 }
 
-/** With long IDs cut. One that a plan made up is "new": the cloud chooses the real one later. */
+/** With long IDs cut, and a thing's word and ID for its URL. An ID that a plan made up is "new": the cloud chooses the real one later. */
 function short(text) {
   return text
+    .replace(/\bhttps?:\/\/[^\s()]*?\/([a-z-]+?)s?\/([0-9a-f-]{36})(?![^\s()])/g, "$1 $2")
     .replace(/\b0{8}-0{4}-0{4}-0{4}-0{7}[0-9a-f]{5}\b/g, "new")
     .replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "$1…")
     .replace(/\b([0-9a-f]{8})[0-9a-f]{16,}\b/g, "$1…");
@@ -75,6 +74,9 @@ function state(element, tone, text) {
 
 let closed;
 
+/** What the last notice tells of, if it may be over later. */
+let told = "";
+
 function button(text, deed, className = "") {
   const element = make("button", className, text);
   element.type = "button";
@@ -85,11 +87,17 @@ function button(text, deed, className = "") {
 document.addEventListener("click", async (event) => {
   const pressed = event.target.closest("button[data-do]");
   if (!pressed || pressed.getAttribute("aria-busy") === "true") return;
+  if (pressed.getAttribute("aria-disabled") === "true") {
+    notice(pressed.title, true);
+    return;
+  }
+  const deed = pressed.dataset.do;
   pressed.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`/do/${pressed.dataset.do}`, { method: "POST", headers: { "X-Demo-Token": token } });
+    const answer = await fetch(`/do/${deed}`, { method: "POST", headers: { "X-Demo-Token": token } });
     const text = await answer.text();
     notice(answer.headers.get("content-type") === "application/json" ? JSON.parse(text).said : text, !answer.ok);
+    if (answer.ok) told = deed;
   } catch {
     notice("The demo does not answer.", true);
   } finally {
@@ -98,21 +106,42 @@ document.addEventListener("click", async (event) => {
 });
 
 function notice(text, isBad = false) {
+  told = "";
   classes(byId("notice"), isBad ? "notice bad" : "notice");
   say(byId("notice"), text.charAt(0).toUpperCase() + text.slice(1));
 }
 
-/** Buttons work, or it is said why they do not. */
+/** Switches a button off for as long as there is a reason. */
+function off(element, why) {
+  element.dataset.off = why || "";
+}
+
+/** Buttons work, or it is said why they do not. One that is off keeps the focus, and says why when it is pressed. */
 function open(why) {
   for (const element of document.querySelectorAll("button[data-do]")) {
-    const isOff = why !== null || element.dataset.off === "true";
-    if (element.disabled !== isOff) element.disabled = isOff;
-    element.title = why ?? "";
+    const reason = why ?? element.dataset.off ?? "";
+    set(element, { "aria-disabled": reason !== "", title: reason });
   }
   if (why !== closed) {
     closed = why;
     notice(why ?? "Your turn: break something, and watch it being put right.");
   }
+}
+
+/** Where the focus is, and what is beside it: what is gone has no neighbours any more. */
+function place() {
+  const at = document.activeElement;
+  const [item, section] = [at?.closest("li"), at?.closest("section")];
+  return { at, section, items: [item, item?.nextElementSibling, item?.previousElementSibling] };
+}
+
+/** Keeps the focus where it was; if that is gone, goes to the next button that is there, else to the title of the column. */
+function stay({ at, section, items }) {
+  const isThere = (element) => element.isConnected && element.offsetParent !== null;
+  if (!section || isThere(at)) return;
+  // Never to one that takes something away: whoever presses it again should not do harm.
+  const buttons = [...items, section].flatMap((element) => [...(element?.querySelectorAll("button:not(.risky)") ?? [])]);
+  (buttons.find(isThere) ?? section.querySelector("h2")).focus();
 }
 
 // --- the cluster
@@ -179,10 +208,12 @@ function drawService(element, service, hands) {
   say(event, service.event ? `${service.event.reason}: ${service.event.message}${times}` : "");
   if (!add) return;
   say(add, hands.next_port ? `Add port ${hands.next_port}` : "Add a port");
-  add.dataset.off = hands.next_port === null || service.is_being_deleted;
+  const goes = service.is_being_deleted && "The Service is being deleted.";
+  off(add, goes || (hands.next_port === null && "The Service has enough ports."));
+  off(remove, goes);
   say(remove, hands.last_port ? `Remove port ${hands.last_port}` : "Remove a port");
   remove.hidden = hands.last_port === null;
-  element.parts.delete.dataset.off = service.is_being_deleted;
+  off(element.parts.delete, goes);
 }
 
 // --- traffic
@@ -330,7 +361,7 @@ function newServer(server) {
   return element;
 }
 
-function drawServer(element, server) {
+function drawServer(element, server, isLast) {
   const { head, facts, power, gone } = element.parts;
   say(head.firstChild, server.name);
   state(head.lastChild, server.is_on ? "good" : "bad", server.is_on ? "running" : "powered off");
@@ -339,6 +370,7 @@ function drawServer(element, server) {
   say(power, word);
   set(power, { "aria-label": `${word} ${server.name}` });
   set(gone, { "aria-label": `Delete ${server.name}` });
+  off(gone, isLast && "The last server stays: without one there is nobody to answer.");
   power.dataset.do = `${server.is_on ? "stop" : "start"}-server/${server.name}`;
 }
 
@@ -373,7 +405,7 @@ function drawCloud(cloud) {
   const last = cloud.calls.history.at(-1) ?? { reads: 0, writes: 0 };
   figures(byId("calls-text"), [[last.reads + last.writes, "calls a second"], [cloud.calls.total, "in all"], [cloud.calls.writes, "changes"]]);
   drawBars(byId("calls"), cloud.calls.history.map((it) => [Math.max(0, it.reads - it.failed), it.writes, it.failed]), ["reads", "writes", "failed"], 4);
-  list(byId("servers"), cloud.servers, (it) => it.name, newServer, drawServer);
+  list(byId("servers"), cloud.servers, (it) => it.name, newServer, (element, server) => drawServer(element, server, cloud.servers.length === 1));
   say(byId("things-title"), cloud.bill ? `Addresses (${cloud.bill})` : "Load balancers and addresses");
   const things = cloud.things.length ? cloud.things : [{ noun: "None yet", name: "", state: "", tone: "plain", facts: [], parts: [] }];
   drawThings(byId("things"), things, 0);
@@ -406,12 +438,22 @@ function drawLines(lines) {
 
 let latest = null;
 
+/** The manager that was killed is started again, and the notice goes along. */
+function followManager(manager) {
+  const before = latest?.manager.role ?? manager.role;
+  if (told !== "kill-manager" || manager.role === before || manager.role === "killed") return;
+  notice(manager.role === "leads" ? "The manager leads again." : `The manager ${manager.text}.`);
+  if (manager.role !== "leads") told = "kill-manager";
+}
+
 function draw(picture) {
+  followManager(picture.manager);
   latest = picture;
+  const kept = place();
   const { cluster, cloud, traffic, manager, plan, lines, hands } = picture;
   const tones = { leads: "good", waits: "busy", killed: "bad", ended: "bad" };
   state(byId("manager"), tones[manager.role], `The manager ${manager.text}`);
-  document.querySelector("[data-do=kill-manager]").dataset.off = manager.role === "killed" || manager.role === "ended";
+  off(byId("kill"), (manager.role === "killed" || manager.role === "ended") && "The manager does not run now.");
   list(byId("nodes"), cluster.nodes, (it) => it.name, newNode, drawNode);
   list(byId("services"), cluster.services, (it) => `${it.namespace}/${it.name}`, newService, (element, service) => drawService(element, service, hands));
   byId("create").hidden = !hands.can_create || hands.closed !== null;
@@ -420,6 +462,7 @@ function draw(picture) {
   drawCloud(cloud);
   drawLines(lines);
   open(hands.closed);
+  stay(kept);
   document.body.dataset.drawn = "true";
 }
 
