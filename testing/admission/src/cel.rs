@@ -208,6 +208,17 @@ pub(crate) fn is_near(one: &str, other: &str, start: usize, end: usize) -> Strin
     )
 }
 
+/// Whether the length of one text differs less from a third one's than that of another; of equal ones, which is first by the alphabet.
+pub(crate) fn is_nearer(one: &str, other: &str, third: &str) -> String {
+    let distance = |text: &str| {
+        format!(
+            "(size({text}) > size({third}) ? size({text}) - size({third}) : size({third}) - size({text}))"
+        )
+    };
+    let (one_is, other_is) = (distance(one), distance(other));
+    format!("{one_is} < {other_is} || {one_is} == {other_is} && {one} < {other}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

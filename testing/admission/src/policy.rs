@@ -76,6 +76,9 @@ fn conditions() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// How many keys are offered for one that is not known.
+const OFFERED: usize = 3;
+
 const ANNOTATIONS: &str = "has(object.metadata.annotations) ? object.metadata.annotations : {}";
 
 fn values(cloud: &Cloud) -> Policy {
@@ -140,9 +143,11 @@ fn values(cloud: &Cloud) -> Policy {
         message: format!("an annotation that {} does not know has no effect", cloud.title),
         said: Some(format!(
             "'annotations that {} does not know have no effect: ' + variables.unknown.map(k,\n  \
-             [variables.known.filter(n, {})].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')",
+             [variables.known.filter(n, {})].map(l, size(l) == 0 ? k : k + ' (is it ' + \
+             l.filter(n, size(l.filter(m, {})) < {OFFERED}).join(' or ') + '?)')[0]).join(', ')",
             cloud.title,
-            near(start.min(cloud.domain.len()))
+            near(start.min(cloud.domain.len())),
+            cel::is_nearer("m", "n", "k")
         )),
     };
     let of_table = cloud.table.iter().filter_map(|spec| {

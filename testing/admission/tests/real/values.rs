@@ -66,6 +66,15 @@ async fn what_is_said_names_the_key_the_value_and_what_is_allowed() {
         let expected = format!("{wrong} (is it k8s.cloudscale.ch/loadbalancer-{right}?)");
         assert!(answer.contains(&expected), "{answer}");
     }
+    // What many keys begin with: no more than the three nearest.
+    let bare = said(vec![("k8s.cloudscale.ch/loadbalancer", "x")]).await;
+    assert!(
+        bare.contains(
+            "k8s.cloudscale.ch/loadbalancer (is it k8s.cloudscale.ch/loadbalancer-uuid or \
+             k8s.cloudscale.ch/loadbalancer-name or k8s.cloudscale.ch/loadbalancer-zone?)"
+        ),
+        "{bare}"
+    );
     // A prefix of its own, and a key that is like no other.
     let elsewhere = said(vec![("k8s.cloudscale.ch/load-balancer-zone", "rma1")]).await;
     assert!(
