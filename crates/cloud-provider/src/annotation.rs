@@ -43,6 +43,8 @@ pub enum Accepts {
     Addresses,
     /// A Kubernetes label selector.
     Selector,
+    /// Labels as `key=value` or `key`, with commas. Blanks around each do not count.
+    Labels,
     /// JSON objects in a list; `address` in one is an IP address, `subnet` a text.
     Vips,
     /// A JSON object; `expected_codes` is a list of texts, `method`, `url_path`, `version` and `host` are texts.

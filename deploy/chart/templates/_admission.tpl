@@ -732,6 +732,13 @@ validations:
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-max-retries-down is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'] + '` and must be a whole number from 1 to 10' : ''
   - expression: |-
+      !('loadbalancer.openstack.org/node-selector' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/node-selector'].matches(r'^[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*(,[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*)*$'))
+    message: |-
+      loadbalancer.openstack.org/node-selector must be labels with commas between them, such as pool=web,gpu; sets and negations are not known here
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/node-selector'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/node-selector is `' + variables.annotations['loadbalancer.openstack.org/node-selector'] + '` and must be labels with commas between them, such as pool=web,gpu; sets and negations are not known here' : ''
+  - expression: |-
       !('loadbalancer.openstack.org/hostname' in variables.touched)
       || (variables.annotations['loadbalancer.openstack.org/hostname'] == '' || size(variables.annotations['loadbalancer.openstack.org/hostname']) <= 253 && variables.annotations['loadbalancer.openstack.org/hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['loadbalancer.openstack.org/hostname']))
     message: |-

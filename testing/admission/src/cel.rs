@@ -176,11 +176,21 @@ pub(crate) fn is_hostname(value: &str) -> String {
     format!("size({value}) <= 253 && {name} && !isIP({value})")
 }
 
+/// The name of a label, and the value of one that is not empty.
+const LABEL: &str = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?";
+/// What may stand in front of a label's name.
+const LABEL_PREFIX: &str = "([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?";
+
+/// Labels, each as `key=value`, `key=` or `key`.
+pub(crate) fn is_labels(value: &str) -> String {
+    let item = format!("{BLANKS}({LABEL_PREFIX}{LABEL}(=({LABEL})?)?)?{BLANKS}");
+    matches(value, &format!("{item}(,{item})*"))
+}
+
 /// A label selector of Kubernetes.
 pub(crate) fn is_selector(value: &str) -> String {
-    let name = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?";
-    let key = format!("([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{name}");
-    let word = format!("({name})?");
+    let key = format!("{LABEL_PREFIX}{LABEL}");
+    let word = format!("({LABEL})?");
     let words = format!(r"\({BLANKS}{word}{BLANKS}(,{BLANKS}{word}{BLANKS})*\)");
     let test = format!(
         "({BLANKS}(=|==|!=){BLANKS}{word}|[ \\t\\r\\n]+(in|notin){BLANKS}{words}|{BLANKS}[<>]{BLANKS}[0-9]+)"

@@ -73,6 +73,11 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             cel::is_selector(value),
             "a label selector, such as pool=web or zone in (a, b)".to_owned(),
         ),
+        (Accepts::Labels, _) => (
+            cel::is_labels(value),
+            "labels with commas between them, such as pool=web,gpu; sets and negations are not known here"
+                .to_owned(),
+        ),
         (Accepts::Vips, _) => {
             let are_addresses = format!(
                 "{}.all(a, a == '' || {})",

@@ -56,6 +56,7 @@ fn value(annotation: &AnnotationSpec) -> String {
         (Accepts::Networks, _) => "networks, with commas",
         (Accepts::Addresses, _) => "JSON list of addresses",
         (Accepts::Selector, _) => "label selector",
+        (Accepts::Labels, _) => "labels, with commas",
         (Accepts::Vips, _) => "JSON list of objects",
         (Accepts::HttpCheck, _) => "JSON object",
         (Accepts::Any, ValueKind::Int) => "whole number",

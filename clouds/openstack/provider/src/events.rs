@@ -29,7 +29,7 @@ bowline_plan::events! {
         "Octavia refused the balancing method. The pool keeps the one that it has.",
         "Choose a method that the provider of the load balancer knows.";
     ANNOTATIONS_IGNORED = "LoadBalancerAnnotationsIgnored", Warning,
-        "Annotations of the Service cannot be read, or are not known. They have no effect.",
+        "Annotations of the Service cannot be read, or are not known. They have no effect; a node selector that is no list of labels fits no Node.",
         "Correct the keys and values that the event names.";
     CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
         "The Service asks for something that an existing load balancer cannot change.",

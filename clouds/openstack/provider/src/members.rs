@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_cloud_provider::{AddressType, Node};
+use bowline_cloud_provider::{AddressType, Node, Selector};
 use bowline_openstack_client::ServerId;
 
 use crate::provider_id::{self, Reference};
@@ -75,6 +75,15 @@ impl NodeFilter {
         )
     }
 
+    /// The first part that fits no label that there can be: a test of a label selector, such as `a in (b)`, is read as a key.
+    pub(crate) fn nonsense(text: &str) -> Option<&str> {
+        let mut items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.find(|item| {
+            let (key, value) = item.split_once('=').unwrap_or((item, ""));
+            item.contains(char::is_whitespace) || Selector::parse(&format!("{key} in ({value})")).is_err()
+        })
+    }
+
     /// Whether a node stays.
     pub(crate) fn matches(&self, node: &Node) -> bool {
         self.0.iter().all(|(key, wanted)| match node.labels.value(key) {
@@ -129,5 +138,32 @@ mod tests {
         assert!(!stays("env=prod", &[("env", "test")]));
         assert!(stays("env=a=b", &[("env", "a=b")]));
         assert!(!stays("env", &[]));
+    }
+
+    #[test]
+    fn what_no_label_can_be_is_found() {
+        for good in [
+            "",
+            " , ",
+            "env=prod, gpu",
+            "gpu=",
+            "kubernetes.io/os=linux",
+            "in=notin",
+        ] {
+            assert_eq!(NodeFilter::nonsense(good), None, "{good}");
+        }
+        for (bad, part) in [
+            ("a in (b)", "a in (b)"),
+            ("gpu, a in (b, c)", "a in (b"),
+            ("a notin(b)", "a notin(b)"),
+            ("!gpu", "!gpu"),
+            ("a!=b", "a!=b"),
+            ("a==b", "a==b"),
+            ("a = b", "a = b"),
+            ("=b", "=b"),
+            ("a=b/c", "a=b/c"),
+        ] {
+            assert_eq!(NodeFilter::nonsense(bad), Some(part), "{bad}");
+        }
     }
 }

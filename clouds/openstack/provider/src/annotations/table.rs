@@ -68,7 +68,7 @@ annotations! {
         "Good checks in a row that make a member up.";
     MONITOR_MAX_RETRIES_DOWN = "loadbalancer.openstack.org/health-monitor-max-retries-down", Int(Between(1, 10)), "[LoadBalancer] monitor-max-retries-down", InPlace, Minimal,
         "Bad checks in a row that make a member down.";
-    NODE_SELECTOR = "loadbalancer.openstack.org/node-selector", Text, "[LoadBalancer] node-selector", InPlace, Minimal,
+    NODE_SELECTOR = "loadbalancer.openstack.org/node-selector", Text(Labels), "[LoadBalancer] node-selector", InPlace, Minimal,
         "Labels that a node must have to become a member: `key=value`, or `key` for any value, separated by commas. Empty: all nodes.";
     HOSTNAME = "loadbalancer.openstack.org/hostname", Text(Hostname), "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to it.";

@@ -210,11 +210,19 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )));
     }
+    let selected = reader.given(&keys::NODE_SELECTOR).and_then(NodeFilter::nonsense);
+    let selector = selected.map(|part| {
+        format!(
+            "no Node fits {}: no label can be `{part}`; write `key=value`, or `key` for any value, with commas between",
+            keys::NODE_SELECTOR.key
+        )
+    });
     let ignored = reader.into_ignored();
-    if !ignored.is_empty() {
-        wanted
-            .notes
-            .push(ANNOTATIONS_IGNORED.note(format!("annotations without effect: {}", ignored.join("; "))));
+    let ignored =
+        (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
+    let texts: Vec<String> = ignored.into_iter().chain(selector).collect();
+    if !texts.is_empty() {
+        wanted.notes.push(ANNOTATIONS_IGNORED.note(texts.join("; ")));
     }
     wanted
 }

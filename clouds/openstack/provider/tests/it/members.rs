@@ -50,6 +50,24 @@ async fn a_selector_that_leaves_out_every_node_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_set_in_the_selector_is_told_and_fits_no_node() {
+    let mut world = World::with_nodes(2);
+    world.label_node("node-1", &[("env", "prod")]);
+    world.annotate("web", "node-selector", "env in (prod)");
+    let run = world.run("web").await.settled();
+    assert!(names(&world).is_empty());
+    assert!(run.has_note("LoadBalancerNoValidNodes"), "{:?}", run.notes);
+    let told = "no label can be `env in (prod)`";
+    assert!(
+        run.notes
+            .iter()
+            .any(|note| note.reason == "LoadBalancerAnnotationsIgnored" && note.text.contains(told)),
+        "{:?}",
+        run.notes
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_node_ports_there_are_no_members() {
     let world = World::with_nodes(2);
     world.put(service("web", &[("TCP", 80, 0)]));
