@@ -330,11 +330,12 @@ impl There<'_> {
         if let Some(listener) = plan.conflict() {
             let port = listener.protocol_port;
             let refusal = Refusal::new(format!("the listener port {port} already exists"));
-            return Err(guards::of_namesake(
-                refusal,
-                &self.wanted.identity,
-                &listener.tags,
-            ));
+            let else_helps = format!(
+                "listener {} ({}) of load balancer {} has it: choose another port or load balancer",
+                listener.id, listener.name, self.balancer.id
+            );
+            let identity = &self.wanted.identity;
+            return Err(refusal.with_remedy(guards::of_namesake(identity, &listener.tags, else_helps)));
         }
         if let Some(listener) = plan.ambiguous() {
             return Err(Refusal::new(format!(

@@ -4,6 +4,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, Provisionin
 
 use super::{Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
+use crate::members::Family;
 use crate::ownership::{self, Found, Role};
 use crate::planning::{floating, parts, rename};
 use crate::{names, placement};
@@ -130,6 +131,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
             placement::is_left_to_octavia(wanted)
                 || wanted.member_subnet.is_some()
                 || wanted.own_address().is_some()
+                || wanted.family() == Some(Family::V6)
         }
     };
     if needs_subnets && observed.subnets.is_none() {

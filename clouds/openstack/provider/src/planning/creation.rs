@@ -85,18 +85,30 @@ pub(super) fn step(
     })
 }
 
-/// Why the load balancer cannot have the address that is asked for. Octavia answers with an error of its provider that names neither.
+/// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an
+/// error of its provider or of a listener, which names neither.
 fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> Option<Refusal> {
+    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
+    let there = all.find(|there| Some(&there.id) == subnet)?;
+    if wanted.vip.port.is_some() {
+        return None;
+    }
+    let service = &wanted.identity.service;
+    let range: IpNet = there.cidr.parse().ok()?;
+    if wanted.family() == Some(Family::V6) && there.ip_version != 6 {
+        let refusal = Refusal::new(format!(
+            "load balancer of service {service} is to have an IPv6 address, and subnet {} ({range}) has none",
+            there.id
+        ));
+        return Some(refusal.with_remedy(format!("name an IPv6 subnet with {}", keys::SUBNET.key)));
+    }
     let asked = wanted.own_address()?;
-    let all = || seen.subnets.iter().flat_map(|list| list.iter());
-    let subnet = all().find(|there| Some(&there.id) == subnet)?;
-    let range: IpNet = subnet.cidr.parse().ok()?;
-    if wanted.vip.port.is_some() || range.contains(&asked.parse::<IpAddr>().ok()?) {
+    if range.contains(&asked.parse::<IpAddr>().ok()?) {
         return None;
     }
     let refusal = Refusal::new(format!(
-        "load balancer of service {} cannot have address {asked}: it is not in subnet {} ({range})",
-        wanted.identity.service, subnet.id
+        "load balancer of service {service} cannot have address {asked}: it is not in subnet {} ({range})",
+        there.id
     ));
     Some(refusal.with_remedy(format!(
         "correct spec.loadBalancerIP, or name its subnet with {}",

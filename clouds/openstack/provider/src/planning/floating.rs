@@ -108,7 +108,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             let asked = names::spelling(address);
             match all().find(|there| names::spelling(&there.floating_ip_address) == asked) {
                 Some(there) if leads_nowhere(identity, observed, there) => Wish::Attach(there),
-                Some(_) => Wish::Refused(Refusal::new(format!("floating IP {address} is not available"))),
+                Some(there) => Wish::Refused(taken(address, there)),
                 None => Wish::Create,
             }
         }
@@ -126,6 +126,17 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             let there = free().find(told).or_else(|| free().find(own));
             there.map_or(Wish::Create, Wish::Attach)
         }
+    }
+}
+
+/// The floating IP that is asked for leads elsewhere.
+fn taken(address: &str, there: &FloatingIp) -> Refusal {
+    let refusal = Refusal::new(format!("floating IP {address} is not available"));
+    match &there.port_id {
+        None => refusal,
+        Some(port) => refusal.with_remedy(format!(
+            "it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"
+        )),
     }
 }
 

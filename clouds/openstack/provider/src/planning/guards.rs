@@ -128,14 +128,11 @@ pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<
     })
 }
 
-/// The same, with what helps where a place is taken by what looks like this Service in a cluster of another name.
-pub(super) fn of_namesake(refusal: Refusal, identity: &Identity, tags: &[String]) -> Refusal {
-    match ownership::namesake(identity, tags) {
-        None => refusal,
-        Some(cluster) => refusal.with_remedy(format!(
-            "a Service of this name in a cluster `{cluster}` uses it: if that is a former name of this cluster, set former-cluster-name = {cluster} in [LoadBalancer] of cloud.conf"
-        )),
-    }
+/// What helps where a place is taken by what looks like this Service in a cluster of another name; otherwise `else_helps`.
+pub(super) fn of_namesake(identity: &Identity, tags: &[String], else_helps: String) -> String {
+    ownership::namesake(identity, tags).map_or(else_helps, |cluster| format!(
+        "a Service of this name in a cluster `{cluster}` uses it: if that is a former name of this cluster, set former-cluster-name = {cluster} in [LoadBalancer] of cloud.conf"
+    ))
 }
 
 /// What forbids to use a load balancer together with others.
@@ -164,7 +161,9 @@ pub(super) fn sharing(
             "load balancer {} already shared with {users} Services",
             balancer.id
         ));
-        return Some(of_namesake(refusal, identity, &balancer.tags));
+        let else_helps =
+            "max-shared-lb of [LoadBalancer] in cloud.conf says how many may share one".to_owned();
+        return Some(refusal.with_remedy(of_namesake(identity, &balancer.tags, else_helps)));
     }
     wanted
         .is_internal

@@ -116,3 +116,14 @@ async fn an_ipv6_service_in_a_network_without_ipv6_is_refused_before_anything_is
     assert!(run.complaint().contains(&expected), "{}", run.complaint());
     assert!(writes.is_empty(), "{writes:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_service_in_an_ipv4_subnet_is_refused_before_anything_is_made() {
+    let world = dual(&["IPv6"]);
+    let subnet = world.sim.home().subnet.to_string();
+    world.annotate("web", "subnet-id", &subnet);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let expected = format!("subnet {subnet} (10.0.0.0/24) has none; name an IPv6 subnet with");
+    assert!(run.complaint().contains(&expected), "{}", run.complaint());
+    assert!(writes.is_empty(), "{writes:?}");
+}

@@ -86,7 +86,13 @@ async fn an_address_that_leads_elsewhere_is_not_available() {
         service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
     });
     let run = world.run("web").await;
-    assert_eq!(run.complaint(), format!("floating IP {address} is not available"));
+    let port = world.sim.floating_ips()[0].target.as_ref().unwrap().port;
+    assert_eq!(
+        run.complaint(),
+        format!(
+            "floating IP {address} is not available; it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"
+        )
+    );
     assert!(world.sim.floating_ips()[0].target.is_some());
 }
 
@@ -253,10 +259,8 @@ async fn of_two_services_that_want_one_address_the_first_keeps_it() {
         _ => (other, web),
     };
     assert_eq!(winner.settled().published(), std::slice::from_ref(&address));
-    assert_eq!(
-        loser.complaint(),
-        format!("floating IP {address} is not available")
-    );
+    let refused = format!("floating IP {address} is not available; it leads to port ");
+    assert!(loser.complaint().starts_with(&refused), "{}", loser.complaint());
 }
 
 #[tokio::test(start_paused = true)]
@@ -333,7 +337,8 @@ async fn of_two_services_that_ask_for_one_address_at_once_only_one_gets_it() {
         .partition(|run| matches!(run.outcome, Outcome::Settled(_)));
     assert_eq!((served.len(), others.len()), (1, 1), "{runs:#?}");
     let complaint = others[0].complaint();
-    assert_eq!(complaint, format!("floating IP {address} is not available"));
+    let refused = format!("floating IP {address} is not available; it leads to port ");
+    assert!(complaint.starts_with(&refused), "{complaint}");
     let moved = writes.iter().filter(|call| call.status() == Some(200));
     let moved = moved.filter(|call| call.operation == "neutron.floatingips.update");
     assert_eq!(moved.count(), 1);

@@ -38,7 +38,8 @@ async fn a_second_service_gets_listeners_and_the_same_address() {
     join(&world, "c", 82);
     let run = world.run("c").await;
     assert!(
-        run.complaint().ends_with("already shared with 2 Services"),
+        run.complaint()
+            .contains("already shared with 2 Services; max-shared-lb of "),
         "{}",
         run.complaint()
     );
@@ -93,7 +94,7 @@ async fn of_two_guests_that_join_at_once_only_as_many_as_may_do() {
         .collect();
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(
-        refused[0].ends_with("already shared with 2 Services"),
+        refused[0].contains("already shared with 2 Services"),
         "{refused:?}"
     );
     assert_eq!(world.sim.snapshot().load_balancers[0].tags.len(), 2);
@@ -132,13 +133,16 @@ async fn a_monitor_that_is_named_after_the_load_balancer_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_port_that_somebody_else_has_is_refused_whatever_its_protocol() {
     let world = two(80).await;
-    let (run, writes) = world.writes_of(world.run("b")).await;
-    assert_eq!(run.complaint(), "the listener port 80 already exists");
-    world.annotate("b", "x-forwarded-for", "true");
-    assert_eq!(
-        world.run("b").await.complaint(),
-        "the listener port 80 already exists"
+    let there = world.sim.listeners().remove(0);
+    let balancer = world.sim.load_balancers().remove(0);
+    let refused = format!(
+        "the listener port 80 already exists; listener {} ({}) of load balancer {} has it: choose another port or load balancer",
+        there.part.id, there.part.name, balancer.part.id
     );
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    assert_eq!(run.complaint(), refused);
+    world.annotate("b", "x-forwarded-for", "true");
+    assert_eq!(world.run("b").await.complaint(), refused);
     assert!(writes.is_empty());
 }
 
