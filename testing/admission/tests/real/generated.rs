@@ -26,7 +26,7 @@ fn texts(spec: &AnnotationSpec) -> BoxedStrategy<String> {
         (Accepts::Any, ValueKind::List) => r#"\[("[a-z\\"]{0,3}"?,?){0,3}\]?|null|[ ]{0,2}"#.boxed(),
         (Accepts::Networks | Accepts::Address, _) => string(&format!("(({network}),? ?){{0,3}}")),
         (Accepts::Uuid, _) => r"(urn:uuid:|URN:UUID:)?[0-9a-f]{8}(-[0-9A-F]{4}){3,4}-?[0-9a-f]{10,12}|\{?[0-9a-f]{32}\}?".boxed(),
-        (Accepts::Selector, _) => {
+        (Accepts::Selector | Accepts::Labels, _) => {
             r"(!?[a-z./-]{1,4}( ?(=|==|!=|<|>) ?[a-z0-9/.]{0,3}| ?(in|notin) ?\(?[a-z, ]{0,5}\)?)? ?,? ?){0,3}".boxed()
         }
         (Accepts::Vips, _) => {
