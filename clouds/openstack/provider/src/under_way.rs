@@ -72,6 +72,11 @@ impl UnderWay {
         !is_held
     }
 
+    /// Whether this process made a change of it that no look has shown the end of.
+    pub(crate) fn is_ours(&self, balancer: &LoadBalancerId) -> bool {
+        self.lock().changes.contains_key(balancer)
+    }
+
     /// Octavia takes the change.
     pub(crate) fn answered(&self, balancer: &LoadBalancerId) {
         if let Some(change) = self.lock().changes.get_mut(balancer) {

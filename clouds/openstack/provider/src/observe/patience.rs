@@ -1,6 +1,7 @@
 //! How long a load balancer is waited for.
 
 use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{LoadBalancerId, ProvisioningStatus};
 
 use super::{Memory, Observed, is_pending};
 use crate::intent::Intent;
@@ -8,6 +9,10 @@ use crate::ownership;
 
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
+
+/// The looks at a load balancer that somebody else is changing, 14 s: then the Service says what it waits for, and tries again by the
+/// schedule. A Go manager fails at once.
+const CHANGE_LOOKS: usize = 8;
 
 /// What a person can do about a load balancer that stays pending.
 const PENDING_REMEDY: &str = "Octavia takes no other change until it has done with this one, and Bowline goes on then; if it stays so, ask the operator of the cloud to look at Octavia's workers: one whose work was lost is set free by them only";
@@ -17,6 +22,7 @@ pub(super) fn give_up_in_time(
     intent: &Intent,
     observed: &Observed,
     memory: &Memory,
+    is_ours: impl Fn(&LoadBalancerId) -> bool,
 ) -> Result<(), CloudError> {
     let identity = intent.identity();
     let pending = || {
@@ -25,7 +31,16 @@ pub(super) fn give_up_in_time(
     };
     let meant = pending().find(|balancer| ownership::is_meant(identity, balancer));
     let pending = meant.or_else(|| pending().next());
-    let (looks, limit) = (memory.looks(), identity.options.wait_steps);
+    let is_changed_by_others = pending.is_some_and(|balancer| {
+        balancer.provisioning_status == ProvisioningStatus::PendingUpdate && !is_ours(&balancer.id)
+    });
+    let steps = identity.options.wait_steps;
+    let limit = if is_changed_by_others {
+        steps.min(CHANGE_LOOKS)
+    } else {
+        steps
+    };
+    let looks = memory.looks();
     let text = match (pending, intent) {
         (Some(balancer), _) if ownership::is_going(balancer) => {
             if looks < DELETION_LOOKS {

@@ -1,5 +1,7 @@
 //! Removal.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::Provisioning;
 use bowline_provider_kit::Interruption;
 
@@ -50,11 +52,22 @@ async fn what_is_pending_is_not_deleted() {
     world.run("web").await.settled();
     let id = world.sim.load_balancers()[0].part.id;
     world.sim.set_provisioning(id, Provisioning::PendingUpdate);
+    let told = format!(
+        "timeout waiting for the loadbalancer {id} ACTIVE, current provisioning status: PENDING_UPDATE; "
+    );
+    is_told_soon(&world, &told).await;
     world.delete("web");
-    let (run, writes) = world.writes_of(world.run("web")).await;
     let told =
         format!("load balancer {id} is in immutable status, current provisioning status: PENDING_UPDATE; ");
-    assert!(run.complaint().starts_with(&told), "{run:#?}");
+    is_told_soon(&world, &told).await;
+}
+
+/// Somebody else changes the load balancer: nothing is written, and what is waited for is told within half a minute.
+async fn is_told_soon(world: &World, told: &str) {
+    let begun = tokio::time::Instant::now();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().starts_with(told), "{run:#?}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert!(writes.is_empty());
 }
 

@@ -34,7 +34,7 @@ impl Reads {
             self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
             memory.own.change_pause = self.under_way.pause();
-            patience::give_up_in_time(intent, &observed, memory)?;
+            patience::give_up_in_time(intent, &observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
         }
         self.complete(intent, &mut observed, memory).await?;
