@@ -359,7 +359,8 @@ async fn a_listener_of_somebody_else_is_left_alone() {
     world.assert_settled("web").await;
     assert_eq!(world.sim.listeners().len(), 2);
     world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 81, 30081)]);
-    let complaint = world.run("web").await.complaint();
+    let run = world.run("web").await;
+    let complaint = run.complaint();
     assert!(
         complaint.starts_with("the listener port 81 already exists; listener "),
         "{complaint}"
