@@ -20,7 +20,7 @@ bowline_plan::events! {
         "The Service is external and its address is IPv6, which no floating IP leads to. The load balancer's own address is published.",
         "Nothing to do if that address can be reached from outside.";
     FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
-        "The floating IP that the Service had was deleted, and not by Bowline. Another one is made, so the address changes.",
+        "The floating IP that the Service had was deleted or leads elsewhere, and not by Bowline's doing. Another one is made, so the address changes.",
         "Have DNS and whatever else leads to the old address follow. To choose the address, set spec.loadBalancerIP.";
     RENAMED = "LoadBalancerRename", Warning,
         "The cluster was renamed. Bowline gives the load balancer and its parts names with the new cluster name.",

@@ -49,8 +49,10 @@ pub(super) fn step(
     }
     let (address, takes_any_address) = address(wanted, &seen.memory.own);
     if wanted.family() == Some(Family::V6) && address.is_none() && placement::is_left_to_octavia(wanted) {
-        let found = placement::subnet_of_network(wanted, seen);
-        subnet = Some(found.ok_or_else(|| no_ipv6(wanted))?.clone());
+        subnet = placement::subnet_of_network(wanted, seen).cloned();
+        if let (None, Some(refusal)) = (&subnet, no_ipv6(wanted, seen)) {
+            return Err(refusal);
+        }
     }
     let second = second_subnet(wanted, features, ports, notes);
     let subnets = placement::member_subnets(wanted, seen, None, second.clone());
@@ -116,22 +118,18 @@ fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> 
     )))
 }
 
-/// Octavia would take an IPv4 subnet, refuse the listeners for it, and leave a port behind.
-fn no_ipv6(wanted: &Wanted) -> Refusal {
-    let network = wanted
-        .vip
-        .network
-        .iter()
-        .map(|id| id.as_str())
-        .collect::<String>();
-    Refusal::new(format!(
+/// Why Octavia is not left to choose: it would take an IPv4 subnet, refuse the listeners for it, and leave a port behind. The
+/// subnets of somebody else's network may be hidden; then Octavia knows better.
+fn no_ipv6(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let network = wanted.vip.network.as_ref()?;
+    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
+    all.find(|there| there.network_id == *network)?;
+    let refusal = Refusal::new(format!(
         "no subnet found for load balancer of service {}: network {network} has no IPv6 subnet",
         wanted.identity.service
-    ))
-    .with_remedy(format!(
-        "make one, or correct {}",
-        wanted.origins(&[keys::NETWORK.key])
-    ))
+    ));
+    let origin = wanted.origins(&[keys::NETWORK.key]);
+    Some(refusal.with_remedy(format!("make one, or correct {origin}")))
 }
 
 /// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be

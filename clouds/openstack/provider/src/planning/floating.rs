@@ -308,7 +308,7 @@ fn lost_note(wanted: &Wanted, balancer: Option<&LoadBalancer>) -> Option<Note> {
         return None;
     }
     let note = FLOATING_IP_GONE.note(format!(
-        "Floating IP {recorded} of Service {} is gone: it gets another one, at another address. What leads to the old address, such as DNS, has to follow.",
+        "Floating IP {recorded} no longer leads to Service {}, and Bowline did not take it away: it gets another one, at another address. What leads to the old address, such as DNS, has to follow; or give it back and set spec.loadBalancerIP",
         identity.service
     ));
     Some(note.even_at_start())

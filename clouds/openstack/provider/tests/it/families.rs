@@ -2,6 +2,8 @@
 
 use bowline_cloud_provider::Node;
 use bowline_openstack_sim::OpenstackSim;
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
 
 use crate::world::{World, service};
 
@@ -126,4 +128,27 @@ async fn an_ipv6_service_in_an_ipv4_subnet_is_refused_before_anything_is_made() 
     let expected = format!("subnet {subnet} (10.0.0.0/24) has none; name an IPv6 subnet with");
     assert!(run.complaint().contains(&expected), "{}", run.complaint());
     assert!(writes.is_empty(), "{writes:?}");
+}
+
+/// An external network: an ordinary user sees it, and not its subnets.
+#[tokio::test(start_paused = true)]
+async fn where_the_subnets_of_a_network_are_hidden_octavia_chooses() {
+    let world = dual(&["IPv6"]);
+    world.annotate(
+        "web",
+        "network-id",
+        &world.sim.home().external_network.to_string(),
+    );
+    world.sim.faults().add(
+        Fault::operation("neutron.subnets.list")
+            .always()
+            .answer(Canned::json(200, r#"{"subnets": []}"#)),
+    );
+    let (_, writes) = world.writes_of(world.run("web")).await;
+    let asked = &writes[0].body.as_ref().unwrap()["loadbalancer"];
+    assert_eq!(writes[0].operation, "octavia.loadbalancers.create");
+    assert!(
+        asked["vip_network_id"].is_string() && asked["vip_subnet_id"].is_null(),
+        "{asked}"
+    );
 }

@@ -25,6 +25,18 @@ fn end_state(mut state: Snapshot) -> Snapshot {
     state
 }
 
+/// The same, with the guest `b` that joined under the former name.
+async fn old_with_guest() -> World {
+    let mut world = old().await;
+    world.cluster_name = "old".into();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    world.cluster_name = "lab".into();
+    world
+}
+
 #[tokio::test(start_paused = true)]
 async fn all_parts_are_renamed_and_the_load_balancer_last() {
     let world = old().await;
@@ -80,13 +92,7 @@ async fn a_configured_former_name_is_found_without_the_annotation() {
 /// Its tag is still the one of the former name, and counts as its own.
 #[tokio::test(start_paused = true)]
 async fn a_guest_of_the_same_cluster_is_no_newcomer_after_the_renaming() {
-    let mut world = old().await;
-    world.cluster_name = "old".into();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
-    world.run("b").await.settled();
-    world.cluster_name = "lab".into();
+    let mut world = old_with_guest().await;
     world.configure(|options| options.former_clusters = vec!["old".into()]);
     world.run("b").await.settled();
     let state = world.sim.snapshot();
@@ -137,13 +143,7 @@ async fn a_guest_that_goes_first_takes_its_parts_and_its_tag() {
 /// Its owner went under the former name, and nothing tells that this is the same cluster.
 #[tokio::test(start_paused = true)]
 async fn a_guest_whose_place_is_taken_under_another_cluster_name_is_told_of_the_option() {
-    let mut world = old().await;
-    world.cluster_name = "old".into();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
-    world.run("b").await.settled();
-    world.cluster_name = "lab".into();
+    let mut world = old_with_guest().await;
     let run = world.run("b").await;
     assert!(
         run.complaint()
