@@ -3,6 +3,10 @@
 //! Cargo runs one after the other, each with as many tests at once as there are cores. That is right for tests that
 //! compute. The tests of whole processes mostly wait: for a server to start, for a lease to run out. So they have a lane of
 //! their own with more tests at once, and what computes runs beside them. What measures comes last, alone.
+//!
+//! A process that is waited for has a deadline, which a busy machine may miss. So a few tests of processes that failed are
+//! run once more when nothing runs beside them. Who fails twice has failed; who does not is named as flaky, with what it
+//! said.
 
 #![expect(
     clippy::disallowed_types,
@@ -13,7 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -28,6 +32,12 @@ const WAITING: [&str; 3] = ["bowline-e2e", "bowline-admission", "bowline-demo"];
 
 /// The tests that measure how quickly a process answers: nothing runs beside them.
 const MEASURING: (&str, &str) = ("bowline-e2e", "process::hostile::");
+
+/// How many lines of a failed program are shown again at the end.
+const FAILURE_LINES: usize = 120;
+
+/// More failed tests of one program are no accident, and not run again.
+const TRIED_AGAIN: usize = 3;
 
 /// How many of their tests run at once on each core. What they start uses a third of one.
 const WAITING_PER_CORE: usize = 3;
@@ -48,6 +58,17 @@ struct Suite {
     /// What a person types to run it alone.
     by_hand: String,
     command: Command,
+    /// Whether a few failed tests are run once more, alone.
+    is_tried_again: bool,
+}
+
+/// How a program failed.
+#[derive(Debug)]
+struct Failure {
+    name: String,
+    text: String,
+    /// What is run once more.
+    again: Option<Box<Suite>>,
 }
 
 impl Suites {
@@ -82,7 +103,8 @@ impl Suites {
                     let measuring = program.suite(workspace, &cargo, " measuring", &[measuring]);
                     suites.measuring.push(measuring);
                 }
-                let waiting = program.suite(workspace, &cargo, "", &arguments);
+                let mut waiting = program.suite(workspace, &cargo, "", &arguments);
+                waiting.is_tried_again = true;
                 suites.waiting.push(waiting);
             } else {
                 suites.computing.push(program.suite(workspace, &cargo, "", &[]));
@@ -107,6 +129,7 @@ impl Suites {
             name: "doc tests".to_owned(),
             by_hand: shown(&cargo),
             command: cargo,
+            is_tried_again: false,
         });
     }
 
@@ -122,10 +145,12 @@ impl Suites {
         let count = self.waiting.len() + self.computing.len() + self.measuring.len();
         let failed = Mutex::new(Vec::new());
         let run = |suites: Vec<Suite>| {
-            for mut suite in suites {
-                if let Err(error) = suite.run(directory) {
-                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    failed.push(format!("{error:#}; alone: {}", suite.by_hand));
+            for suite in suites {
+                if let Err(failure) = suite.run(directory) {
+                    failed
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(failure);
                 }
             }
         };
@@ -134,20 +159,75 @@ impl Suites {
             run(self.computing);
         });
         run(self.measuring);
-        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !failed.is_empty() {
+        let mut failures = Vec::new();
+        for mut failure in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            match failure.again.take().map(|again| again.run(directory)) {
+                None => failures.push(failure.text),
+                Some(Err(second)) => failures.push(format!("{}\n\n{}", failure.text, second.text)),
+                Some(Ok(())) => eprintln!(
+                    "tests: {}: FLAKY: failed beside other tests and passed alone: {}",
+                    failure.name, failure.text
+                ),
+            }
+        }
+        if !failures.is_empty() {
             bail!(
-                "{} of {count} programs failed:\n{}",
-                failed.len(),
-                failed.join("\n")
+                "{} of {count} programs failed:\n\n{}",
+                failures.len(),
+                failures.join("\n\n")
             );
         }
         Ok(())
     }
 }
 
+/// What a failed program says of its failures: from the heading that the test harness gives them on, or the end of what
+/// it wrote. A log of a whole run is long, and whoever keeps a part of it keeps the end.
+fn failures(written: &str) -> String {
+    let told = written
+        .find("\nfailures:\n")
+        .map_or(written, |heading| &written[heading..]);
+    let lines: Vec<&str> = told.trim().lines().collect();
+    lines[lines.len().saturating_sub(FAILURE_LINES)..].join("\n")
+}
+
+/// The tests that the harness names as failed, in the list before its last line.
+fn failed_tests(written: &str) -> Vec<&str> {
+    let list = written.rsplit_once("\nfailures:\n").map_or("", |(_, list)| list);
+    list.lines().map_while(|line| line.strip_prefix("    ")).collect()
+}
+
 impl Suite {
-    fn run(&mut self, directory: &Path) -> Result<()> {
+    fn run(mut self, directory: &Path) -> Result<(), Failure> {
+        let outcome = self.written(directory);
+        let (why, written) = match outcome {
+            Ok((status, _)) if status.success() => return Ok(()),
+            Ok((status, written)) => (status.to_string(), written),
+            Err(error) => (format!("{error:#}"), String::new()),
+        };
+        let text = format!(
+            "{}: {why}; alone: {}; it wrote at the end:\n{}",
+            self.name,
+            self.by_hand,
+            failures(&written)
+        );
+        let name = self.name.clone();
+        let tests = failed_tests(&written);
+        let is_few = (1..=TRIED_AGAIN).contains(&tests.len());
+        let again = (self.is_tried_again && is_few).then(|| Box::new(self.only(&tests)));
+        Err(Failure { name, text, again })
+    }
+
+    /// These of its tests, once more.
+    fn only(mut self, tests: &[&str]) -> Self {
+        self.name.push_str(" again");
+        self.command.arg("--exact").args(tests);
+        self.is_tried_again = false;
+        self
+    }
+
+    /// Runs it, and shows what it wrote.
+    fn written(&mut self, directory: &Path) -> Result<(ExitStatus, String)> {
         let name = &self.name;
         let path = directory.join(format!("{}.log", name.replace([' ', '/'], "-")));
         let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -160,15 +240,13 @@ impl Suite {
             Ok(status) if status.success() => "ok",
             _ => "FAILED",
         };
+        let written = fs::read(&path)?;
         let mut text = format!("tests: {name}: {outcome} in {seconds:.1} s; it wrote:\n").into_bytes();
-        text.extend(fs::read(&path)?);
+        text.extend(&written);
         // One write, so that nothing of the other lane comes between.
         io::stdout().lock().write_all(&text)?;
         let status = status.with_context(|| format!("cannot start {name}"))?;
-        if !status.success() {
-            bail!("{name}: {status}");
-        }
-        Ok(())
+        Ok((status, String::from_utf8_lossy(&written).into_owned()))
     }
 }
 
@@ -231,6 +309,7 @@ impl Program {
             name: format!("{package} {which}{part}"),
             by_hand,
             command,
+            is_tried_again: false,
         }
     }
 }
@@ -246,6 +325,7 @@ mod tests {
             name: name.to_owned(),
             by_hand: format!("cargo test -p {name}"),
             command,
+            is_tried_again: false,
         }
     }
 
@@ -257,6 +337,49 @@ mod tests {
         }
     }
 
+    /// A program of the lane that waits, whose failed tests are tried again.
+    fn waiting(script: &str) -> Suites {
+        let mut waits = suite("waits", script);
+        // The name that the shell gives its script; the arguments that follow are those of a second run.
+        waits.command.arg("waits");
+        waits.is_tried_again = true;
+        Suites {
+            waiting: vec![waits],
+            ..Suites::default()
+        }
+    }
+
+    #[test]
+    fn a_test_of_processes_that_passes_alone_is_flaky_and_no_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let list = "\\nfailures:\\n\\n---- slow stdout ----\\n\\nfailures:\\n    slow\\n\\ntest result";
+        let said = format!(r#"[ "$*" = "--exact slow" ] && exit 0; printf "{list}"; exit 101"#);
+        waiting(&said).run(directory.path()).unwrap();
+        let said = format!(r#"printf "{list}"; exit 101"#);
+        let error = waiting(&said).run(directory.path()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("1 of 1 programs failed:\n\nwaits: exit status: 101"),
+            "{error}"
+        );
+        assert!(error.contains("\n\nwaits again: exit status: 101"), "{error}");
+    }
+
+    #[test]
+    fn many_failures_are_no_accident() {
+        let directory = tempfile::tempdir().unwrap();
+        let list = "\\nfailures:\\n    a\\n    b\\n    c\\n    d\\n\\ntest result";
+        let said = format!(r#"[ $# = 0 ] || exit 0; printf "{list}"; exit 101"#);
+        waiting(&said).run(directory.path()).unwrap_err();
+    }
+
+    #[test]
+    fn of_a_failed_program_its_failures_are_shown_again() {
+        let passed = "test a ... ok\n".repeat(500);
+        let written = format!("{passed}test b ... FAILED\n\nfailures:\n\n---- b stdout ----\nwhy\n");
+        assert_eq!(failures(&written), "failures:\n\n---- b stdout ----\nwhy");
+        assert_eq!(failures(&passed).lines().count(), FAILURE_LINES);
+    }
+
     #[test]
     fn all_run_whatever_fails_and_each_failure_is_named_with_its_command() {
         let directory = tempfile::tempdir().unwrap();
@@ -266,10 +389,10 @@ mod tests {
             measuring: vec![suite("last", "exit 0")],
         };
         let error = suites.run(directory.path()).unwrap_err().to_string();
-        assert!(error.starts_with("2 of 4 programs failed:\n"), "{error}");
+        assert!(error.starts_with("2 of 4 programs failed:\n\n"), "{error}");
         for line in [
-            "waits: exit status: 3; alone: cargo test -p waits",
-            "first: exit status: 4; alone: cargo test -p first",
+            "waits: exit status: 3; alone: cargo test -p waits; it wrote at the end:\nout\nerr",
+            "first: exit status: 4; alone: cargo test -p first; it wrote at the end:\n",
         ] {
             assert!(error.contains(line), "{error}");
         }
