@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName, PowerState,
-    Purpose, Readiness,
+    CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName,
+    PowerState, Purpose, Readiness,
 };
 use bowline_kube_io::{Change, KubeError};
 use bowline_plan::EventSpec;
@@ -37,7 +37,11 @@ use crate::metrics::Guard;
 use crate::queue::{Working, until};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
-use sighting::Sighting;
+use sighting::{Sighting, refusal};
+
+/// The shortest distance between two passes. One Node alone is asked for at once; of many that fail together, as when a
+/// rack loses power, all but the first share a listing.
+const GATHER: Duration = Duration::from_millis(500);
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-lifecycle-controller";
@@ -86,6 +90,8 @@ pub struct NodeLifecycleController {
     period: Duration,
     window: Duration,
     ledger: Mutex<Ledger>,
+    /// When the last pass with Nodes began.
+    last_pass: Mutex<Option<Instant>>,
     /// Given when a Node may be due earlier than thought.
     changed: Notify,
 }
@@ -97,12 +103,17 @@ impl Work for NodeLifecycleController {
 
     async fn take(&self) -> Vec<NodeName> {
         let empty_pass = Instant::now() + self.period;
+        let last = *self.last_pass.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last {
+            sleep_until(last + GATHER).await;
+        }
         loop {
             let (due, next) = {
                 let mut ledger = self.ledger();
                 (ledger.take_due(Instant::now()), ledger.next_due())
             };
             if !due.is_empty() {
+                *self.last_pass.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 return due;
             }
             tokio::select! {
@@ -166,6 +177,7 @@ impl NodeLifecycleController {
             period: settings.node_monitor_period,
             window: settings.node_deletion_window,
             ledger: Mutex::new(Ledger::new(settings, Instant::now())),
+            last_pass: Mutex::default(),
             changed: Notify::new(),
             ctx: ctx.with_own_writes(),
         });
@@ -216,13 +228,9 @@ impl NodeLifecycleController {
             if doomed.is_empty() {
                 return;
             }
-            let sighting = if is_sighted {
-                Sighting::of(&sightings)
-            } else {
-                self.sight().await
-            };
+            let sightings = if is_sighted { sightings } else { self.sight().await };
             working.beat();
-            self.delete_all(doomed, sighting, working).await;
+            self.delete_all(doomed, &sightings, working).await;
         })
         .await;
     }
@@ -232,10 +240,11 @@ impl NodeLifecycleController {
         let now = self.now();
         let mut answers = answers.into_iter();
         let mut verdicts = Verdicts::default();
+        let mut unknown = Unknown::default();
         for suspect in suspects {
             let answer = answers.next();
             self.count(answer.as_ref());
-            let seen = match answer {
+            let seen = match &answer {
                 Some(Ok(InstanceAnswer::Present(instance))) => match instance.power {
                     PowerState::On => Seen::Running,
                     PowerState::Off => Seen::Off,
@@ -245,17 +254,20 @@ impl NodeLifecycleController {
                     Seen::Absent
                 }
                 Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
-                Some(Err(error)) => {
-                    tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "Nothing known of the instance of a node that is not ready");
-                    match error.kind() {
-                        ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
-                        _ => Seen::Unknown {
-                            after: error.retry_after(),
-                        },
-                    }
-                }
+                Some(Err(error)) => match error.kind() {
+                    ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
+                    _ => Seen::Unknown {
+                        after: error.retry_after(),
+                    },
+                },
                 None => Seen::Unknown { after: None },
             };
+            if let Some(Err(error)) = answer {
+                tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "Nothing known of the instance of a node that is not ready");
+                if self.ledger().is_news(suspect, seen) {
+                    unknown.add(suspect, error);
+                }
+            }
             let Some(node) = self.still_suspect(suspect) else {
                 continue;
             };
@@ -265,6 +277,7 @@ impl NodeLifecycleController {
                 Verdict::Delete | Verdict::Doubt => verdicts.doomed.push(node),
             }
         }
+        unknown.log();
         verdicts
     }
 
@@ -300,16 +313,16 @@ impl NodeLifecycleController {
     }
 
     /// Asks for the witnesses alone, where the question about the suspects did not include them.
-    async fn sight(&self) -> Sighting {
+    async fn sight(&self) -> Vec<InstanceResult> {
         if !self.ledger().is_guarded() {
-            return Sighting::NoWitness;
+            return Vec::new();
         }
         let witnesses = self.witnesses();
-        if witnesses.is_empty() {
-            return Sighting::NoWitness;
-        }
         let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::Sighting).collect();
-        Sighting::of(&self.instances.instances(&queries).await)
+        if queries.is_empty() {
+            return Vec::new();
+        }
+        self.instances.instances(&queries).await
     }
 
     /// The Nodes whose instances certainly run: ready, and of a cloud, which may be this one.
@@ -319,7 +332,8 @@ impl NodeLifecycleController {
         nodes
     }
 
-    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sighting: Sighting, working: &Working) {
+    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sightings: &[InstanceResult], working: &Working) {
+        let sighting = Sighting::of(sightings);
         let doomed: Vec<Arc<Node>> = doomed
             .iter()
             .filter_map(|node| self.still_suspect(node))
@@ -335,8 +349,9 @@ impl NodeLifecycleController {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster",
-                            node.name
+                            "Not deleting node {}: with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
+                            node.name,
+                            refusal(sightings).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
                         ));
                     }
                 }
@@ -435,6 +450,26 @@ struct Verdicts {
 impl Verdicts {
     fn split_off_doomed(&mut self) -> Vec<Arc<Node>> {
         std::mem::take(&mut self.doomed)
+    }
+}
+
+/// Nodes of whose instances nothing is known any more, for one line of the log: when a cloud fails, it may be all of them.
+#[derive(Default)]
+struct Unknown {
+    count: usize,
+    first: Option<(NodeName, CloudError)>,
+}
+
+impl Unknown {
+    fn add(&mut self, node: &Node, error: CloudError) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (node.name.clone(), error));
+    }
+
+    fn log(self) {
+        if let Some((node, error)) = self.first {
+            tracing::warn!(controller = NAME, %node, nodes = self.count, err = %error, "Nothing is known of the instances of nodes that are not ready; the nodes are kept, and asked for again");
+        }
     }
 }
 

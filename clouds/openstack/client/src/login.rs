@@ -303,7 +303,11 @@ impl<'a> Given<'a> {
         } else if !credentials.application_credential_name.is_empty() {
             ApplicationCredential::Name {
                 name: credentials.application_credential_name.clone(),
-                user: self.user()?,
+                user: match self.user() {
+                    // A domain beside the id is passed over here, as the Go manager does it with these credentials only.
+                    Err(LoginError::DomainOfUserId) => User::Id(self.user_id.to_owned()),
+                    user => user?,
+                },
             }
         } else {
             return Err(LoginError::NoMethod);

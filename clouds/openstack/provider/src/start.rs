@@ -1,6 +1,6 @@
 //! What is asked of the cloud before the manager runs: whether the login is any good, and where its services are.
 
-use bowline_openstack_client::{ApiError, Client, Service};
+use bowline_openstack_client::{ApiError, Class, Client, Service};
 
 use crate::options::Options;
 use crate::routes;
@@ -74,7 +74,7 @@ impl Offer {
     }
 }
 
-/// Whether Neutron lets routers have routes.
+/// Whether Neutron lets routers have routes. Where it is in trouble they are asked for again when they are needed.
 async fn takes_routes(client: &Client) -> bool {
     match routes::are_offered(client).await {
         Ok(true) => true,
@@ -82,9 +82,13 @@ async fn takes_routes(client: &Client) -> bool {
             tracing::warn!("Neutron has neither extraroute nor extraroute-atomic, there will be no routes");
             false
         }
-        Err(error) => {
+        Err(error) if matches!(error.class, Class::NotFound | Class::Denied | Class::Invalid) => {
             tracing::error!(err = %error, "Neutron's extensions cannot be listed, there will be no routes");
             false
+        }
+        Err(error) => {
+            tracing::warn!(err = %error, "Neutron's extensions cannot be listed now; they are asked for again with the routes");
+            true
         }
     }
 }

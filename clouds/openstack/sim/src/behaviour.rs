@@ -42,7 +42,7 @@ pub struct Behaviour {
     pub min_udp_connect_delay_s: u32,
     /// Neutron's extensions, by alias.
     pub extensions: Vec<String>,
-    /// The most routes of a router.
+    /// The most routes of a router: the quota `router_route`.
     pub max_routes: usize,
     /// Whether an ordinary user may choose a floating IP's address.
     pub users_choose_addresses: bool,

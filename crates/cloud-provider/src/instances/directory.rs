@@ -181,6 +181,9 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
             (_, Ok(Sought::Name | Sought::Foreign) | Err(_)) => false,
         })
         .collect();
+    let is_blind = listing
+        .as_ref()
+        .is_ok_and(|listing| shows_no_witness(directory, queries, &sought, listing));
     let answers = queries
         .iter()
         .zip(sought)
@@ -193,11 +196,40 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
                 Sought::Name => None,
             };
             match &listing {
+                Ok(_) if is_blind => Err(directory.not_found(query)),
                 Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
                 Err(error) => Err(directory.unable(query, error.clone())),
             }
         });
     join_all(answers).await
+}
+
+/// Whether a listing has none of the instances that certainly run. Then the credentials are not those of the cluster, and
+/// what they do not show proves nothing: to ask for each suspect would cost a call and change no answer.
+fn shows_no_witness<D: InstanceDirectory>(
+    directory: &D,
+    queries: &[InstanceQuery],
+    sought: &[Result<Sought<D::Id>, CloudError>],
+    listing: &D::Listing,
+) -> bool {
+    if directory.is_asked_for(Purpose::Sighting) {
+        return false;
+    }
+    let shown = |query: &InstanceQuery, sought: &Result<Sought<D::Id>, CloudError>| match sought {
+        Ok(Sought::Id(id)) => Some(directory.with_id(listing, id).is_some()),
+        Ok(Sought::Name) => Some(!matches!(
+            directory.with_name(listing, query.node.name.as_str()),
+            Ok(None)
+        )),
+        Ok(Sought::Foreign) | Err(_) => None,
+    };
+    let mut witnesses = queries
+        .iter()
+        .zip(sought)
+        .filter(|(query, _)| query.purpose == Purpose::Sighting)
+        .filter_map(|(query, sought)| shown(query, sought))
+        .peekable();
+    witnesses.peek().is_some() && witnesses.all(|is_shown| !is_shown)
 }
 
 #[cfg(test)]
@@ -339,6 +371,26 @@ mod tests {
                 "{nodes:?}"
             );
         }
+    }
+
+    #[test]
+    fn where_no_ready_node_is_listed_no_other_is_asked_for() {
+        let cloud = Cloud::default();
+        let mixed = |witness: &str| {
+            let queries = [
+                query("b=2", Purpose::Existence),
+                query("c=3", Purpose::Existence),
+                query("x=foreign", Purpose::Sighting),
+                query(witness, Purpose::Sighting),
+            ];
+            answer_all(&cloud, &queries).now_or_never().unwrap();
+            std::mem::take(&mut *cloud.calls.lock().unwrap()).join(", ")
+        };
+        assert_eq!(mixed("w=9"), "list");
+        assert_eq!(mixed("w"), "list");
+        assert_eq!(mixed("a=1"), "list, ask 2, ask 3");
+        // Without a witness nothing speaks against the answers.
+        assert_eq!(mixed("y=foreign"), "list, ask 2, ask 3");
     }
 
     #[test]

@@ -221,6 +221,13 @@ impl Ledger {
             })
     }
 
+    /// Whether this is another answer than the last one about the Node.
+    pub(super) fn is_news(&self, node: &Node, seen: Seen) -> bool {
+        let suspect = self.suspects.get(&node.name);
+        let suspect = suspect.filter(|suspect| suspect.uid == node.uid);
+        suspect.is_some_and(|suspect| !suspect.last.is_some_and(|last| last.is_like(seen)))
+    }
+
     /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
     /// because the Node came back or is another one, counts for nothing.
     pub(super) fn judge(&mut self, node: &Node, asked: Instant, now: Moment, seen: Seen) -> Verdict {
@@ -232,7 +239,9 @@ impl Ledger {
         if !is_same {
             suspect.since = now.instant;
         }
-        suspect.interval = if is_same && now.instant >= suspect.since + STEADY {
+        // A Node that is held stays as it is until a person or time changes something.
+        let is_steady = suspect.hold.is_some() || now.instant >= suspect.since + STEADY;
+        suspect.interval = if is_same && is_steady {
             (suspect.interval * 2).min(LONGEST.max(period))
         } else {
             period
@@ -247,12 +256,17 @@ impl Ledger {
                 }
                 Verdict::Nothing
             }
-            // Nor does this; but where ready Nodes are not seen either, somebody should know.
-            Seen::Unseen if is_guarded && is_same && asked >= suspect.since + confirmation => {
-                suspect.stage = Stage::Busy;
-                Verdict::Doubt
+            // Nor does this; but where ready Nodes are not seen either, somebody should know. After a proof the cloud was not
+            // asked for another one if it does not show those.
+            Seen::Unseen => {
+                let since = suspect.absent_since.or(is_same.then_some(suspect.since));
+                if is_guarded && since.is_some_and(|since| asked >= since + confirmation) {
+                    suspect.stage = Stage::Busy;
+                    Verdict::Doubt
+                } else {
+                    Verdict::Nothing
+                }
             }
-            Seen::Unseen => Verdict::Nothing,
             Seen::Foreign | Seen::Running | Seen::Off => {
                 suspect.absent_since = None;
                 suspect.hold = None;

@@ -1,6 +1,6 @@
 //! Whether the credentials see the instances of this cluster at all. Pure.
 
-use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult};
+use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceResult};
 
 /// What the instances of Nodes that are ready, and so certainly run, say about an answer that denies others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,17 @@ impl Sighting {
     }
 }
 
+/// What the cloud said when it refused to show an instance, rather than not to have it.
+pub(super) fn refusal(answers: &[InstanceResult]) -> Option<&CloudError> {
+    answers
+        .iter()
+        .filter_map(|answer| answer.as_ref().err())
+        .find(|error| error.kind() == ErrorKind::Denied)
+}
+
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, PowerState};
+    use bowline_cloud_provider::{AbsenceProof, Instance, InstanceMetadata, PowerState};
 
     use super::*;
 

@@ -7,7 +7,9 @@ use bowline_controllers::metrics::Guard;
 use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_api::{Effect, Fault, Status};
+use bowline_test_log::Log;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use crate::cluster::{Cluster, SECOND, SHUTDOWN, new_node, node_of};
 use crate::instances::{metadata, present};
@@ -247,9 +249,26 @@ async fn an_error_deletes_and_taints_nothing() {
     for name in ["n1", "n2"] {
         cluster.put(node_of(name, Some("False")));
     }
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
     cluster.pass(SECOND * 600).await;
     assert!(cluster.exists("n1") && cluster.exists("n2"));
     assert!(cluster.node_writes().is_empty());
+    // Both in one line, and not again while nothing changes.
+    assert_eq!(
+        log.count("Nothing is known of the instances"),
+        1,
+        "{}",
+        log.text()
+    );
+    assert_eq!(log.count("nodes=2"), 1, "{}", log.text());
+    cluster.instances.set("n2", Err(CloudError::not_found("no")));
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(
+        log.count("Nothing is known of the instances"),
+        2,
+        "{}",
+        log.text()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -543,6 +562,34 @@ async fn five_hundred_lost_nodes_are_one_question() {
     cluster.pass(SECOND * 60).await;
     let calls = cluster.instances.calls().len();
     assert!(calls <= 20, "{calls} questions for 500 nodes in a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_nodes_that_are_lost_one_after_the_other_all_but_the_first_share_questions() {
+    let cluster = cluster();
+    let names: Vec<String> = (0..60).map(|n| format!("n{n}")).collect();
+    for name in &names {
+        running(&cluster, name);
+        cluster.put(node_of(name, Some("True")));
+    }
+    cluster.soon("known", |c| c.nodes.len() == 60).await;
+    cluster.pass(SECOND).await;
+    for name in &names {
+        set_ready(&cluster, name, "Unknown");
+        cluster.pass(Duration::from_millis(10)).await;
+    }
+    cluster
+        .within(SECOND, "all asked for", |c| {
+            names.iter().all(|name| questions(c, name) == 1)
+        })
+        .await;
+    let calls: Vec<usize> = cluster
+        .instances
+        .calls()
+        .iter()
+        .map(|it| it.asked.len())
+        .collect();
+    assert!(calls[0] == 1 && calls.len() <= 3, "{calls:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -90,6 +90,16 @@ fn an_application_credential_brings_its_own_scope() {
         body(&by_name)["identity"]["application_credential"],
         json!({"name": "N", "secret": "X", "user": {"name": "U", "domain": {"id": "D"}}})
     );
+    // A user's id needs no domain, and one that is given does no harm.
+    let by_user_id = Credentials {
+        username: String::new(),
+        user_id: text("I"),
+        ..by_name
+    };
+    assert_eq!(
+        body(&by_user_id)["identity"]["application_credential"]["user"],
+        json!({"id": "I"})
+    );
 }
 
 #[test]

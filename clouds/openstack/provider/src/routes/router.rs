@@ -7,7 +7,8 @@ use super::change::{Change, Results, is_same};
 use super::extensions::Mode;
 use super::{RouteTable, TRIES};
 
-/// Neutron's word for a router that has as many routes as it may have (`max_routes`).
+/// An older Neutron's word for a router that has as many routes as it may have (`max_routes`). A newer one has a quota for
+/// them (`quota_router_route`).
 const FULL: &str = "RoutesExhausted";
 
 /// Why a write of the router failed.
@@ -19,11 +20,11 @@ enum RouterError {
 impl RouterError {
     /// Whether Neutron refused what was asked for, so that a part of it may be taken.
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Api(error) if error.class == Class::Invalid)
+        self.is_full() || matches!(self, Self::Api(error) if error.class == Class::Invalid)
     }
 
     fn is_full(&self) -> bool {
-        matches!(self, Self::Api(error) if error.word.as_deref() == Some(FULL))
+        matches!(self, Self::Api(error) if error.class == Class::Exhausted || error.word.as_deref() == Some(FULL))
     }
 
     /// Whether the router may have been changed all the same.
@@ -45,8 +46,8 @@ impl RouteTable {
     /// Makes these changes of the router's list with as few writes as it takes: one, or two where routes are added and
     /// removed by calls of their own. Says whether the list is surely what it is meant to be, but for what failed.
     ///
-    /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router.
-    /// Then the halves are tried by themselves, down to the one that is refused.
+    /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router
+    /// or one more than there may be. Then the halves are tried by themselves, down to the one that is refused.
     pub(super) async fn change_router(
         &self,
         mode: Mode,
@@ -75,7 +76,14 @@ impl RouteTable {
             }
             is_certain &= !error.is_uncertain();
             let is_full = error.is_full();
-            let error = CloudError::from(error);
+            let mut error = CloudError::from(error);
+            if is_full {
+                error = error.context(format!(
+                    "router {} takes no more routes; whoever runs the cloud can raise `quota_router_route` of Neutron \
+                     (`max_routes` in older versions)",
+                    self.router
+                ));
+            }
             results.fail(part, &error);
             if is_full {
                 // No other route finds a place either.

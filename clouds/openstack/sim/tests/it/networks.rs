@@ -240,23 +240,24 @@ async fn route_that_leads_nowhere_is_refused() {
     let caller = Caller::new(&sim).await;
     let path = format!("{V2}/routers/{}/add_extraroutes", sim.home().router);
     let route = |destination: &str, nexthop: &str| json!({ "destination": destination, "nexthop": nexthop });
-    for (routes, kind) in [
-        (json!([route("10.244.1.0/24", "192.0.2.9")]), "InvalidRoutes"),
-        (json!([route("10.244.1.0/24", "10.0.0.1")]), "InvalidRoutes"),
+    for (routes, status, kind) in [
+        (json!([route("10.244.1.0/24", "192.0.2.9")]), 400, "InvalidRoutes"),
+        (json!([route("10.244.1.0/24", "10.0.0.1")]), 400, "InvalidRoutes"),
         (
             json!([
                 route("10.244.1.0/24", "10.0.0.11"),
                 route("10.244.2.0/24", "10.0.0.11")
             ]),
-            "RoutesExhausted",
+            409,
+            "OverQuota",
         ),
-        (json!([route("nonsense", "10.0.0.11")]), "HTTPBadRequest"),
-        (json!([{ "destination": "10.244.1.0/24" }]), "HTTPBadRequest"),
+        (json!([route("nonsense", "10.0.0.11")]), 400, "HTTPBadRequest"),
+        (json!([{ "destination": "10.244.1.0/24" }]), 400, "HTTPBadRequest"),
     ] {
-        let (status, refused) = caller.put(&path, json!({ "router": { "routes": routes } })).await;
+        let (answered, refused) = caller.put(&path, json!({ "router": { "routes": routes } })).await;
         assert_eq!(
-            (status, &refused["NeutronError"]["type"]),
-            (400, &json!(kind)),
+            (answered, &refused["NeutronError"]["type"]),
+            (status, &json!(kind)),
             "{refused}"
         );
     }

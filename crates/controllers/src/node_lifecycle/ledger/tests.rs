@@ -395,8 +395,32 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
     }
     // An answer that proves nothing does not contradict a proof either.
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
-    assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Nothing);
+    assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
+    assert_eq!(world.rule(&node, Sighting::Seen), Ruling::Wait);
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+}
+
+#[test]
+fn a_held_node_is_asked_for_at_growing_distance_at_once() {
+    for sighting in [Sighting::Blind { ready: 1 }, Sighting::Seen] {
+        let mut world = world();
+        let node = Arc::new(lost("held"));
+        world.watch(&node);
+        // The window is spent: with a credible answer the Node has to wait as well.
+        for n in 0..3 {
+            let now = world.now().instant;
+            world.ledger.throttle.take(&lost(&format!("gone-{n}")), now);
+        }
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+        let mut distances = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+            world.rule(&node, sighting);
+            let due = world.ledger.suspects[&node.name].due().unwrap();
+            distances.push((due - world.now().instant).as_secs());
+        }
+        assert!(distances.is_sorted() && distances[4] >= 55, "{distances:?}");
+    }
 }
 
 #[test]

@@ -99,18 +99,6 @@ impl Call<'_> {
     }
 
     fn check_routes(&self, router: &Router) -> Result<(), ApiError> {
-        let most = self.state.behaviour.max_routes;
-        if router.routes.len() > most {
-            let text = format!(
-                "Unable to complete operation for {}. The number of routes exceeds the maximum {most}.",
-                router.id
-            );
-            return Err(ApiError::neutron(
-                StatusCode::BAD_REQUEST,
-                "RoutesExhausted",
-                text,
-            ));
-        }
         let interfaces = self.state.interfaces(router.id);
         let ranges: Vec<IpNet> =
             self.connected(router, &interfaces.iter().map(|it| it.subnet).collect::<Vec<_>>());
@@ -131,6 +119,9 @@ impl Call<'_> {
             let shown: Vec<String> = router.routes.iter().map(shown).collect();
             let text = format!("Invalid format for routes: [{}], {reason}", shown.join(", "));
             return Err(ApiError::neutron(StatusCode::BAD_REQUEST, "InvalidRoutes", text));
+        }
+        if router.routes.len() > self.state.behaviour.max_routes {
+            return Err(ApiError::over_quota("router_route"));
         }
         Ok(())
     }
