@@ -64,6 +64,8 @@ pub(crate) struct Identity {
     pub(crate) annotated: Option<LoadBalancerId>,
     /// The address that the annotation names: it is written only beside a load balancer that works.
     pub(crate) recorded_address: Option<String>,
+    /// Whether the Service's status shows that address, or a host name in its place.
+    pub(crate) is_told_recorded: bool,
     /// Whether another Service records that address too: both use one load balancer.
     pub(crate) shares_address: bool,
     /// The tags of other Services of the cluster that are being deleted, or are not balanced any more.

@@ -64,7 +64,8 @@ pub(crate) fn left<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> O
     })
 }
 
-fn bears_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
+/// Whether a load balancer bears a tag that says that this Service uses it.
+pub(crate) fn bears_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
     let mut tags = balancer.tags.iter();
     tags.any(|tag| is_our_tag(identity, balancer, tag))
 }
@@ -78,25 +79,44 @@ fn bears_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
 }
 
 /// Whether a load balancer is the Service's own under a former name of the cluster: a configured one, or one that the
-/// Service's annotations speak for. A guest of another cluster has left its tag; an owner that is not renamed yet has not.
+/// Service's annotations speak for.
 fn is_under_former_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    let annotations_speak = identity.annotated.as_ref() == Some(&balancer.id)
-        && identity.recorded_address.is_some()
-        && !balancer.tags.contains(&identity.name)
-        && !is_made_before(balancer, identity.created);
     balancer.name != identity.name
         && bears_our_service(identity, balancer)
-        && (former_cluster(identity, balancer).is_some() || annotations_speak)
+        && (former_cluster(identity, balancer).is_some()
+            || claimed_tag(identity, balancer) == Some(&balancer.name))
 }
 
-/// Whether a load balancer was there before its Service was, by more than clocks differ. Then it was made for another one: this
-/// one was copied, annotations and all, as from a backup into a second cluster.
-fn is_made_before(balancer: &LoadBalancer, service: Option<Timestamp>) -> bool {
+/// The tag under which a Service has used the load balancer that it names since before the cluster got another name, as far as
+/// the Service itself tells: what is there has to bear it out before anything is written (`planning::rename::is_borne_out`).
+///
+/// A guest of another cluster has left its tag; who is not renamed yet has not. An owner was there before its load balancer
+/// was made. A guest comes later, but a controller of this cluster has told it the address: the API server drops the status of
+/// a Service that is created with one, so a copy has none.
+pub(crate) fn claimed_tag<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<&'a str> {
+    let annotations_speak = identity.annotated.as_ref() == Some(&balancer.id)
+        && identity.recorded_address.is_some()
+        && !bears_known_tag(identity, balancer);
+    if !annotations_speak || balancer.name == identity.name {
+        return None;
+    }
+    if bears_our_service(identity, balancer) {
+        let is_copy = is_made_before(balancer.created_at.as_deref(), identity.created);
+        return (!is_copy).then_some(&balancer.name);
+    }
+    let mut alike = balancer
+        .tags
+        .iter()
+        .filter(|tag| is_of_our_service(identity, tag));
+    let tag = alike.next()?;
+    (identity.is_told_recorded && alike.next().is_none()).then_some(tag)
+}
+
+/// Whether something of a load balancer, or all of it, was there before its Service was, by more than clocks differ. Then it was
+/// made for another one: this one was copied, annotations and all, as from a backup into a second cluster.
+pub(crate) fn is_made_before(made: Option<&str>, service: Option<Timestamp>) -> bool {
     // Octavia writes UTC, and does not say so.
-    let made = balancer
-        .created_at
-        .as_deref()
-        .map(|made| made.trim_end_matches('Z'));
+    let made = made.map(|made| made.trim_end_matches('Z'));
     let made = made.and_then(|made| format!("{made}Z").parse::<Timestamp>().ok());
     made.zip(service)
         .is_some_and(|(made, service)| service.duration_since(made) > CLOCKS)
@@ -104,10 +124,8 @@ fn is_made_before(balancer: &LoadBalancer, service: Option<Timestamp>) -> bool {
 
 /// The cluster in a tag that is this Service's but for that, and that is no former name of this cluster.
 pub(crate) fn namesake<'a>(identity: &Identity, tags: &'a [String]) -> Option<&'a str> {
-    let clusters = tags.iter().filter_map(|tag| {
-        let cluster = names::cluster_of(tag)?;
-        (names::balancer(cluster, &identity.service) == *tag).then_some(cluster)
-    });
+    let alike = tags.iter().filter(|tag| is_of_our_service(identity, tag));
+    let clusters = alike.filter_map(|tag| names::cluster_of(tag));
     let formers = &identity.options.former_clusters;
     let mut others = clusters
         .filter(|cluster| *cluster != identity.cluster && formers.iter().all(|former| former != cluster));
@@ -116,8 +134,12 @@ pub(crate) fn namesake<'a>(identity: &Identity, tags: &'a [String]) -> Option<&'
 
 /// Whether the name is this Service's but for the cluster.
 fn bears_our_service(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    names::cluster_of(&balancer.name)
-        .is_some_and(|cluster| names::balancer(cluster, &identity.service) == balancer.name)
+    is_of_our_service(identity, &balancer.name)
+}
+
+/// Whether a name or tag is this Service's but for the cluster.
+fn is_of_our_service(identity: &Identity, tag: &str) -> bool {
+    names::cluster_of(tag).is_some_and(|cluster| names::balancer(cluster, &identity.service) == tag)
 }
 
 /// The cluster in a load balancer's name, if it is a configured former name of this cluster.
@@ -125,27 +147,6 @@ fn former_cluster<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option
     let cluster = names::cluster_of(&balancer.name)?;
     let formers = &identity.options.former_clusters;
     (cluster != identity.cluster && formers.iter().any(|former| former == cluster)).then_some(cluster)
-}
-
-/// The former name of this cluster that a load balancer bears, so that it is to be renamed.
-///
-/// A configured one; or one that the Service itself proves: it names the load balancer and the address that it was given,
-/// and the name is the Service's own but for the cluster. `addresses` are all at which the load balancer is reached.
-pub(crate) fn renamed_from<'a>(
-    identity: &Identity,
-    balancer: &'a LoadBalancer,
-    addresses: &[&str],
-) -> Option<&'a str> {
-    if let Some(former) = former_cluster(identity, balancer) {
-        return Some(former);
-    }
-    let cluster = names::cluster_of(&balancer.name).filter(|cluster| *cluster != identity.cluster)?;
-    let recorded = identity.recorded_address.as_deref()?;
-    let is_proved = is_under_former_name(identity, balancer)
-        && addresses
-            .iter()
-            .any(|address| names::spelling(address) == names::spelling(recorded));
-    is_proved.then_some(cluster)
 }
 
 /// Whether a load balancer is on its way out, or only still shown.
@@ -296,10 +297,18 @@ pub(crate) fn is_shared(identity: &Identity, balancer: &LoadBalancer) -> bool {
 
 /// Whether a tag of a load balancer says that this Service uses it, under the present name of the cluster or a former one.
 pub(crate) fn is_our_tag(identity: &Identity, balancer: &LoadBalancer, tag: &str) -> bool {
+    is_known_tag(identity, tag) || claimed_tag(identity, balancer) == Some(tag)
+}
+
+/// The same, as far as no annotation is needed to tell.
+fn is_known_tag(identity: &Identity, tag: &str) -> bool {
     let under = |former: &String| names::balancer(former, &identity.service) == tag;
-    tag == identity.name
-        || identity.options.former_clusters.iter().any(under)
-        || tag == balancer.name && is_under_former_name(identity, balancer)
+    tag == identity.name || identity.options.former_clusters.iter().any(under)
+}
+
+/// Whether a load balancer says, without any annotation, that this Service uses it.
+pub(crate) fn bears_known_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    balancer.tags.iter().any(|tag| is_known_tag(identity, tag))
 }
 
 /// Whether a controller made a load balancer for a Service whose tag is not on it any more.
@@ -337,6 +346,18 @@ pub(crate) fn is_to_be_deleted(identity: &Identity, role: Role, balancer: &LoadB
 /// Whether a listener is the Service's: by its tag, or, where nobody tagged it, because the load balancer is.
 pub(crate) fn is_own_listener(identity: &Identity, role: Role, listener: &Listener) -> bool {
     listener.tags.contains(&identity.name) || listener.tags.is_empty() && role == Role::Owner
+}
+
+/// A load balancer that was surely made for a Service, beside this one: a person sent the Service elsewhere.
+pub(crate) fn own_beside<'a>(
+    identity: &Identity,
+    candidates: &'a [LoadBalancer],
+    used: &LoadBalancer,
+) -> Option<&'a LoadBalancer> {
+    candidates.iter().find(|there| {
+        let is_there = there.provisioning_status != ProvisioningStatus::Deleted;
+        is_there && there.id != used.id && is_surely_ours(identity, there)
+    })
 }
 
 /// The ids of load balancers, for messages.

@@ -17,7 +17,7 @@ use crate::observe::lookups::lookups;
 use crate::observe::{Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, PartChange};
-use crate::{names, placement, status};
+use crate::{placement, status};
 
 mod absent;
 mod attributes;
@@ -136,7 +136,7 @@ struct There<'a> {
 impl There<'_> {
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        if let Some(refusal) = guards::sharing(wanted, self.features, balancer, self.role) {
+        if let Some(refusal) = guards::sharing(wanted, self.features, seen, (balancer, self.role)) {
             return Answer::Refused(refusal);
         }
         if self.is_to_be_made_anew() {
@@ -169,8 +169,8 @@ impl There<'_> {
         let Some(parts) = seen.parts.as_ref().filter(|parts| parts.of == balancer.id) else {
             return look_again();
         };
-        if let Some(former) = rename::former(wanted, seen, balancer) {
-            return self.rename(former, parts, notes);
+        if let Some(change) = rename::next(&wanted.identity, seen, (balancer, self.role), parts) {
+            return self.rename(change, notes);
         }
         let change = match self.of_parts(parts, notes) {
             Err(refusal) => return Answer::Refused(refusal),
@@ -178,8 +178,9 @@ impl There<'_> {
         };
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
         // that join at once the second one sees that the places are taken.
-        if let Some(tags) =
-            attributes::tags_with(&balancer.tags, &wanted.identity.name).filter(|_| self.features.tags)
+        // One under a configured former name is as good until the owner renames it.
+        if let Some(tags) = attributes::tags_with(&balancer.tags, &wanted.identity.name)
+            .filter(|_| self.features.tags && !ownership::bears_known_tag(&wanted.identity, balancer))
         {
             return self.part(PartChange::UpdateBalancer {
                 name: balancer.name.clone(),
@@ -265,6 +266,7 @@ impl There<'_> {
         self.balancer.provisioning_status == ProvisioningStatus::Error
             && (self.never_served() || own.may_repair && is_found_again && !self.serves())
             && ownership::is_to_be_deleted(identity, self.role, self.balancer)
+            && rename::is_borne_out(identity, self.seen, self.balancer)
     }
 
     /// Deletes a load balancer that failed. An id that nothing says to be ours is taken off the Service first: it must not name
@@ -306,18 +308,14 @@ impl There<'_> {
         Answer::Refused(Refusal::new(reason).with_remedy(remedy))
     }
 
-    fn rename(&self, former: &str, parts: &Parts, notes: &mut Vec<Note>) -> Next {
-        let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let Some(change) = rename::next(former, &identity.cluster, balancer, parts) else {
-            return look_again(); // cannot be: the load balancer bears the name
-        };
+    fn rename(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
         // The last one, so that it is told once.
-        if matches!(change, PartChange::UpdateBalancer { .. }) {
+        if let PartChange::UpdateBalancer { name, update } = &change
+            && let Some(now) = &update.name
+        {
             notes.push(RENAMED.note(format!(
-                "Renaming load balancer {} from {} to {}",
-                balancer.id,
-                balancer.name,
-                names::with_cluster(&balancer.name, former, &identity.cluster)
+                "Renaming load balancer {} from {name} to {now}",
+                self.balancer.id
             )));
         }
         self.part(change)

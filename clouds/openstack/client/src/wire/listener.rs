@@ -57,6 +57,9 @@ pub struct Listener {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+    /// When it was made, in UTC.
+    #[serde(default)]
+    pub created_at: Option<String>,
 }
 
 impl Resource for Listener {

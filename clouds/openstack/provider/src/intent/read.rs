@@ -60,6 +60,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
         annotated: text(&keys::ID).map(LoadBalancerId::from),
+        is_told_recorded: tells(service, recorded_address.as_deref()),
         shares_address: recorded_address.is_some() && others.iter().any(records_it_too),
         recorded_address,
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
@@ -68,6 +69,22 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         service: key,
         uid,
         created: service.metadata.creation_timestamp.as_ref().map(|time| time.0),
+    }
+}
+
+/// Whether a Service's status shows this address, or nothing but host names.
+fn tells(service: &Service, address: Option<&str>) -> bool {
+    let status = service
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref());
+    let ingress = status
+        .and_then(|status| status.ingress.as_deref())
+        .unwrap_or_default();
+    let mut addresses = ingress.iter().filter_map(|entry| entry.ip.as_deref()).peekable();
+    match addresses.peek() {
+        None => !ingress.is_empty(),
+        Some(_) => addresses.any(|shown| Some(names::spelling(shown)) == address.map(names::spelling)),
     }
 }
 

@@ -251,6 +251,7 @@ fn listener(memory: &mut Memory, of: &LoadBalancerId, new: &NewListener) -> List
         default_pool_id: None,
         loadbalancers: vec![reference(of.clone())],
         provisioning_status: ProvisioningStatus::Active,
+        created_at: None,
     };
     set(&mut listener, &new.attributes);
     listener

@@ -59,7 +59,8 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
         Intent::Wanted(wanted) => of_wanted(wanted, observed, own, &mut missing),
         Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
     }
-    if let Some(left) = ownership::left(identity, &observed.balancers)
+    let left = || ownership::left(identity, &observed.balancers);
+    if let Some(left) = own_beside(intent, observed).or_else(left)
         && takes_deletions(left)
         && observed.parts_of(&left.id).is_none()
     {
@@ -72,6 +73,19 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
         }
     }
     once
+}
+
+/// A load balancer of a Service that is going, beside the one that it was sent to, of which part by part is deleted.
+fn own_beside<'a>(intent: &Intent, observed: &'a Observed) -> Option<&'a LoadBalancer> {
+    let Intent::Absent(identity) = intent else {
+        return None;
+    };
+    match ownership::resolve_removed(identity, &observed.balancers, &observed.gone) {
+        Found::One { balancer, .. } if !identity.options.deletes_by_cascade => {
+            ownership::own_beside(identity, &observed.balancers, balancer)
+        }
+        _ => None,
+    }
 }
 
 /// Whether Octavia is at rest with a load balancer, so that it or parts of it may be deleted.
@@ -166,8 +180,9 @@ fn of_active(
                 if !pools.is_empty() {
                     missing.push(Lookup::Members(pools));
                 }
-                let is_renaming = rename::former(wanted, observed, balancer).is_some();
-                if there.monitors.is_none() && (is_renaming || plan.needs_monitors()) {
+                let is_renaming =
+                    || rename::next(&wanted.identity, observed, (balancer, role), there).is_some();
+                if there.monitors.is_none() && (plan.needs_monitors() || is_renaming()) {
                     missing.push(Lookup::Monitors);
                 }
             }
@@ -216,10 +231,13 @@ fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>)
 fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
     group_of(identity, observed, missing);
     let mut needs_ports = observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
-    if observed.floating_ips.is_none() && !identity.keeps_floating_ip {
+    let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
+    // What rests on annotations alone has to be borne out by addresses and parts.
+    let is_claim = matches!(&found, Found::One { balancer, .. }
+        if ownership::claimed_tag(identity, balancer).is_some());
+    if observed.floating_ips.is_none() && (is_claim || !identity.keeps_floating_ip) {
         missing.push(Lookup::FloatingIps);
     }
-    let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
     if matches!(found, Found::None | Found::Missing(_)) && !identity.keeps_floating_ip {
         let floating::StrayNeeds { ports, balancers } = floating::stray_needs(identity, None, observed, None);
         needs_ports |= ports;
@@ -235,7 +253,7 @@ fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>
             .parts
             .as_ref()
             .is_some_and(|parts| parts.of == balancer.id);
-        if !is_whole && !is_known && takes_deletions(balancer) {
+        if (is_claim || !is_whole) && !is_known && takes_deletions(balancer) {
             missing.push(Lookup::Parts(balancer.id.clone()));
         }
     }

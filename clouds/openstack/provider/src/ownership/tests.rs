@@ -16,6 +16,7 @@ fn identity() -> Identity {
         cluster: "lab".into(),
         annotated: None,
         recorded_address: None,
+        is_told_recorded: false,
         shares_address: false,
         going: Vec::new(),
         is_published: false,
@@ -63,6 +64,7 @@ fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
 const WEB: &str = "kube_service_lab_default_web";
 const API: &str = "kube_service_lab_default_api";
 const OTHER: &str = "kube_service_other_default_web";
+const OTHER_API: &str = "kube_service_other_default_api";
 const FORMER: &str = "kube_service_former_default_web";
 
 /// What was found, in short.
@@ -166,26 +168,32 @@ fn what_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn only_a_former_name_or_the_services_own_annotations_let_a_load_balancer_be_renamed() {
-    let renamed = |identity: &Identity, balancer: &LoadBalancer| {
-        renamed_from(identity, balancer, &["203.0.113.9", "10.0.0.5"]).map(str::to_owned)
-    };
+fn only_a_former_name_or_the_services_own_annotations_say_that_it_was_used_before_a_renaming() {
+    let claimed =
+        |identity: &Identity, balancer: &LoadBalancer| claimed_tag(identity, balancer).map(str::to_owned);
     let other = balancer("01", OTHER, &[OTHER]);
-    assert_eq!(
-        renamed(&identity(), &balancer("01", FORMER, &[])).as_deref(),
-        Some("former")
-    );
-    assert_eq!(renamed(&identity(), &other), None);
-    assert_eq!(
-        renamed(&naming("01", Some("203.0.113.9")), &other).as_deref(),
-        Some("other")
-    );
-    // Another address, another Service, a guest that left its tag.
-    assert_eq!(renamed(&naming("01", Some("203.0.113.1")), &other), None);
-    let of_api = balancer("01", "kube_service_other_default_api", &[]);
-    assert_eq!(renamed(&naming("01", Some("203.0.113.9")), &of_api), None);
-    let guest = balancer("01", OTHER, &[OTHER, WEB]);
-    assert_eq!(renamed(&naming("01", Some("203.0.113.9")), &guest), None);
+    let web = naming("01", Some("203.0.113.9"));
+    // What is configured needs no annotation.
+    let former = balancer("01", FORMER, &[FORMER]);
+    assert!(is_our_tag(&identity(), &former, FORMER));
+    assert_eq!(claimed(&web, &former), None);
+    assert_eq!(claimed(&identity(), &other), None);
+    assert_eq!(claimed(&naming("01", None), &other), None);
+    assert_eq!(claimed(&web, &other).as_deref(), Some(OTHER));
+    // Another Service, a guest that left its tag.
+    assert_eq!(claimed(&web, &balancer("01", OTHER_API, &[OTHER_API])), None);
+    assert_eq!(claimed(&web, &balancer("01", OTHER, &[OTHER, WEB])), None);
+    // A guest was told the address.
+    let host = balancer("01", OTHER_API, &[OTHER_API, OTHER]);
+    assert_eq!(claimed(&web, &host), None);
+    let told = Identity {
+        is_told_recorded: true,
+        ..web
+    };
+    assert_eq!(claimed(&told, &host).as_deref(), Some(OTHER));
+    // Of two namesakes nobody can tell.
+    let namesakes = ["kube_service_third_default_web", OTHER];
+    assert_eq!(claimed(&told, &balancer("01", OTHER_API, &namesakes)), None);
 }
 
 #[test]
@@ -227,8 +235,8 @@ fn a_copied_service_proves_no_renaming() {
             created: created.map(|created| created.parse().unwrap()),
             ..naming("00", Some("10.0.0.5"))
         };
-        let former = renamed_from(&identity, &made, &["10.0.0.5"]);
-        assert_eq!(former, is_ours.then_some("other"), "{created:?}");
+        let claimed = claimed_tag(&identity, &made);
+        assert_eq!(claimed, is_ours.then_some(OTHER), "{created:?}");
         let found = resolve(&identity, std::slice::from_ref(&made), &[]);
         let Found::One { role, .. } = found else {
             panic!("{found:?}")

@@ -4,7 +4,7 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Refusal};
 
-use super::{Next, apply, floating, groups, parts, several, wait_for};
+use super::{Next, apply, floating, groups, parts, rename, several, wait_for};
 use crate::intent::Identity;
 use crate::names;
 use crate::observe::{Parts, Seen, is_pending};
@@ -37,6 +37,17 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
                 Ok(Some(step)) => return apply(vec![step]),
                 Ok(None) => {}
                 Err(refusal) => return Answer::Refused(refusal),
+            }
+            // A person sent the Service to another one. Its own one is nobody else's.
+            if let Some(own) = ownership::own_beside(identity, &seen.balancers, balancer) {
+                if is_pending(own) {
+                    return wait_for(own, seen);
+                }
+                match of_balancer(identity, seen, own, Role::Owner) {
+                    Ok(Some(step)) => return apply(vec![step]),
+                    Ok(None) => {}
+                    Err(refusal) => return Answer::Refused(refusal),
+                }
             }
         }
         Found::None | Found::Missing(_) => {}
@@ -90,6 +101,9 @@ fn of_balancer(
     balancer: &LoadBalancer,
     role: Role,
 ) -> Result<Option<CloudStep>, Refusal> {
+    if !rename::is_borne_out(identity, seen, balancer) {
+        return Ok(None); // another cluster's
+    }
     if !ownership::is_to_be_deleted(identity, role, balancer) {
         // Octavia takes no change of a load balancer that failed, and this one is somebody else's too.
         if balancer.provisioning_status == ProvisioningStatus::Error
@@ -107,7 +121,9 @@ fn of_balancer(
             change,
         }));
     }
+    // Where nothing but the address bears out whose the load balancer is, the floating IP goes after it.
     if !identity.keeps_floating_ip
+        && ownership::claimed_tag(identity, balancer).is_none()
         && let Some(there) = floating::current(seen, balancer)
         && there.description.contains(names::FLOATING_IP_MARK)
     {

@@ -244,9 +244,12 @@ fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
 }
 
 /// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
-/// balancer that it shared, if that is gone too. Another Service that records the address takes it.
+/// balancer that it shared, if that is gone too; in either case perhaps under a former name of the cluster, if the Service was told
+/// its address. Another Service that records the address takes it.
 pub(super) fn goes_with(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
-    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, &floating_ip.description);
+    let description = &floating_ip.description;
+    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, description)
+        || identity.is_told_recorded && description.starts_with(names::FLOATING_IP_MARK);
     let is_recorded = is_recorded(identity, floating_ip);
     leads_nowhere(identity, observed, floating_ip)
         && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)

@@ -139,8 +139,8 @@ pub(super) fn of_namesake(identity: &Identity, tags: &[String], else_helps: Stri
 pub(super) fn sharing(
     wanted: &Wanted,
     features: Features,
-    balancer: &LoadBalancer,
-    role: Role,
+    observed: &Observed,
+    (balancer, role): (&LoadBalancer, Role),
 ) -> Option<Refusal> {
     if role == Role::Owner {
         return None;
@@ -152,10 +152,8 @@ pub(super) fn sharing(
         ));
     }
     let users = ownership::users(balancer);
-    let has_joined = balancer
-        .tags
-        .iter()
-        .any(|tag| ownership::is_our_tag(identity, balancer, tag));
+    let has_joined =
+        ownership::bears_tag(identity, balancer) && super::rename::is_borne_out(identity, observed, balancer);
     if !has_joined && users + 1 > identity.options.max_shared {
         let refusal = Refusal::new(format!(
             "load balancer {} already shared with {users} Services",

@@ -2,6 +2,8 @@
 
 use bowline_openstack_sim::Snapshot;
 use bowline_provider_kit::Interruption;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::world::{World, in_short, lb_name, service};
 
@@ -32,9 +34,39 @@ async fn old_with_guest() -> World {
     world.put(service("b", &[("TCP", 81, 30081)]));
     let id = world.annotation("web", "load-balancer-id").unwrap();
     world.annotate("b", "load-balancer-id", &id);
-    world.run("b").await.settled();
+    let run = world.run("b").await.settled();
+    publish(&world, "b", &run.published());
     world.cluster_name = "lab".into();
     world
+}
+
+/// Writes addresses into a Service's status, as the service controller does.
+fn publish(world: &World, name: &str, addresses: &[String]) {
+    let ingress = addresses.iter().map(|ip| LoadBalancerIngress {
+        ip: Some(ip.clone()),
+        ..LoadBalancerIngress::default()
+    });
+    let status = ServiceStatus {
+        load_balancer: Some(LoadBalancerStatus {
+            ingress: Some(ingress.collect()),
+        }),
+        ..ServiceStatus::default()
+    };
+    world.edit(name, |service| service.status = Some(status));
+}
+
+/// Asserts that nothing bears the former name, and that each part is its Service's.
+fn assert_renamed(world: &World) {
+    let state = world.sim.snapshot();
+    let balancer = &state.load_balancers[0];
+    assert_eq!(balancer.name, lb_name("web"));
+    assert_eq!(balancer.tags, [lb_name("web"), lb_name("b")]);
+    for (listener, service) in balancer.listeners.iter().zip(["web", "b"]) {
+        assert_eq!(listener.name, format!("listener_0_{}", lb_name(service)));
+        assert_eq!(listener.tags, [lb_name(service)]);
+        let pool = listener.pool.as_ref().unwrap();
+        assert_eq!(pool.name, format!("pool_0_{}", lb_name(service)));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,9 +127,14 @@ async fn a_guest_of_the_same_cluster_is_no_newcomer_after_the_renaming() {
     let mut world = old_with_guest().await;
     world.configure(|options| options.former_clusters = vec!["old".into()]);
     world.run("b").await.settled();
+    let old = |name: &str| format!("kube_service_old_default_{name}");
     let state = world.sim.snapshot();
-    assert_eq!(state.load_balancers[0].name, lb_name("web"));
-    assert_eq!(state.load_balancers[0].tags, [lb_name("web"), lb_name("b")]);
+    // The load balancer and its tags are the owner's to rename.
+    assert_eq!(state.load_balancers[0].name, old("web"));
+    assert_eq!(state.load_balancers[0].tags, [old("web"), old("b")]);
+    world.assert_settled("b").await;
+    world.run("web").await.settled();
+    assert_renamed(&world);
     world.assert_settled("web").await;
     world.assert_settled("b").await;
 }
@@ -140,10 +177,11 @@ async fn a_guest_that_goes_first_takes_its_parts_and_its_tag() {
     assert_eq!(state.load_balancers[0].listeners.len(), 1);
 }
 
-/// Its owner went under the former name, and nothing tells that this is the same cluster.
+/// It was never told an address, so nothing tells that this is the same cluster.
 #[tokio::test(start_paused = true)]
 async fn a_guest_whose_place_is_taken_under_another_cluster_name_is_told_of_the_option() {
     let mut world = old_with_guest().await;
+    world.edit("b", |service| service.status = None);
     let run = world.run("b").await;
     assert!(
         run.complaint()
@@ -152,4 +190,131 @@ async fn a_guest_whose_place_is_taken_under_another_cluster_name_is_told_of_the_
     );
     world.configure(|options| options.former_clusters = vec!["old".into()]);
     world.run("b").await.settled();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_and_a_guest_rename_what_is_their_own_and_nothing_twice() {
+    for is_configured in [true, false] {
+        let mut world = old_with_guest().await;
+        if is_configured {
+            world.configure(|options| options.former_clusters = vec!["old".into()]);
+        } else {
+            world.restart();
+        }
+        let both = async { tokio::join!(world.run("web"), world.run("b")) };
+        let ((web, b), writes) = world.writes_of(both).await;
+        assert_eq!(web.settled().reasons(), ["LoadBalancerRename"]);
+        assert!(b.settled().notes.is_empty());
+        let done = writes
+            .iter()
+            .filter(|call| call.status().is_some_and(|status| status < 400));
+        let mut paths: Vec<&str> = done.map(|call| call.path.as_str()).collect();
+        // Each has a monitor, a pool and a listener; where nothing is configured, the guest writes its own tag.
+        assert_eq!(paths.len(), if is_configured { 7 } else { 8 }, "{paths:#?}");
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!(paths.len(), 7, "{paths:#?}");
+        assert_renamed(&world);
+        world.assert_settled("web").await;
+        world.assert_settled("b").await;
+    }
+}
+
+/// Nothing but its own annotations and status says that the cluster is the same.
+#[tokio::test(start_paused = true)]
+async fn a_guest_whose_owner_is_not_renamed_yet_is_not_refused() {
+    for order in [["b", "web"], ["web", "b"]] {
+        let mut world = old_with_guest().await;
+        world.restart();
+        for name in order {
+            world.run(name).await.settled();
+        }
+        assert_renamed(&world);
+        world.assert_settled("web").await;
+        world.assert_settled("b").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_was_left_alone_before_the_renaming_takes_the_load_balancer_with_it() {
+    for is_synced_before in [true, false] {
+        let mut world = old_with_guest().await;
+        world.cluster_name = "old".into();
+        world.delete("web");
+        world.run("web").await.settled();
+        world.services.forget("web");
+        world.cluster_name = "lab".into();
+        world.restart();
+        if is_synced_before {
+            world.run("b").await.settled();
+            let state = world.sim.snapshot();
+            // Nobody else is left who could give it its name.
+            assert_eq!(state.load_balancers[0].name, lb_name("web"));
+            assert_eq!(state.load_balancers[0].tags, [lb_name("b")]);
+            world.assert_settled("b").await;
+        }
+        world.delete("b");
+        world.run("b").await.settled();
+        assert_eq!(world.sim.leftovers(), Vec::<String>::new(), "{is_synced_before}");
+    }
+}
+
+/// A guest of the cluster `old`, restored into the cluster `lab` with its annotations. The API server drops the status of what is
+/// created; should somebody restore that too, the listeners are older than the copy.
+#[tokio::test(start_paused = true)]
+async fn a_copied_guest_neither_renames_nor_deletes() {
+    for (has_status, is_young) in [(false, false), (false, true), (true, true)] {
+        let mut world = old_with_guest().await;
+        world.cluster_name = "old".into();
+        world.delete("web");
+        world.run("web").await.settled();
+        world.services.forget("web");
+        world.cluster_name = "lab".into();
+        world.restart();
+        let made = world.sim.listeners()[0].part.meta.created_at.clone();
+        let made: jiff::Timestamp = made.parse().unwrap();
+        let age = jiff::SignedDuration::from_secs(if is_young { 3_600 } else { -3_600 });
+        world.edit("b", |service| {
+            service.metadata.creation_timestamp = Some(Time(made + age));
+            if !has_status {
+                service.status = None;
+            }
+        });
+        let before = world.sim.snapshot();
+        let run = world.run("b").await;
+        assert!(
+            run.complaint().contains("the listener port 81 already exists"),
+            "{run:#?}"
+        );
+        assert_eq!(world.sim.snapshot(), before);
+        world.delete("b");
+        world.run("b").await.settled();
+        assert_eq!(world.sim.snapshot(), before, "{has_status} {is_young}");
+    }
+}
+
+/// A person sent the Service to the load balancer of another cluster, in which a Service of its name is older.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_sent_to_another_clusters_load_balancer_of_its_name_does_not_delete_it() {
+    for (role, tags) in [
+        ("web", "kube_service_other_default_web"),
+        ("api", "kube_service_other_default_web"),
+    ] {
+        let world = World::with_nodes(1);
+        let run = world.run("web").await.settled();
+        publish(&world, "web", &run.published());
+        let name = format!("kube_service_other_default_{role}");
+        let id = world.sim.add_load_balancer(&name, vec![tags.to_owned()]);
+        world.annotate("web", "load-balancer-id", &id.to_string());
+        world.delete("web");
+        world.run("web").await.settled();
+        let left: Vec<String> = world
+            .sim
+            .snapshot()
+            .load_balancers
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
+        assert_eq!(left, [name]);
+    }
 }
