@@ -38,7 +38,11 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     }
     absorb(seen, step, shown);
     match step {
-        CloudStep::Part { change, .. } => seen.memory.own.last_change = Some(change.clone()),
+        CloudStep::Part { change, .. } => {
+            let changes = &mut seen.memory.own.changes;
+            changes.retain(|earlier| earlier.object() != change.object());
+            changes.push(change.clone());
+        }
         CloudStep::Group(_) => {}
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::FloatingIp(_) => {
             seen.memory.own.is_address_changed = true;

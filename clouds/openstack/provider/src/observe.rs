@@ -104,8 +104,8 @@ pub(crate) struct Remembered {
     pub(crate) is_address_lost: bool,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
-    /// The last change of a part that was answered.
-    pub(crate) last_change: Option<PartChange>,
+    /// The last change of each part that was answered, the very last one at the end.
+    pub(crate) changes: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
     /// Balancing methods that Octavia refused, and why.

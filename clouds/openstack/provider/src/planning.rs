@@ -182,16 +182,15 @@ impl There<'_> {
         if let Some(tags) = attributes::tags_with(&balancer.tags, &wanted.identity.name)
             .filter(|_| self.features.tags && !ownership::bears_known_tag(&wanted.identity, balancer))
         {
-            return self.part(PartChange::UpdateBalancer {
-                name: balancer.name.clone(),
-                update: LoadBalancerUpdate {
-                    name: None,
-                    tags: Some(tags),
-                },
-            });
+            let update = LoadBalancerUpdate {
+                name: None,
+                tags: Some(tags),
+            };
+            let name = balancer.name.clone();
+            return self.part(PartChange::UpdateBalancer { name, update }, notes);
         }
         if let Some(change) = change {
-            return self.part(change);
+            return self.part(change, notes);
         }
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
@@ -318,7 +317,7 @@ impl There<'_> {
                 self.balancer.id
             )));
         }
-        self.part(change)
+        self.part(change, notes)
     }
 
     fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
@@ -341,6 +340,12 @@ impl There<'_> {
                 listener.id
             )));
         }
+        notes.extend(plan.failed().map(|parts| {
+            IN_ERROR.note(format!(
+                "load balancer {} works, and of its parts {parts}: Octavia could not make the last change of that; ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
+                self.balancer.id
+            ))
+        }));
         let method = &self.wanted.pool.method;
         let refused = own
             .refused_methods
@@ -366,8 +371,10 @@ impl There<'_> {
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 
-    fn part(&self, change: PartChange) -> Next {
-        let is_unkept = self.seen.memory.own.last_change.as_ref() == Some(&change);
+    fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
+        let changes = &self.seen.memory.own.changes;
+        let is_unkept = changes.last() == Some(&change);
+        let is_undone = changes.contains(&change);
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
             change,
@@ -384,6 +391,13 @@ impl There<'_> {
                     "set what the load balancer's provider can keep; it is tried again from time to time",
                 ),
             );
+        }
+        if is_undone {
+            notes.push(IN_ERROR.note(format!(
+                "Octavia took {} of load balancer {} and did not make it: it is written again",
+                step.label(),
+                self.balancer.id
+            )));
         }
         apply(vec![step])
     }

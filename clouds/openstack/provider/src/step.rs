@@ -229,7 +229,7 @@ impl PartChange {
         }
     }
 
-    fn object(&self) -> String {
+    pub(crate) fn object(&self) -> String {
         match self {
             Self::UpdateBalancer { name, .. } => format!("load balancer {name}"),
             Self::CreateListener { new } => format!("listener {}", new.name),

@@ -6,6 +6,7 @@
 
 use bowline_openstack_client::{
     Listener, ListenerProtocol, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolId,
+    ProvisioningStatus,
 };
 
 use super::{attributes, guards};
@@ -19,6 +20,9 @@ use crate::placement;
 use crate::step::{PartChange, delete_pool};
 
 mod members;
+
+/// The most parts that an event names one by one.
+const FAILED_SHOWN: usize = 5;
 
 /// What decides about the parts of a load balancer.
 pub(crate) struct PartsPlan<'a> {
@@ -113,6 +117,39 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn ambiguous(&self) -> Option<&Listener> {
         let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
         listeners.find(|listener| self.there.pools_of(&listener.id).count() > 1)
+    }
+
+    /// Which parts of the Service are in `ERROR` by themselves, the first ones by name; `None` if all are well.
+    pub(crate) fn failed(&self) -> Option<String> {
+        let is_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
+        let mut failed = Vec::new();
+        for listener in self.desired.iter().filter_map(|port| self.listener_of(port)) {
+            if is_failed(&listener.provisioning_status) {
+                failed.push(format!("listener {}", listener.name));
+            }
+            for pool in self.there.pools_of(&listener.id) {
+                if is_failed(&pool.provisioning_status) {
+                    failed.push(format!("pool {}", pool.name));
+                }
+                let members = self.there.members.get(&pool.id).into_iter().flatten();
+                let members = members.filter(|member| is_failed(&member.provisioning_status));
+                failed.extend(members.map(|member| {
+                    let (name, address, port) = (&member.name, &member.address, member.protocol_port);
+                    format!("member {name} ({address}:{port})")
+                }));
+            }
+        }
+        let named = failed.iter().take(FAILED_SHOWN).map(String::as_str);
+        let named = named.collect::<Vec<_>>().join(", ");
+        let others = failed.len().saturating_sub(FAILED_SHOWN);
+        match (failed.len(), others) {
+            (0, _) => None,
+            (1, _) => Some(format!("{named} is in provisioning status ERROR")),
+            (_, 0) => Some(format!("{named} are in provisioning status ERROR")),
+            _ => Some(format!(
+                "{named} and {others} more are in provisioning status ERROR"
+            )),
+        }
     }
 
     /// The pools whose members have to be read.

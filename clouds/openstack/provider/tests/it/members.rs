@@ -1,7 +1,9 @@
 //! Members follow the nodes.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::kit::Entry;
-use bowline_openstack_sim::{NetworkSpec, NicSpec, ServerSpec, SubnetSpec};
+use bowline_openstack_sim::{NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
 
 use crate::world::{World, in_short, service};
 
@@ -196,4 +198,62 @@ async fn nodes_in_another_subnet_of_the_network_are_told_of() {
     world.annotate("web", "member-subnet-id", &wide.to_string());
     assert!(world.run("web").await.settled().notes.is_empty());
     world.assert_settled("web").await;
+}
+
+/// Octavia answers 202 to a list of members, and makes it later.
+#[tokio::test(start_paused = true)]
+async fn a_list_of_members_that_octavia_took_and_did_not_make_is_written_again_and_told() {
+    let mut world = World::with_nodes(1);
+    world.put(service("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]));
+    world.run("web").await.settled();
+    world.add_node("node-2");
+    let fails = async {
+        let written = || {
+            world
+                .sim
+                .members()
+                .into_iter()
+                .find(|it| it.part.name == "node-2")
+        };
+        for _ in 0..1_000 {
+            if written().is_some() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        world.sim.delete_member(written().unwrap().part.id);
+    };
+    let ((run, writes), ()) = tokio::join!(world.writes_of(world.run("web")), fails);
+    let run = run.settled();
+    assert_eq!(in_short(&writes), ["octavia.members.replace"; 3]);
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    let text = &run.notes[0].text;
+    assert!(
+        text.contains("Octavia took set-members(") && text.contains("and did not make it"),
+        "{text}"
+    );
+    assert_eq!(names(&world), ["node-1", "node-2"]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_failed_while_the_load_balancer_works_is_told_of() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let member = world.sim.members().remove(0).part.id;
+    world
+        .sim
+        .edit_member(member, |member| member.part.status = Provisioning::Error);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    let text = &run.notes[0].text;
+    assert!(
+        text.contains("member node-1 (10.0.0.") && text.contains("is in provisioning status ERROR"),
+        "{text}"
+    );
+    world
+        .sim
+        .edit_member(member, |member| member.part.status = Provisioning::Active);
+    assert!(world.run("web").await.settled().notes.is_empty());
 }

@@ -2,7 +2,9 @@
 
 use super::OpenstackSim;
 use crate::model::Id;
-use crate::model::balancing::{Forwarder, Listener, LoadBalancer, Monitor, Part, Pool, Provisioning, Vip};
+use crate::model::balancing::{
+    Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Vip,
+};
 use crate::state::PortWish;
 
 impl OpenstackSim {
@@ -108,6 +110,11 @@ impl OpenstackSim {
     /// Removes a pool with its members and monitor. Its listeners stay.
     pub fn delete_pool(&self, id: Id) {
         self.write(|state| state.remove_pool(id));
+    }
+
+    /// Changes a member in any way.
+    pub fn edit_member(&self, id: Id, change: impl FnOnce(&mut Member)) {
+        self.write(|state| state.members.get_mut(&id).map(change));
     }
 
     /// Removes a member; whether there was one.
