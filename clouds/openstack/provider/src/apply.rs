@@ -80,23 +80,30 @@ pub(crate) async fn apply(
             Err(error) if is_of_method(change, &error) => {
                 Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
+            // Something else of the Service may make room.
+            Err(error) if error.class == Class::Exhausted => {
+                Ok(Learned::Refused(told(settings, step, &error)))
+            }
             outcome => outcome,
         },
         CloudStep::FloatingIp(change) => floating_ip(client, change).await,
         CloudStep::Group(change) => {
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
-            return Ok(outcome.unwrap_or_else(|error| {
-                let mut why = refused::refusal(settings, &error);
-                why.reason = format!("error during {}: {}", step.label(), why.reason);
-                Learned::Refused(why)
-            }));
+            return Ok(outcome.unwrap_or_else(|error| Learned::Refused(told(settings, step, &error))));
         }
     };
     match outcome {
         Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
         outcome => outcome.map_err(|error| refused::of_write(settings, error)),
     }
+}
+
+/// Why a step was refused, in the words of a failed one.
+fn told(settings: &[Setting], step: &CloudStep, error: &ApiError) -> Refusal {
+    let mut why = refused::refusal(settings, error);
+    why.reason = format!("error during {}: {}", step.label(), why.reason);
+    why
 }
 
 /// Whether nothing was made, and asking for less may help.

@@ -19,6 +19,9 @@ bowline_plan::events! {
     FLOATING_IP_SKIPPED = "LoadBalancerFloatingIPSkipped", Warning,
         "The Service is external and its address is IPv6, which no floating IP leads to. The load balancer's own address is published.",
         "Nothing to do if that address can be reached from outside.";
+    QUOTA_MET = "LoadBalancerQuotaMet", Warning,
+        "A port of the Service changed, and a quota of the project leaves no room for the new listener beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
+        "Nothing to do. To have later changes without that, have the quota for listeners, pools or members raised.";
     FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
         "The floating IP that the Service had was deleted or leads elsewhere, and not by Bowline's doing. Another one is made, so the address changes.",
         "Have DNS and whatever else leads to the old address follow. To choose the address, set spec.loadBalancerIP.";

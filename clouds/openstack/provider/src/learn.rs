@@ -80,7 +80,7 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
         CloudStep::Part {
             change: PartChange::UpdatePool { id, update, .. },
             ..
-        } => seen.memory.own.refused_methods.push(RefusedMethod {
+        } if !why.is_limit => seen.memory.own.refused_methods.push(RefusedMethod {
             pool: id.clone(),
             method: update.lb_algorithm.clone().unwrap_or_default(),
             why: why.reason,
@@ -92,6 +92,10 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
                 "The new load balancer cannot have the address of the one before it"
             );
             seen.memory.own.is_address_lost = true;
+        }
+        CloudStep::Part { .. } => seen.memory.own.no_room = Some(why),
+        CloudStep::Group(GroupChange::CreateRule { .. }) => {
+            seen.memory.own.rule_failure.get_or_insert(why);
         }
         _ => seen.memory.own.group_failure = Some(why),
     }
@@ -204,6 +208,7 @@ fn of_part(
             monitors.insert(monitor.id.clone(), monitor);
         }
         (PartChange::DeleteListener { id, .. }, _) => {
+            memory.own.no_room = None;
             parts.listeners.retain(|listener| listener.id != *id);
             for pool in &mut parts.pools {
                 pool.listeners.retain(|reference| reference.id != *id);
@@ -258,7 +263,12 @@ fn rules_of<'a>(
 }
 
 fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, shown: Option<Shown>) {
-    let groups = observed.groups.get_or_insert_default();
+    // Where they are to be read again, because of another write of the wave, they are not known meanwhile.
+    let groups = match (&mut observed.groups, change) {
+        (Some(groups), _) => groups,
+        (unknown @ None, GroupChange::Create { .. }) => unknown.insert(Vec::new()),
+        (None, _) => &mut Vec::new(),
+    };
     match (change, shown) {
         (GroupChange::Create { .. }, Some(Shown::Group(group))) => groups.push(group),
         (GroupChange::CreateRule { new }, Some(Shown::Rule(rule))) => {
@@ -274,6 +284,7 @@ fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, 
         }
         (GroupChange::DeleteRule { group, id, .. }, _) => {
             memory.own.rules_there.clear();
+            memory.own.rule_failure = None;
             if let Some(rules) = rules_of(groups, group) {
                 rules.retain(|rule| rule.id != *id);
             }

@@ -112,8 +112,12 @@ pub(crate) struct Remembered {
     pub(crate) refused_methods: Vec<RefusedMethod>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
-    /// Why the security group could not be written. It hides no address.
+    /// Why a rule could not be made. It holds up neither the other rules nor the ports.
+    pub(crate) rule_failure: Option<Refusal>,
+    /// Why the security group could not be written otherwise. It hides no address.
     pub(crate) group_failure: Option<Refusal>,
+    /// Octavia refused a new part, because a quota of the project is met.
+    pub(crate) no_room: Option<Refusal>,
 }
 
 /// A list of members that was written.

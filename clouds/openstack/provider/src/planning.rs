@@ -9,7 +9,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, OperatingStatus
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, RENAMED};
+use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
@@ -190,7 +190,11 @@ impl There<'_> {
             return self.part(PartChange::UpdateBalancer { name, update }, notes);
         }
         if let Some(change) = change {
-            return self.part(change, notes);
+            let opening = self.opening();
+            return match opening.is_empty() {
+                true => self.part(change, notes),
+                false => apply(opening),
+            };
         }
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
@@ -346,6 +350,16 @@ impl There<'_> {
                 self.balancer.id
             ))
         }));
+        if let Some(refused) = &own.no_room {
+            let Some((listener, removal)) = plan.surplus() else {
+                return Err(refused.clone());
+            };
+            notes.push(QUOTA_MET.note(format!(
+                "a quota of the project leaves no room for a new port beside an old one, so listener {} (port {}) of load balancer {} is removed first, and neither is served for a moment; {}",
+                listener.name, listener.protocol_port, self.balancer.id, refused.reason
+            )));
+            return Ok(Some(removal));
+        }
         let method = &self.wanted.pool.method;
         let refused = own
             .refused_methods
@@ -358,6 +372,17 @@ impl There<'_> {
             ))
         }));
         Ok(plan.next())
+    }
+
+    /// What the security group has to open before the load balancer's parts change.
+    fn opening(&self) -> Vec<CloudStep> {
+        if self.seen.memory.own.group_failure.is_some() {
+            return Vec::new(); // told at the end
+        }
+        let there = Some((self.balancer, self.role));
+        let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
+        let changes = groups::missing_rules(self.wanted, self.seen, &subnets);
+        changes.into_iter().map(CloudStep::Group).collect()
     }
 
     fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {

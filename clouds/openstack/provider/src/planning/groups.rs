@@ -15,10 +15,12 @@ use crate::members;
 use crate::names;
 use crate::observe::{Observed, Seen};
 use crate::security_groups::ports::{Seat, has_seat, memberships};
-use crate::security_groups::rules::{Opened, changes, wanted_rules};
+use crate::security_groups::rules::{self, Opened, wanted_rules};
 use crate::step::GroupChange;
 
 /// The writes of the next wave; none if all is as it shall be.
+///
+/// A group whose rules are refused is on the ports all the same: what it opens works.
 pub(super) fn next(
     wanted: &Wanted,
     seen: &Seen,
@@ -40,17 +42,62 @@ pub(super) fn next(
         [there] => there,
         several => return Err(ambiguous(identity, several)),
     };
-    let subnets: Vec<SubnetId> = subnets
-        .first
-        .iter()
-        .chain(subnets.second.as_ref().map(|(_, subnet)| subnet))
-        .cloned()
-        .collect();
-    let changes = rules(wanted, seen, there, &subnets)?;
-    if !changes.is_empty() {
-        return Ok(changes);
+    let Changes { opening, closing } = changes(wanted, seen, there, subnets)?;
+    let refused = seen.memory.own.rule_failure.as_ref();
+    match refused {
+        _ if !opening.is_empty() => Ok(opening),
+        _ if !closing.is_empty() => Ok(closing),
+        Some(refused) => Err(refused.clone()),
+        None => Ok(Vec::new()),
     }
-    ports(wanted, seen, &there.id, &subnets)
+}
+
+/// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
+/// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
+pub(super) fn missing_rules(wanted: &Wanted, seen: &Seen, subnets: &MemberSubnets) -> Vec<GroupChange> {
+    match seen.groups.as_deref() {
+        Some([there])
+            if wanted.identity.options.manages_security_groups && seen.memory.own.rule_failure.is_none() =>
+        {
+            let rules = rules(wanted, seen, there, &known(subnets));
+            rules.map_or_else(|_| Vec::new(), |rules| rules.opening)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The subnets of the members that are known.
+fn known(subnets: &MemberSubnets) -> Vec<SubnetId> {
+    let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
+    subnets.first.iter().chain(second).cloned().collect()
+}
+
+/// What is to be written to a group that is there.
+struct Changes {
+    /// Missing rules, and ports that get the group.
+    opening: Vec<GroupChange>,
+    /// Rules that are too many, and ports that lose it.
+    closing: Vec<GroupChange>,
+}
+
+fn changes(
+    wanted: &Wanted,
+    seen: &Seen,
+    there: &SecurityGroup,
+    subnets: &MemberSubnets,
+) -> Result<Changes, Refusal> {
+    let subnets = known(subnets);
+    let mut changes = rules(wanted, seen, there, &subnets)?;
+    match &seen.memory.own.rule_failure {
+        None => {}
+        // A rule that nobody needs makes room.
+        Some(refused) if refused.is_limit => changes.opening.clear(),
+        Some(_) => (changes.opening, changes.closing) = (Vec::new(), Vec::new()),
+    }
+    let of_ports = ports(wanted, seen, &there.id, &subnets)?;
+    changes.opening.extend(of_ports.opening);
+    changes.closing.extend(of_ports.closing);
+    Ok(changes)
 }
 
 fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
@@ -63,13 +110,13 @@ fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
     .with_remedy("delete those that no port has")
 }
 
-/// Missing rules, and when none is missing, those that are too many.
+/// Missing rules, and those that are too many.
 fn rules(
     wanted: &Wanted,
     seen: &Seen,
     there: &SecurityGroup,
     subnets: &[SubnetId],
-) -> Result<Vec<GroupChange>, Refusal> {
+) -> Result<Changes, Refusal> {
     let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
         let subnet = listed.iter().find(|subnet| subnet.id == *id);
@@ -99,7 +146,7 @@ fn rules(
             Some((protocol, port.node_port?))
         })
         .collect();
-    let rules = wanted_rules(&Opened {
+    let wanted_rules = wanted_rules(&Opened {
         node_ports: &node_ports,
         health_check: wanted.health_check_port,
         member_networks: &networks,
@@ -109,22 +156,21 @@ fn rules(
             .is_ovn()
             .then_some(wanted.listener.sources.ranges.as_slice()),
     });
-    let changes = changes(&rules, &there.rules);
+    let changes = rules::changes(&wanted_rules, &there.rules);
     let group = &there.id;
     let missing = changes.missing.into_iter().map(|rule| rule.new_in(group));
-    let create: Vec<GroupChange> = missing
+    let create = missing
         .filter(|new| !seen.memory.own.rules_there.contains(new))
-        .map(|new| GroupChange::CreateRule { new })
-        .collect();
-    if !create.is_empty() {
-        return Ok(create);
-    }
+        .map(|new| GroupChange::CreateRule { new });
     let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
         group: group.clone(),
         id: rule.id.clone(),
         text: in_words(rule),
     });
-    Ok(delete.collect())
+    Ok(Changes {
+        opening: create.collect(),
+        closing: delete.collect(),
+    })
 }
 
 fn in_words(rule: &SecurityGroupRule) -> String {
@@ -144,7 +190,7 @@ fn ports(
     observed: &Observed,
     group: &SecurityGroupId,
     subnets: &[SubnetId],
-) -> Result<Vec<GroupChange>, Refusal> {
+) -> Result<Changes, Refusal> {
     let seats = seats(wanted)?;
     let seats: Vec<Seat> = seats.into_iter().map(|(_, seat)| seat).collect();
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
@@ -154,7 +200,10 @@ fn ports(
         port: Box::new(port.clone()),
     });
     let leaving = membership.leaving.into_iter().map(|port| leave(group, port));
-    Ok(join.chain(leaving).collect())
+    Ok(Changes {
+        opening: join.collect(),
+        closing: leaving.collect(),
+    })
 }
 
 /// Where the members are reached, with the names of their nodes.

@@ -177,16 +177,20 @@ impl<'a> PartsPlan<'a> {
             return ports.find_map(|port| self.members(port, self.pool_of(port)?));
         }
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
-        let listener = || {
-            let mut surplus = self.there.listeners.iter().filter(|there| {
-                let is_wanted =
-                    |port: &DesiredPort| self.listener_of(port).is_some_and(|own| own.id == there.id);
-                self.is_own(there) && !self.desired.iter().any(is_wanted)
-            });
-            surplus.next().map(|listener| removal(self.there, listener))
-        };
+        let listener = || self.surplus().map(|(_, removal)| removal);
         let orphan = || orphan(self.identity, self.balancer, self.there).map(delete_pool);
         of_ports.or_else(listener).or_else(orphan)
+    }
+
+    /// A listener of the Service that it does not want any more, and the next write that takes it away.
+    pub(crate) fn surplus(&self) -> Option<(&Listener, PartChange)> {
+        let is_wanted = |there: &Listener| {
+            let mut wanted = self.desired.iter().filter_map(|port| self.listener_of(port));
+            wanted.any(|wanted| wanted.id == there.id)
+        };
+        let mut listeners = self.there.listeners.iter();
+        let surplus = listeners.find(|there| !self.is_held && self.is_own(there) && !is_wanted(there))?;
+        Some((surplus, removal(self.there, surplus)))
     }
 
     fn next_of_port(&self, port: &DesiredPort) -> Option<PartChange> {

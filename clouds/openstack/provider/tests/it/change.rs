@@ -452,3 +452,44 @@ async fn another_subnet_of_the_service_moves_no_member() {
     );
     world.assert_settled("web").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_the_quota_is_met_the_old_listener_makes_room_for_the_new_one() {
+    for of_pools in [false, true] {
+        let world = World::with_nodes(2);
+        world.run("web").await.settled();
+        world.sim.set_behaviour(|behaviour| {
+            let quota = &mut behaviour.quota;
+            let most = if of_pools {
+                &mut quota.pools
+            } else {
+                &mut quota.listeners
+            };
+            *most = Some(1);
+        });
+        world.set_ports("web", &[("TCP", 8443, 30080)]);
+        let run = world.run("web").await.settled();
+        assert_eq!(run.reasons(), ["LoadBalancerQuotaMet"]);
+        // One text until the sync ends, which is one event.
+        assert!(
+            run.notes.iter().all(|note| *note == run.notes[0]),
+            "{:?}",
+            run.notes
+        );
+        let state = world.sim.snapshot();
+        assert_eq!(state.load_balancers[0].listeners.len(), 1);
+        assert_eq!(state.load_balancers[0].listeners[0].port, 8443);
+        world.assert_settled("web").await;
+        // Nothing is given up for a port that there is no room for.
+        world.set_ports("web", &[("TCP", 8443, 30080), ("TCP", 80, 30081)]);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("Quota has been met"), "{run:#?}");
+        assert!(run.notes.is_empty());
+        assert!(
+            world.sim.snapshot().load_balancers[0]
+                .listeners
+                .iter()
+                .any(|it| it.port == 8443)
+        );
+    }
+}

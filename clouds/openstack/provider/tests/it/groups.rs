@@ -14,6 +14,15 @@ fn managed(nodes: usize) -> World {
     world
 }
 
+/// The rules of all groups.
+fn rules(world: &World) -> usize {
+    let groups = world.sim.security_groups();
+    groups
+        .iter()
+        .map(|group| world.sim.rules_of(group.id).len())
+        .sum()
+}
+
 /// The servers whose ports have the group.
 fn members(world: &World) -> usize {
     let group = world
@@ -238,4 +247,84 @@ async fn a_rule_that_is_there_and_is_not_listed_is_not_asked_for_again() {
     let creations = creations.iter().filter(|call| call.contains("rules.create"));
     assert_eq!(creations.count(), 1);
     assert_eq!(members(&world), 1);
+}
+
+/// What a rule opens works, whatever becomes of the others.
+#[tokio::test(start_paused = true)]
+async fn a_group_with_only_some_of_its_rules_is_on_the_ports() {
+    let world = managed(2);
+    world.put(crate::world::service(
+        "web",
+        &[("TCP", 80, 30080), ("TCP", 443, 30443)],
+    ));
+    // The two that every new group has, and one more.
+    let quota = rules(&world) + 3;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.security_group_rules = Some(quota));
+    let run = world.run("web").await;
+    assert!(
+        run.complaint()
+            .contains("Quota exceeded for resources: ['security_group_rule']"),
+        "{run:#?}"
+    );
+    assert!(run.published_although_refused.is_some());
+    assert_eq!(members(&world), 2);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.security_group_rules = None);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["neutron.security-group-rules.create"]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_quota_is_met_a_rule_that_nobody_needs_makes_room() {
+    let world = managed(1);
+    world.run("web").await.settled();
+    let quota = rules(&world);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.security_group_rules = Some(quota));
+    world.set_ports("web", &[("TCP", 80, 30081)]);
+    world.run("web").await.settled();
+    world.assert_settled("web").await;
+}
+
+/// Probes and connections that come before the rule would be dropped.
+#[tokio::test(start_paused = true)]
+async fn node_ports_are_opened_before_the_load_balancer_needs_them_and_closed_after() {
+    let mut world = managed(1);
+    world.configure(|options| options.monitor.is_wanted = true);
+    world.run("web").await.settled();
+    world.set_ports("web", &[("TCP", 80, 30081)]);
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_traffic_policy = Some("Local".into());
+        spec.health_check_node_port = Some(31_000);
+    });
+    world.add_node("node-2");
+    let run = world.run("web").await.settled();
+    let kinds: Vec<Vec<&str>> = run
+        .waves
+        .iter()
+        .map(|wave| {
+            wave.iter()
+                .map(|label| label.split('(').next().unwrap())
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            vec!["create-security-group-rule", "create-security-group-rule"],
+            vec!["set-members"],
+            vec!["delete-monitor"],
+            vec!["create-monitor"],
+            vec!["add-security-group"],
+            vec!["delete-security-group-rule"],
+        ]
+    );
+    world.assert_settled("web").await;
 }
