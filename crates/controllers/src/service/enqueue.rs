@@ -30,10 +30,21 @@ impl ServiceController {
                 if facts::needs_cleanup(service) {
                     self.enqueue(&key, Causes::CHANGED);
                 } else if facts::wants_load_balancer(service) {
-                    // One that was ensured before, by us or by another manager, is only checked: no news, no events.
-                    let is_new =
-                        !facts::has_finalizer(service) || facts::published_addresses(service).is_empty();
-                    self.enqueue(&key, if is_new { Causes::CHANGED } else { Causes::VERIFY });
+                    // One that was ensured before, by us or by another manager, is only checked: no news, no events. One
+                    // that was begun before is gone on with: its beginning was said.
+                    let (is_begun, is_ensured) = (
+                        facts::has_finalizer(service),
+                        !facts::published_addresses(service).is_empty(),
+                    );
+                    let causes = match (is_begun, is_ensured) {
+                        (false, _) => Causes::CHANGED,
+                        (true, true) => Causes::VERIFY,
+                        (true, false) => {
+                            self.tracked(&key, Tracked::was_begun_before);
+                            Causes::RETRY
+                        }
+                    };
+                    self.enqueue(&key, causes);
                 } else {
                     self.forget_unused(&key);
                 }

@@ -58,6 +58,11 @@ impl Causes {
         nodes: true,
         ..Self::NONE
     };
+    /// An earlier sync did not come to its end.
+    pub(super) const RETRY: Self = Self {
+        retry: true,
+        ..Self::NONE
+    };
     /// It is time to look.
     pub(super) const VERIFY: Self = Self {
         verify: true,
@@ -265,6 +270,14 @@ impl Tracked {
         {
             *synced = Arc::clone(new);
         }
+    }
+
+    /// A process before this one began to make the balancer, and said so.
+    pub(super) fn was_begun_before(&mut self) {
+        self.unfinished = Some(Progress {
+            is_announced: true,
+            ..Progress::default()
+        });
     }
 
     /// A sync has settled: failures from before it are news when they come again.

@@ -621,3 +621,39 @@ async fn many_new_services_are_made_in_turns_and_none_waits_long_behind_a_slow_c
     world.pass(seconds(6)).await;
     assert_eq!(world.cloud.calls("create").len(), 70);
 }
+
+/// As where the login is refused: every look fails, and the program may be restarted meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_change_is_announced_once_however_long_the_cloud_answers_nothing() {
+    for error in [
+        CloudError::new(ErrorKind::Denied, "login refused"),
+        CloudError::transient("bad gateway"),
+    ] {
+        let mut world = World::running(&["a"]).await;
+        world
+            .cloud
+            .set(|cloud| cloud.read_errors.extend(vec![error; 1_000]));
+        world.add_service("web");
+        world.pass(seconds(1_500)).await;
+        world.add_node("b");
+        world.pass(seconds(1_500)).await;
+        let announced = |world: &World| -> u64 {
+            let events = world.api.objects("Event");
+            let begun = events.iter().filter(|it| it["reason"] == "EnsuringLoadBalancer");
+            begun.map(|it| it["count"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(announced(&world), 1);
+        for _ in 0..3 {
+            world.stop().await;
+            world.start();
+            world.pass(seconds(120)).await;
+        }
+        assert_eq!(announced(&world), 1);
+        world.cloud.set(|cloud| cloud.read_errors.clear());
+        world.settled("web").await;
+        assert_eq!(
+            world.reasons("web").last().map(String::as_str),
+            Some("EnsuredLoadBalancer")
+        );
+    }
+}
