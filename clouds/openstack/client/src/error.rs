@@ -55,6 +55,12 @@ impl ApiError {
         matches!(&self.cause, Cause::Http(http) if http.maybe_applied() && !self.is_of_login())
     }
 
+    /// Whether the answer took too long, here or at something on the way: a write may have its effect later.
+    pub fn is_late(&self) -> bool {
+        matches!(&self.cause, Cause::Http(http) if matches!(http.failure, Failure::Timeout { .. }))
+            || self.status() == Some(504)
+    }
+
     /// Whether the load balancer, or a part of it, is being changed and takes no other change now.
     pub fn is_busy(&self) -> bool {
         self.status() == Some(409)

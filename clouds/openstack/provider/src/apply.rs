@@ -6,6 +6,7 @@ use bowline_openstack_client::{
     PortId, PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
 };
 use bowline_plan::{Refusal, Step as _};
+use tokio::time::Instant;
 
 use crate::intent::settings::Setting;
 use crate::refused;
@@ -55,10 +56,14 @@ fn done<T>(_: T) -> Learned {
 /// The groups that ports have, with the revision of the port that has them.
 pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 
+/// When the creation of a load balancer was not answered in time, by the load balancer's name.
+pub(crate) type LateCreations = Kept<String, Instant>;
+
 /// Makes a step's write.
 pub(crate) async fn apply(
     client: &Client,
     written: &PortGroups,
+    late: &LateCreations,
     settings: &[Setting],
     step: &CloudStep,
 ) -> Result<Learned, CloudError> {
@@ -70,11 +75,22 @@ pub(crate) async fn apply(
             Err(error) if *takes_any_address && is_refusal(&error) => {
                 Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
-            created => created.map(|balancer| shown(Shown::Balancer(balancer))),
+            created => {
+                if created.as_ref().is_err_and(ApiError::is_late) {
+                    late.with(&new.name, |late| *late = Some(Instant::now()));
+                }
+                created.map(|balancer| shown(Shown::Balancer(balancer)))
+            }
         },
         CloudStep::DeleteBalancer {
-            balancer, cascade, ..
-        } => client.delete_load_balancer(balancer, *cascade).await.map(done),
+            balancer,
+            name,
+            cascade,
+            ..
+        } => {
+            late.with(name, |late| *late = None); // it came
+            client.delete_load_balancer(balancer, *cascade).await.map(done)
+        }
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
             // Octavia refuses a method that the load balancer's provider does not know. The pool keeps the one it has.
             Err(error) if is_of_method(change, &error) => {
@@ -216,16 +232,17 @@ async fn leave(
     group: &SecurityGroupId,
     port: &Port,
 ) -> Result<Learned, ApiError> {
-    let left = regroup(client, written, port, |there| {
+    let mut left = regroup(client, written, port, |there| {
         let has = there.security_groups.contains(group);
         has.then(|| without_group(there, group))
     })
     .await?;
-    if let Learned::Done(Some(port)) = &left
-        && let Shown::Port(port) = &**port
+    if let Learned::Done(Some(shown)) = &mut left
+        && let Shown::Port(port) = &mut **shown
         && port.tags.iter().any(|tag| tag == group.as_str())
     {
         client.delete_port_tag(&port.id, group.as_str()).await?;
+        port.tags.retain(|tag| tag != group.as_str());
     }
     Ok(left)
 }

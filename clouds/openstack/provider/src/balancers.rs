@@ -11,7 +11,7 @@ use bowline_plan::Refusal;
 use tokio::time::Instant;
 
 use crate::annotations::NODE_SELECTOR;
-use crate::apply::{self, Learned, PortGroups};
+use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Intent};
 use crate::learn;
 use crate::members::NodeFilter;
@@ -28,6 +28,9 @@ const EVENT_COMPONENT: &str = "cloud-provider-openstack";
 
 /// The time between two load balancers of a Service that are made because the one before failed.
 const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
+
+/// How long a load balancer is waited for whose creation was not answered in time.
+const LATE: Duration = Duration::from_secs(60);
 
 /// The load balancers that a client reaches. Makes no call.
 #[must_use]
@@ -49,6 +52,9 @@ pub(crate) struct Balancers {
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
+    /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
+    /// another one would be asked for before the first one shows.
+    late_creations: LateCreations,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
@@ -63,6 +69,7 @@ impl Balancers {
             options: Arc::new(options),
             refused_methods: Kept::default(),
             repairs: Kept::default(),
+            late_creations: LateCreations::default(),
             port_groups: PortGroups::default(),
             metrics,
         }
@@ -96,6 +103,10 @@ impl Reconciler for Balancers {
                 memory.own.may_repair = self.repairs.with(uid, |last| {
                     last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
                 });
+                memory.own.is_creation_late = self.late_creations.with(&intent.identity().name, |late| {
+                    *late = late.filter(|late| late.elapsed() < LATE);
+                    late.is_some()
+                });
                 self.reads.all(intent, memory).await
             }
             Some(last) => self.reads.again(intent, last, memory).await,
@@ -128,7 +139,8 @@ impl Reconciler for Balancers {
                 return Ok(Learned::Busy);
             }
         }
-        let made = apply::apply(&self.client, &self.port_groups, intent.settings(), step).await;
+        let (groups, late) = (&self.port_groups, &self.late_creations);
+        let made = apply::apply(&self.client, groups, late, intent.settings(), step).await;
         if let Some(id) = balancer {
             match &made {
                 Ok(Learned::Done(_)) => self.reads.under_way.answered(id),

@@ -92,6 +92,8 @@ pub(crate) struct Remembered {
     pub(crate) change_pause: Duration,
     /// Octavia refused the last write to the load balancer because another change is under way.
     pub(crate) is_busy: bool,
+    /// The creation of the load balancer was not answered in time, so it may still show.
+    pub(crate) is_creation_late: bool,
     /// The load balancer that this reconcile created.
     pub(crate) created: Option<LoadBalancerId>,
     /// The load balancer that failed and that this reconcile therefore deleted.

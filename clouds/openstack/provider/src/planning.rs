@@ -12,7 +12,7 @@ use crate::annotations as keys;
 use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
-use crate::intent::{Intent, Wanted};
+use crate::intent::{Identity, Intent, Wanted};
 use crate::observe::lookups::lookups;
 use crate::observe::{Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
@@ -82,6 +82,7 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             (Some(id), None) => Answer::Refused(Refusal::new(format!(
                 "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
             ))),
+            (None, None) if seen.memory.own.is_creation_late => Answer::Refused(late(identity)),
             (None, None) => {
                 notes.extend(guards::gone_note(identity, seen));
                 match creation::step(wanted, features, seen, &mut notes) {
@@ -113,6 +114,16 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Some(status) => plan.publishing(status),
         None => plan,
     }
+}
+
+/// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
+/// gone would stay.
+fn late(identity: &Identity) -> Refusal {
+    Refusal::new(format!(
+        "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
+        identity.name
+    ))
+    .with_remedy("nothing: it is looked for again, and asked for anew if it is not there a minute after that")
 }
 
 /// Why no load balancer is made: what would be refused later is told before the first write.

@@ -50,6 +50,9 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
                 }
             }
         }
+        Found::None | Found::Missing(_) if seen.memory.own.is_creation_late => {
+            return Answer::Refused(super::late(identity));
+        }
         Found::None | Found::Missing(_) => {}
     }
     match of_left(identity, seen) {

@@ -100,6 +100,25 @@ async fn switching_the_option_off_cleans_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_tag_that_old_controllers_left_on_a_port_is_taken_off_once() {
+    let world = managed(1);
+    world.run("web").await.settled();
+    let mut groups = world.sim.security_groups().into_iter();
+    let group = groups.find(|group| group.name == GROUP).unwrap().id;
+    let mut ports = world.sim.ports().into_iter();
+    let port = ports.find(|port| port.groups.contains(&group)).unwrap().id;
+    world
+        .sim
+        .edit_port(port, |port| port.meta.tags.push(group.to_string()));
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let of_tags = writes.iter().filter(|call| call.path.contains("/tags/"));
+    assert_eq!(of_tags.count(), 1);
+    assert!(world.sim.port(port).unwrap().meta.tags.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_group_that_cannot_be_made_hides_no_address() {
     let world = managed(1);
     world.sim.faults().add(
