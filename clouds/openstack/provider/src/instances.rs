@@ -41,7 +41,7 @@ impl InstanceDirectory for Instances {
         match provider_id::parse(text) {
             Reference::Server { region, .. } if !region.is_empty() && region != self.region => {
                 let text = format!(
-                    "ProviderID {text:?} didn't match supported region {:?}",
+                    "ProviderID {text:?} didn't match supported region {:?}; correct region in [Global] of cloud.conf if the node's server is in the region of its ID; otherwise delete the Node, and its kubelet registers it again",
                     self.region
                 );
                 Err(self.unable(query, CloudError::invalid(text)))
@@ -50,7 +50,7 @@ impl InstanceDirectory for Instances {
             Reference::Foreign => Ok(Sought::Foreign),
             Reference::Unreadable => {
                 let text = format!(
-                    "ProviderID {text:?} didn't match expected format \"openstack://region/InstanceID\""
+                    "ProviderID {text:?} didn't match expected format \"openstack://region/InstanceID\"; it cannot be changed: delete the Node, and its kubelet registers it again"
                 );
                 Err(self.unable(query, CloudError::invalid(text)))
             }

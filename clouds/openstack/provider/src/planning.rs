@@ -351,9 +351,10 @@ impl There<'_> {
         }
         if let Some(listener) = plan.ambiguous() {
             return Err(Refusal::new(format!(
-                "multiple results where only one expected: pools of listener {}",
-                listener.id
-            )));
+                "multiple results where only one expected: pools of listener {} ({})",
+                listener.id, listener.name
+            ))
+            .with_remedy("delete the pools that are not needed"));
         }
         notes.extend(plan.failed().map(|parts| {
             IN_ERROR.note(format!(

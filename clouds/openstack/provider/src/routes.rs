@@ -80,7 +80,7 @@ impl RouteTable {
         let router = self.client.router(&self.router).await?;
         router.ok_or_else(|| {
             CloudError::other(format!(
-                "router {} does not exist, or the project cannot see it",
+                "router {} does not exist, or the project cannot see it; correct router-id in [Route] of cloud.conf: `openstack router list` shows those that there are",
                 self.router
             ))
         })

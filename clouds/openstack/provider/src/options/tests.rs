@@ -80,7 +80,7 @@ fn without_a_file_there_is_no_start() {
 fn durations_have_units_and_monitors_count_whole_seconds() {
     assert_eq!(
         error("[LoadBalancer]\nmonitor-delay = 5"),
-        "cannot read cloud config cloud.conf: failed to parse `5`: it is a duration such as 5s, 1m30s or 500ms at \
+        "cannot read cloud config cloud.conf: failed to parse `5`: the unit is missing: a duration is written as 5s, 1m30s or 500ms at \
          section \"LoadBalancer\", variable \"monitor-delay\" (line 9)"
     );
     assert_eq!(balancing("monitor-delay = 1m").monitor.delay_s, 60);

@@ -17,6 +17,9 @@ pub enum ValueError {
     /// No number, or one out of range.
     #[error("failed to parse {0}: it is a whole number, decimal or hexadecimal after 0x{1}")]
     Number(String, &'static str),
+    /// A duration without its unit.
+    #[error("failed to parse {0}: the unit is missing: a duration is written as 5s, 1m30s or 500ms")]
+    NoUnit(String),
     /// No duration.
     #[error("failed to parse {0}: it is a duration such as 5s, 1m30s or 500ms{1}")]
     Duration(String, &'static str),
@@ -136,6 +139,9 @@ impl Value for u32 {
 impl Value for Duration {
     fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
         let text = text(said, "duration")?;
+        if text.parse::<f64>().is_ok_and(f64::is_finite) && text != "0" {
+            return Err(ValueError::NoUnit(glimpse(&text)));
+        }
         let wrong = |more| ValueError::Duration(glimpse(&text), more);
         let signed = bowline_gcfg::duration::parse(&text).map_err(|_| wrong(""))?;
         *self = Self::try_from(signed).map_err(|_| wrong(", and not negative"))?;

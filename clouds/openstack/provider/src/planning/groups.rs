@@ -100,6 +100,9 @@ fn changes(
     Ok(changes)
 }
 
+/// What helps where the subnet of members is not known.
+const MEMBER_SUBNET: &str = "set member-subnet-id, in cloud.conf or on the Service, to a subnet that the project sees: `openstack subnet list`";
+
 fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
     let ids: Vec<&str> = several.iter().map(|there| there.id.as_str()).collect();
     Refusal::new(format!(
@@ -125,6 +128,7 @@ fn rules(
             Refusal::new(format!(
                 "failed to find subnet {id} of the load balancer's members"
             ))
+            .with_remedy(MEMBER_SUBNET)
         })
     };
     let networks: Vec<IpNet> = subnets.iter().map(network_of).collect::<Result<_, _>>()?;
@@ -132,7 +136,8 @@ fn rules(
         return Err(Refusal::new(format!(
             "the subnet of the members of Service {} is not known, so nothing can be opened for them",
             wanted.identity.service
-        )));
+        ))
+        .with_remedy(MEMBER_SUBNET));
     }
     let node_ports: Vec<(&str, u16)> = wanted
         .ports
@@ -221,6 +226,7 @@ fn seats(wanted: &Wanted) -> Result<Vec<(String, Seat)>, Refusal> {
                     "node {} has no provider ID of a server, so its port cannot get the security group",
                     node.name
                 ))
+                .with_remedy("wait until the node is initialised, or leave it out with node-selector")
             })?;
             seats.push((node.name.to_string(), Seat { server, address }));
         }

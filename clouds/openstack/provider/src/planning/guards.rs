@@ -78,9 +78,15 @@ pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusa
             ))
             .with_remedy(format!("correct {}", keys::TLS.key)),
         ),
-        KeyAnswer::NoStore => Some(Refusal::new(
-            "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
-        )),
+        KeyAnswer::NoStore => Some(
+            Refusal::new(
+                "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
+            )
+            .with_remedy(format!(
+                "the catalog names no key manager (Barbican): where certificates are kept elsewhere, set container-store = external in [LoadBalancer] of cloud.conf; else take {} off",
+                keys::TLS.key
+            )),
+        ),
         KeyAnswer::Unknown(why) => Some(
             Refusal::new(format!(
                 "failed to get the certificate for TLS: {}: {why}",
@@ -147,9 +153,13 @@ pub(super) fn sharing(
     }
     let identity = &wanted.identity;
     if !features.tags {
-        return Some(Refusal::new(
+        let refusal = Refusal::new(
             "shared load balancer is only supported with the tag feature in the cloud load balancer service",
-        ));
+        );
+        return Some(refusal.with_remedy(format!(
+            "Octavia has it from API version 2.5 on; take {} off to get a load balancer of its own",
+            keys::ID.key
+        )));
     }
     let users = ownership::users(balancer);
     let has_joined =

@@ -11,6 +11,10 @@ use ipnet::IpNet;
 use super::change::{Change, Results, range};
 use super::{RouteTable, TRIES};
 
+/// What a person can do where Neutron refuses the pairs: by default that takes the owner of the network, or an administrator.
+const FORBIDDEN: &str = "by default Neutron allows that to the project that owns the port's network. Use credentials of that project, have the operator \
+    of the cloud allow `update_port:allowed_address_pairs`, or switch port security off at the nodes' ports";
+
 impl RouteTable {
     /// Gives the ports of created routes their address pairs, and takes those of deleted ones away. Each port is written
     /// once, all of them side by side.
@@ -73,6 +77,13 @@ impl RouteTable {
             {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_outdated() => {}
+                Err(error) if error.status() == Some(403) => {
+                    let text = format!(
+                        "address pairs of port {} may not be written: {FORBIDDEN}",
+                        port.id
+                    );
+                    return Err(CloudError::of_write(error).context(text));
+                }
                 Err(error) => return Err(CloudError::of_write(error)),
             }
             let again = self.client.port(&port.id).await?;

@@ -193,16 +193,16 @@ async fn an_id_of_another_region_or_form_is_an_error_and_one_of_another_cloud_is
     let asked = async |text: &str| ask_one(&cloud, &with_id("node-1", text), Purpose::Existence).await;
     let error = asked(&format!("openstack://Other/{id}")).await.unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("didn't match supported region \"RegionOne\""),
+        error.to_string().contains(
+            "didn't match supported region \"RegionOne\"; correct region in [Global] of cloud.conf"
+        ),
         "{error}"
     );
     let error = asked(&id.to_string()).await.unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("didn't match expected format \"openstack://region/InstanceID\""),
+            .contains("didn't match expected format \"openstack://region/InstanceID\"; it cannot be changed: delete the Node"),
         "{error}"
     );
     assert!(matches!(asked("other:///x").await, Ok(InstanceAnswer::Foreign)));

@@ -22,7 +22,14 @@ async fn a_route_whose_pair_cannot_be_written_is_taken_back() {
         let (results, calls) = world.calls_of(world.change(&world.creations())).await;
         let made: Vec<bool> = results.iter().map(Result::is_ok).collect();
         assert_eq!(made, [true, false, true], "{mode:?}");
-        assert_eq!(results[1].as_ref().unwrap_err().kind(), ErrorKind::Denied);
+        let error = results[1].as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        let told = format!("address pairs of port {} may not be written", world.port(2));
+        assert!(error.message().starts_with(&told), "{error}");
+        assert!(
+            error.message().contains("update_port:allowed_address_pairs"),
+            "{error}"
+        );
         assert_eq!(count(&calls, &ROUTER_WRITES), 2, "one for all, one back");
         assert_eq!(destinations(&world.list().await), [pods(1), pods(3)]);
         world.sim.faults().remove(fault);

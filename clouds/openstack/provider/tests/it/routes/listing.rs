@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::{AddressPair, Route as RouterRoute};
 
 use super::world::{World, count, destinations, pods, table};
@@ -118,4 +119,24 @@ async fn without_the_extension_there_are_no_routes_until_it_is_installed() {
     tokio::time::sleep(Duration::from_secs(3601)).await;
     let (_, calls) = world.calls_of(world.make(&[other(&world)])).await;
     assert_eq!(count(&calls, &["neutron.routers.add_extraroutes"]), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_router_that_is_gone_is_told_with_its_option() {
+    let world = World::new(1);
+    let text = format!("Router {} could not be found", world.sim.home().router);
+    let gone =
+        serde_json::json!({ "NeutronError": { "type": "RouterNotFound", "message": text, "detail": "" } });
+    let fault = Fault::operation("neutron.routers.get").always();
+    world
+        .sim
+        .faults()
+        .add(fault.answer(Canned::json(404, &gone.to_string())));
+    let error = world.routes.list_routes("kubernetes").await.unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("correct router-id in [Route] of cloud.conf"),
+        "{error}"
+    );
 }
