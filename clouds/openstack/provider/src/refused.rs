@@ -142,17 +142,18 @@ fn remedy(settings: &[Setting], error: &ApiError) -> Option<String> {
         return None;
     }
     let message = error.message.as_deref()?;
+    // It names network and subnet, and neither need be wrong.
+    if error.word.as_deref() == Some("ExternalGatewayForFloatingIPNotFound") {
+        let text = "no router joins the load balancer's subnet and the floating network; connect them, name another \
+                    floating-network-id, or mark the Service as internal";
+        return Some(text.to_owned());
+    }
     if let Some((setting, field)) = refused(settings, message) {
         let shown: String = setting.value.chars().take(SHOWN).collect();
         return Some(format!(
             "{} is `{shown}`, which the cloud refuses; {}",
             setting.origin, field.remedy
         ));
-    }
-    if error.word.as_deref() == Some("ExternalGatewayForFloatingIPNotFound") {
-        let text = "no router joins the load balancer's subnet and the floating network; connect them, name another \
-                    floating-network-id, or mark the Service as internal";
-        return Some(text.to_owned());
     }
     (error.status() == Some(403)).then(|| {
         "the user of cloud.conf may not do this; give it the role that the cloud asks for, often `load-balancer_member` for load \

@@ -79,11 +79,13 @@ fn same_networks(a: &[String], b: &[String]) -> bool {
     set(a) == set(b)
 }
 
-/// What differs at a pool. The method is left out where Octavia refused it.
+/// What differs at a pool. The method is left out where Octavia refused it, or none is asked for.
 pub(super) fn pool_update(wanted: &NewPool, there: &Pool, with_method: bool) -> Option<PoolUpdate> {
     let update = PoolUpdate {
         name: None,
-        lb_algorithm: (with_method && wanted.lb_algorithm != there.lb_algorithm)
+        lb_algorithm: (with_method
+            && !wanted.lb_algorithm.is_empty()
+            && wanted.lb_algorithm != there.lb_algorithm)
             .then(|| wanted.lb_algorithm.clone()),
         session_persistence: (wanted.session_persistence != there.session_persistence)
             .then(|| wanted.session_persistence.clone()),

@@ -390,7 +390,9 @@ fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
         FloatingError::NoSuchNetwork(_) | FloatingError::NotExternal(_) | FloatingError::NoSubnets(_) => {
             wanted.origins(&[network])
         }
-        FloatingError::NoSuchSubnet(_) | FloatingError::NoneMatches { .. } => wanted.origins(&subnets),
+        FloatingError::NoSuchSubnet(_)
+        | FloatingError::NoneMatches { .. }
+        | FloatingError::NoneTagged { .. } => wanted.origins(&subnets),
         FloatingError::OtherNetwork { .. } => wanted.origins(&[&subnets[..], &[network]].concat()),
         FloatingError::Address(text) => return Refusal::new(text.clone()),
     };

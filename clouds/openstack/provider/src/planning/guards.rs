@@ -76,12 +76,13 @@ pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusa
                 "failed to get the certificate for TLS: {} does not exist",
                 tls.reference
             ))
-            .with_remedy(format!("correct {}", keys::TLS.key)),
+            .with_remedy(format!("correct {}", wanted.origins(&[keys::TLS.key]))),
         ),
         KeyAnswer::NoStore => Some(
-            Refusal::new(
-                "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
-            )
+            Refusal::new(format!(
+                "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref {:?} is set",
+                tls.reference
+            ))
             .with_remedy(format!(
                 "the catalog names no key manager (Barbican): where certificates are kept elsewhere, set container-store = external in [LoadBalancer] of cloud.conf; else take {} off",
                 keys::TLS.key
@@ -92,7 +93,10 @@ pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusa
                 "failed to get the certificate for TLS: {}: {why}",
                 tls.reference
             ))
-            .with_remedy("look at the key manager; until it answers, listeners stay as they are and only members change"),
+            .with_remedy(format!(
+                "correct {}, or look at the key manager; until then listeners stay as they are and only members change",
+                wanted.origins(&[keys::TLS.key])
+            )),
         ),
     }
 }

@@ -36,9 +36,22 @@ impl RouterError {
 impl From<RouterError> for CloudError {
     fn from(error: RouterError) -> Self {
         match error {
-            RouterError::Api(error) => Self::of_write(error),
+            RouterError::Api(mut error) => {
+                error.message = error.message.map(without_list);
+                Self::of_write(error)
+            }
             RouterError::Other(error) => error,
         }
+    }
+}
+
+/// A message without the list of all routes that are in it, with which it would be news whenever any route changes.
+fn without_list(message: Box<str>) -> Box<str> {
+    match (message.find(": [{"), message.rfind("}]")) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}{}", &message[..begin], &message[end + 2..]).into()
+        }
+        _ => message,
     }
 }
 

@@ -107,6 +107,14 @@ pub(crate) enum FloatingError {
     /// The network shows no subnet at all.
     #[error("could not find subnets for network {0}")]
     NoSubnets(NetworkId),
+    /// The network shows none with the tags that are asked for. The Go manager asks for those with the tags only.
+    #[error("could not find subnets for network {network}: none matches {wanted}")]
+    NoneTagged {
+        /// What is asked for, in words.
+        wanted: String,
+        /// The floating network.
+        network: NetworkId,
+    },
 }
 
 /// The floating network that is configured: the class wins over the annotation, this over the option. `None`: it is to be
@@ -174,20 +182,20 @@ pub(crate) fn check<'a>(
             }
         }
         WantedSubnet::Matching(matching) => {
-            let mut of_network = listed
-                .iter()
-                .filter(|subnet| subnet.network_id == *network)
-                .peekable();
-            if of_network.peek().is_none() {
+            let in_network = |subnet: &&Subnet| subnet.network_id == *network;
+            let of_network: Vec<&Subnet> = listed.iter().filter(in_network).collect();
+            if of_network.is_empty() {
                 return Err(FloatingError::NoSubnets(network.clone()));
             }
             // Floating IPs are of IPv4 only.
             let may_give = |subnet: &&Subnet| subnet.ip_version != 6 && matching.holds(subnet);
-            let matching_ones: Vec<&Subnet> = of_network.filter(may_give).collect();
+            let matching_ones: Vec<&Subnet> = of_network.iter().copied().filter(may_give).collect();
             if matching_ones.is_empty() {
-                return Err(FloatingError::NoneMatches {
-                    wanted: matching.to_string(),
-                    network: network.clone(),
+                let (wanted, network) = (matching.to_string(), network.clone());
+                return Err(if of_network.iter().any(|subnet| matching.has_tags(subnet)) {
+                    FloatingError::NoneMatches { wanted, network }
+                } else {
+                    FloatingError::NoneTagged { wanted, network }
                 });
             }
             Ok(matching_ones)
@@ -292,6 +300,11 @@ mod tests {
         assert_eq!(
             check(&named("no"), "n"),
             fault(r#"no subnet matching name "no" found for network n"#)
+        );
+        let tagged = WantedSubnet::Matching(SubnetMatch::parse("", "zzz").unwrap().unwrap());
+        assert_eq!(
+            check(&tagged, "n"),
+            fault(r#"could not find subnets for network n: none matches tags "zzz""#)
         );
         assert_eq!(
             check(&named("no"), "none"),

@@ -198,8 +198,12 @@ impl SubnetMatch {
 
     /// Whether a subnet is meant, wherever it was listed.
     pub(crate) fn holds(&self, subnet: &Subnet) -> bool {
-        self.name.as_ref().is_none_or(|name| name.matches(&subnet.name))
-            && self.tags.as_ref().is_none_or(|tags| tags.holds(&subnet.tags))
+        self.name.as_ref().is_none_or(|name| name.matches(&subnet.name)) && self.has_tags(subnet)
+    }
+
+    /// Whether the condition for tags holds, as every subnet meets one that says nothing.
+    pub(crate) fn has_tags(&self, subnet: &Subnet) -> bool {
+        self.tags.as_ref().is_none_or(|tags| tags.holds(&subnet.tags))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
 use bowline_provider_kit::Interruption;
+use tokio::time::advance;
 
 use crate::world::{Outcome, World, service};
 
@@ -104,6 +107,39 @@ async fn a_write_whose_answer_is_lost_is_not_made_twice() {
             disturbed(name, *change, &expected, &format!("lost at {k}"), fault).await;
         }
     }
+}
+
+/// An overloaded Octavia may make it a while after everybody gave up.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
+    let world = World::with_nodes(1);
+    let creation = || Fault::operation("octavia.loadbalancers.create");
+    let complaint = "Octavia did not answer in time: it may still come";
+    for is_wanted in [true, false] {
+        world.sim.faults().add(creation().hang_before());
+        let first = world.run("web").await;
+        assert!(!first.complaint().is_empty(), "{first:?}");
+        if !is_wanted {
+            world.delete("web");
+        }
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains(complaint), "{run:?}");
+        assert!(writes.is_empty());
+        advance(Duration::from_secs(61)).await;
+        world.run("web").await.settled();
+        assert_eq!(world.sim.load_balancers().len(), usize::from(is_wanted));
+        if is_wanted {
+            world.delete("web");
+            world.run("web").await.settled();
+            world.put(service("web", &[("TCP", 80, 30080)]));
+        }
+    }
+    // It came.
+    world.put(service("web", &[("TCP", 80, 30080)]));
+    world.sim.faults().add(creation().hang_after());
+    world.run("web").await;
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
