@@ -50,8 +50,8 @@ bowline_plan::events! {
         "The load balancer of the Service was deleted, and not by Bowline. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it. To share a load balancer again, set load-balancer-id.";
     NO_VALID_NODES = "LoadBalancerNoValidNodes", Warning,
-        "The node selector leaves out every Node, so the load balancer has no members and drops all traffic.",
-        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes.";
+        "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
+        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
         "Bowline manages security groups, and nodes have their address in another subnet than the one that the members are taken to be in. Their ports do not get the security group.",
         "Set member-subnet-id to the subnet of the nodes, in cloud.conf or on the Service.";

@@ -1,6 +1,6 @@
 //! What the Service's status shows.
 
-use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
+use bowline_cloud_provider::{Ingress, IpMode, LoadBalancerStatus};
 use bowline_openstack_client::LoadBalancer;
 
 use crate::intent::{Publish, Wanted};
@@ -17,6 +17,14 @@ pub(crate) fn status(wanted: &Wanted, balancer: &LoadBalancer, address: &str) ->
     };
     let ingress = match &wanted.publish {
         Publish::Hostname(name) => hostname(name.clone()),
+        // Colons cannot be in a host name; kube-proxy heeds the mode in its place.
+        Publish::AddressAsHostname { .. } if Family::of_text(address) == Some(Family::V6) => {
+            vec![Ingress {
+                ip: Some(address.to_owned()),
+                ip_mode: Some(IpMode::Proxy),
+                ..Ingress::default()
+            }]
+        }
         Publish::AddressAsHostname { suffix } => hostname(format!("{address}.{suffix}")),
         Publish::Address(mode) => {
             let second = balancer.additional_vips.iter().filter_map(|vip| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts};
 use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
-use bowline_plan::Refusal;
+use bowline_plan::{Note, Refusal};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::annotations::{self as keys, Reader};
 use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
-use crate::members::{Family, NodeFilter};
+use crate::members::{self, Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions};
 use crate::subnets::floating::{self, WantedSubnet, Words};
@@ -234,10 +234,12 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )
     });
+    let unproxied = unproxied(&wanted);
+    wanted.notes.extend(unaddressed(&wanted));
     let ignored = reader.into_ignored();
     let ignored =
         (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
-    let texts: Vec<String> = ignored.into_iter().chain(selector).collect();
+    let texts: Vec<String> = ignored.into_iter().chain(selector).chain(unproxied).collect();
     if !texts.is_empty() {
         wanted.notes.push(ANNOTATIONS_IGNORED.note(texts.join("; ")));
     }
@@ -302,6 +304,35 @@ fn ports(spec: &ServiceSpec, problems: &mut Vec<String>) -> Vec<Port> {
         }
     }
     ports
+}
+
+/// Which ports get no PROXY header although one is asked for.
+fn unproxied(wanted: &Wanted) -> Option<String> {
+    wanted.pool.proxy.as_ref()?;
+    let mut ports = wanted.ports.iter().filter(|port| port.protocol != Protocol::Tcp);
+    let port = ports.next()?;
+    Some(format!(
+        "{} has no effect on port {} and others that are not TCP: Octavia has no PROXY header for them",
+        keys::PROXY_PROTOCOL.key,
+        port.port
+    ))
+}
+
+/// Which nodes are no members because they have no address. Those that no provider has initialised yet have none by nature.
+fn unaddressed(wanted: &Wanted) -> Option<Note> {
+    let without = wanted
+        .nodes
+        .iter()
+        .filter(|node| node.provider_id.is_some() && members::address(node, wanted.family()).is_none());
+    let names: Vec<&str> = without.map(|node| node.name.as_str()).collect();
+    let first = names.first()?;
+    let others = match names.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {others} other nodes"),
+    };
+    Some(NO_VALID_NODES.note(format!(
+        "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
+    )))
 }
 
 /// Why the ports cannot all be HTTP: as HTTP, TCP and UDP of one number would be the same listener, and each would take it

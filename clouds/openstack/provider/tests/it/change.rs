@@ -4,9 +4,10 @@ use bowline_cloud_provider::IpMode;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{Provisioning, SubnetSpec};
+use bowline_plan::Note;
 use serde_json::json;
 
-use crate::world::{Outcome, World, in_short};
+use crate::world::{Outcome, World, in_short, service};
 
 #[tokio::test(start_paused = true)]
 async fn another_port_is_served_before_the_old_one_goes() {
@@ -124,6 +125,20 @@ async fn a_host_name_of_the_address_is_published_where_the_proxy_protocol_is_on(
     world.annotate("web", "hostname", "a.example.org");
     assert_eq!(world.run("web").await.settled().published(), ["a.example.org"]);
     assert_eq!(world.annotation("web", "load-balancer-address"), Some(address));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_gets_no_proxy_header_is_told() {
+    let world = World::with_nodes(1);
+    world.put(service("web", &[("TCP", 80, 30080), ("UDP", 53, 30053)]));
+    world.annotate("web", "proxy-protocol", "true");
+    let run = world.run("web").await.settled();
+    let told = |note: &Note| note.text.contains("has no effect on port 53");
+    assert!(run.notes.iter().any(told), "{:?}", run.notes);
+    world.put(service("web", &[("TCP", 80, 30080)]));
+    world.annotate("web", "proxy-protocol", "true");
+    let run = world.run("web").await.settled();
+    assert!(!run.notes.iter().any(told), "{:?}", run.notes);
 }
 
 /// The listener on the same port is in the way of one with another protocol.

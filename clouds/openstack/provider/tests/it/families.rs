@@ -53,6 +53,20 @@ async fn ipv6_first_has_no_floating_ip() {
     world.assert_settled("web").await;
 }
 
+/// A host name cannot be made of it.
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_address_is_published_as_it_is_where_a_host_name_is_wanted() {
+    let mut world = dual(&["IPv6"]);
+    world.configure(|options| options.has_ingress_hostname = true);
+    world.annotate("web", "proxy-protocol", "true");
+    let published = world.run("web").await.settled().published();
+    assert!(
+        published[0].starts_with("fd00:10::") && !published[0].contains("nip.io"),
+        "{published:?}"
+    );
+    world.assert_settled("web").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_of_both_families_has_an_address_of_each() {
     let world = dual(&["IPv4", "IPv6"]);

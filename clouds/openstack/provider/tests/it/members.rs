@@ -1,7 +1,9 @@
 //! Members follow the nodes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::Node;
 use bowline_openstack_sim::kit::Entry;
 use bowline_openstack_sim::{NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
 
@@ -49,6 +51,30 @@ async fn a_selector_that_leaves_out_every_node_is_told() {
     let run = world.run("web").await.settled();
     assert!(names(&world).is_empty());
     assert!(run.has_note("LoadBalancerNoValidNodes"), "{:?}", run.notes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_an_address_is_told_and_no_member() {
+    let mut world = World::with_nodes(2);
+    let bare = Node {
+        addresses: Vec::new(),
+        ..(*world.nodes[1]).clone()
+    };
+    let unknown = Node {
+        provider_id: None,
+        ..bare.clone()
+    };
+    for (node, is_told) in [(bare, true), (unknown, false)] {
+        world.nodes[1] = Arc::new(node);
+        let run = world.run("web").await.settled();
+        assert_eq!(names(&world), ["node-1"]);
+        assert_eq!(
+            run.has_note("LoadBalancerNoValidNodes"),
+            is_told,
+            "{:?}",
+            run.notes
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,11 @@ async fn what_no_floating_ip_could_come_from_is_told_before_any_write() {
     for (suffix, value, reason) in [
         ("floating-subnet-id", id, "failed to find subnet "),
         ("floating-subnet", "none-*", "no subnet matching "),
-        ("floating-subnet-tags", "none", "could not find subnets for network "),
+        (
+            "floating-subnet-tags",
+            "none",
+            "could not find subnets for network ",
+        ),
         ("floating-network-id", id, "failed to find network "),
     ] {
         let world = World::with_nodes(1);
