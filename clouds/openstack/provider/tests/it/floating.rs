@@ -309,8 +309,11 @@ async fn a_port_that_has_its_floating_ip_already_is_used_with_it() {
                 service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
             });
         }
-        let run = world.run("web").await.settled();
-        assert_eq!(run.published(), [address]);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(run.settled().published(), [address]);
+        let asked = &writes[0].body.as_ref().unwrap()["loadbalancer"];
+        assert_eq!(asked["vip_port_id"], port.to_string());
+        assert!(asked["vip_subnet_id"].is_null() && asked["vip_network_id"].is_null(), "{asked}");
     }
 }
 
