@@ -5,7 +5,9 @@
 //! address, and last the security group.
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
-use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, OperatingStatus, ProvisioningStatus};
+use bowline_openstack_client::{
+    LoadBalancer, LoadBalancerId, LoadBalancerUpdate, OperatingStatus, ProvisioningStatus,
+};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
@@ -245,15 +247,19 @@ impl There<'_> {
 
     /// Removes what is left on a load balancer that the Service was a guest of: the other one works by now.
     fn leave(&self, notes: &mut Vec<Note>) -> Left {
-        if let Some(left) = ownership::left(&self.wanted.identity, &self.seen.balancers) {
-            // A process before may have been stopped, or have been another manager, and said nothing.
+        let next = absent::of_left(&self.wanted.identity, self.seen);
+        // With the write that ends it: processes that were stopped before that have said nothing.
+        if let Left::Next(Answer::Apply(wave)) = &next
+            && let [LoadBalancerStep::Cloud(step)] = wave.steps()
+            && let Some(left) = ends_leaving(step)
+        {
             let note = LEFT.note(format!(
-                "Service {} uses load balancer {}: its listeners, pools and tag on load balancer {}, which it shared before, are removed",
-                self.wanted.identity.service, self.balancer.id, left.id
+                "Service {} uses load balancer {}: its listeners, pools and tag on load balancer {left}, which it shared before, are removed",
+                self.wanted.identity.service, self.balancer.id
             ));
             notes.push(note.even_at_start());
         }
-        absent::of_left(&self.wanted.identity, self.seen)
+        next
     }
 
     /// Whether nothing can have come through the load balancer.
@@ -438,6 +444,20 @@ impl There<'_> {
         }
         apply(vec![step])
     }
+}
+
+/// The load balancer that a Service has left, if a step takes its tag off that one, or deletes it: after that nothing tells that it was
+/// there.
+fn ends_leaving(step: &CloudStep) -> Option<&LoadBalancerId> {
+    let is_end = matches!(
+        step,
+        CloudStep::DeleteBalancer { .. }
+            | CloudStep::Part {
+                change: PartChange::UpdateBalancer { .. },
+                ..
+            }
+    );
+    step.balancer().filter(|_| is_end)
 }
 
 /// Deletes a load balancer that carries no traffic: it failed, or was made twice.
