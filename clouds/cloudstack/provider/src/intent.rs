@@ -68,7 +68,7 @@ impl Identity {
         let services = self.services.services();
         let Some(owner) = services.iter().find(|service| {
             let uid = service.metadata.uid.as_deref().unwrap_or_default();
-            !uid.is_empty() && names::parse_rule(&names::balancer(uid), &rule.name).is_some()
+            !uid.is_empty() && names::is_rule(&names::balancer(uid), &rule.name)
         }) else {
             return true;
         };

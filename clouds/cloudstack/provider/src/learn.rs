@@ -8,8 +8,8 @@ use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule,
-    PublicPort, Rule, RuleId, RuleState,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule, Rule,
+    RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Pending, Seen, see};
 use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
@@ -139,15 +139,10 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
 /// Whether the Service has a rule for the port already, for another protocol, or one is being made.
 fn is_second(observed: &Seen, new: &NewRule) -> bool {
     let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
-    let is_rule = |rule: &Rule| {
-        PublicPort::of(rule) == new.place() && is_other(Protocol::parse(rule.protocol.as_str()))
-    };
-    let is_made = |pending: &Pending| {
-        matches!(
-            &pending.step,
-            CloudStep::CreateRule(other)
-                if other.place() == new.place() && is_other(Some(other.protocol))
-        )
+    let is_rule = |rule: &Rule| rule.at() == new.at() && is_other(Protocol::parse(rule.protocol.as_str()));
+    let is_made = |pending: &Pending| match &pending.step {
+        CloudStep::CreateRule(other) => other.at() == new.at() && is_other(Some(other.protocol)),
+        _ => false,
     };
     observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
 }

@@ -20,12 +20,8 @@ pub(crate) enum Protocol {
 impl Protocol {
     /// Reads the API's word. There are others, which belong to nobody here.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text {
-            "tcp" => Some(Self::Tcp),
-            "udp" => Some(Self::Udp),
-            "tcp-proxy" => Some(Self::TcpProxy),
-            _ => None,
-        }
+        let mut all = [Self::Tcp, Self::Udp, Self::TcpProxy].into_iter();
+        all.find(|protocol| protocol.as_str() == text)
     }
 
     /// The API's word.
@@ -70,19 +66,15 @@ impl IpProtocol {
             _ => None,
         }
     }
-
-    /// The API's word.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-        }
-    }
 }
 
+/// The API's word.
 impl fmt::Display for IpProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
     }
 }
 
@@ -103,23 +95,22 @@ pub(crate) fn rule(balancer: &str, protocol: Protocol, port: u16) -> String {
     format!("{balancer}-{protocol}-{port}")
 }
 
-/// What the name of an own rule says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RuleName {
-    /// The protocol; the provider that was part of Kubernetes did not write it.
-    pub(crate) protocol: Option<Protocol>,
+/// Whether a rule is one of this balancer, by its name. The API's search finds names and descriptions that merely hold the
+/// balancer's name.
+pub(crate) fn is_rule(balancer: &str, name: &str) -> bool {
+    protocol_of(balancer, name).is_some()
 }
 
-/// Reads the name of a rule; `None` if it is not a rule of this balancer. The API's search finds names and descriptions that
-/// merely hold the balancer's name.
-pub(crate) fn parse_rule(balancer: &str, name: &str) -> Option<RuleName> {
+/// The protocol that the name of a rule tells; `None` if it is not a rule of this balancer. The provider that was part of
+/// Kubernetes made TCP rules only, and wrote no protocol.
+pub(crate) fn protocol_of(balancer: &str, name: &str) -> Option<Protocol> {
     let rest = name.strip_prefix(balancer)?.strip_prefix('-')?;
     let (protocol, port) = match rest.rsplit_once('-') {
-        Some((protocol, port)) => (Some(Protocol::parse(protocol)?), port),
-        None => (None, rest),
+        Some((protocol, port)) => (Protocol::parse(protocol)?, port),
+        None => (Protocol::Tcp, rest),
     };
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    is_port.then_some(RuleName { protocol })
+    is_port.then_some(protocol)
 }
 
 #[cfg(test)]
@@ -142,11 +133,11 @@ mod tests {
 
     #[test]
     fn only_exact_names_are_our_own() {
-        let protocol = |name: &str| parse_rule("ab", name).map(|name| name.protocol);
-        assert_eq!(protocol("ab-tcp-443"), Some(Some(Protocol::Tcp)));
-        assert_eq!(protocol("ab-udp-53"), Some(Some(Protocol::Udp)));
-        assert_eq!(protocol("ab-tcp-proxy-443"), Some(Some(Protocol::TcpProxy)));
-        assert_eq!(protocol("ab-443"), Some(None));
+        let protocol = |name: &str| protocol_of("ab", name);
+        assert_eq!(protocol("ab-tcp-443"), Some(Protocol::Tcp));
+        assert_eq!(protocol("ab-udp-53"), Some(Protocol::Udp));
+        assert_eq!(protocol("ab-tcp-proxy-443"), Some(Protocol::TcpProxy));
+        assert_eq!(protocol("ab-443"), Some(Protocol::Tcp));
         for foreign in [
             "ab",
             "ab-",

@@ -42,6 +42,11 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
+    /// Where it is.
+    pub(crate) fn at(&self) -> PublicPort<'_> {
+        (&self.address, self.public_port)
+    }
+
     /// Whether the router of the network takes no change because of the rule.
     pub(crate) fn breaks_router(&self) -> bool {
         self.has_commas && self.state != RuleState::Revoke
@@ -50,9 +55,7 @@ impl Rule {
     /// What the rule speaks; by its name if the API does not say.
     pub(crate) fn protocol(&self, balancer: &str) -> Option<Protocol> {
         if self.protocol == RuleProtocol::default() {
-            // The provider that was part of Kubernetes made TCP rules only, and wrote no protocol.
-            let named = names::parse_rule(balancer, &self.name)?;
-            return Some(named.protocol.unwrap_or(Protocol::Tcp));
+            return names::protocol_of(balancer, &self.name);
         }
         Protocol::parse(self.protocol.as_str())
     }
@@ -89,11 +92,8 @@ pub(crate) struct NewRule {
 
 impl NewRule {
     /// Where it is.
-    pub(crate) fn place(&self) -> PublicPort {
-        PublicPort {
-            address: self.address.clone(),
-            port: Some(self.public_port),
-        }
+    pub(crate) fn at(&self) -> PublicPort<'_> {
+        (&self.address, Some(self.public_port))
     }
 
     /// What it is to a firewall.
@@ -105,32 +105,8 @@ impl NewRule {
     }
 }
 
-/// A port of a public IP address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublicPort {
-    /// The address.
-    pub(crate) address: AddressRef,
-    /// The port; `None` if the API gives none that can be read.
-    pub(crate) port: Option<u16>,
-}
-
-impl PublicPort {
-    /// That of a rule.
-    pub(crate) fn of(rule: &Rule) -> Self {
-        Self {
-            address: rule.address.clone(),
-            port: rule.public_port,
-        }
-    }
-
-    /// The port as something that is written to.
-    pub(crate) fn target(&self) -> String {
-        match self.port {
-            Some(number) => format!("address/{}/port/{number}", self.address.id),
-            None => format!("address/{}/port", self.address.id),
-        }
-    }
-}
+/// A port of a public IP address; `None` if the API gives no number that can be read.
+pub(crate) type PublicPort<'a> = (&'a AddressRef, Option<u16>);
 
 /// A port that a firewall or a network ACL lets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

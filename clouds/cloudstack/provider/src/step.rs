@@ -120,8 +120,8 @@ impl CloudStep {
                 None => format!("network/{}/address", new.to.network),
             },
             Self::Release { address, .. } => format!("address/{}", address.id),
-            Self::CreateRule(new) => new.place().target(),
-            Self::ChangeRule(rule, _) => PublicPort::of(rule).target(),
+            Self::CreateRule(new) => port_target(new.at()),
+            Self::ChangeRule(rule, _) => port_target(rule.at()),
             Self::Open(new) => new.at.target(new.ingress),
             Self::Close(old) => old.at.target(old.rule.ingress),
         }
@@ -214,6 +214,14 @@ impl CloudStep {
             impact,
             failure: Some(failure),
         }
+    }
+}
+
+/// A port as something that is written to.
+fn port_target((address, port): PublicPort<'_>) -> String {
+    match port {
+        Some(number) => format!("address/{}/port/{number}", address.id),
+        None => format!("address/{}/port", address.id),
     }
 }
 

@@ -51,7 +51,7 @@ impl DeclinedRules {
     pub(super) fn remember(&self, wanted: &Wanted, own: &Remembered) {
         let replaced = &wanted.identity.replaced;
         let takes_a_place = |new: &&NewRule| {
-            let mut before = replaced.iter().filter(|before| before.place() == new.place());
+            let mut before = replaced.iter().filter(|before| before.at() == new.at());
             before.any(|before| before != *new && wanted.is_followed_by(before.ingress(), new))
         };
         let rules: Vec<_> = own.unmade.iter().filter(takes_a_place).cloned().collect();

@@ -15,7 +15,7 @@ pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule
         ..RuleQuery::default()
     };
     let rules = client.load_balancer_rules(&query).await?;
-    let is_own = |rule: &Rule| names::parse_rule(balancer, &rule.name).is_some();
+    let is_own = |rule: &Rule| names::is_rule(balancer, &rule.name);
     Ok(rules.iter().map(wire::rule).filter(is_own).collect())
 }
 

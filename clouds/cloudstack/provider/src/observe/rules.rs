@@ -64,7 +64,7 @@ impl BalancerRules {
         self.source.asked().insert(balancer.to_owned());
         match &*self.shared.ask().await {
             Answer::All(rules) => {
-                let is_own = |rule: &&Rule| names::parse_rule(balancer, &rule.name).is_some();
+                let is_own = |rule: &&Rule| names::is_rule(balancer, &rule.name);
                 Ok(rules.iter().filter(is_own).cloned().collect())
             }
             Answer::Some(lists) => match lists.get(balancer) {

@@ -12,7 +12,7 @@ use super::{Draft, Stop, acl, firewall};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
 use crate::members::Members;
-use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
+use crate::objects::{Abilities, Filtering, Firewall, NewRule, Rule, RuleState};
 use crate::observe::{Need, Unread};
 use crate::replaced::OpenPort;
 use crate::step::{CloudStep, Opening, RuleChange};
@@ -94,18 +94,12 @@ impl<'a> At<'a> {
 
     /// Whether a write to a port's rule is under way.
     fn is_pending(self, draft: &Draft<'_>) -> bool {
-        let place = PublicPort {
-            address: self.home.address.clone(),
-            port: Some(self.port.port),
-        };
+        let here = (&self.home.address, Some(self.port.port));
         let is_own = |step: &CloudStep| match step {
-            CloudStep::CreateRule(new) => {
-                new.place() == place && new.protocol.ip() == self.port.protocol.ip()
-            }
+            CloudStep::CreateRule(new) => new.at() == here && new.ingress() == self.port.ingress(),
             CloudStep::ChangeRule(rule, _) => {
                 let mut rules = draft.observed.rules.iter();
-                PublicPort::of(rule) == place
-                    && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
+                rule.at() == here && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
             }
             _ => false,
         };

@@ -51,15 +51,16 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
 fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let observed = draft.observed;
     for replaced in wanted.identity.replaced.iter() {
-        let (place, before) = (replaced.place(), replaced.ingress());
-        let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
-        let is_refused =
-            |new: &NewRule| new.place() == place && new != replaced && wanted.is_followed_by(before, new);
+        let before = replaced.ingress();
+        let is_wanted = wanted.ports.iter().any(|port| port.port == before.port);
+        let is_refused = |new: &NewRule| {
+            new.at() == replaced.at() && new != replaced && wanted.is_followed_by(before, new)
+        };
         if !is_wanted || !observed.memory.own.unmade.iter().any(is_refused) {
             continue;
         }
         let is_there = |rule: &&Rule| {
-            rule.address.id == place.address.id && rule.ingress(&wanted.identity.name) == Some(before)
+            rule.address.id == replaced.address.id && rule.ingress(&wanted.identity.name) == Some(before)
         };
         match observed.rules.iter().find(is_there) {
             None => draft.cloud(CloudStep::CreateRule(replaced.clone())),

@@ -49,7 +49,7 @@ impl Reads {
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
         let rules = self.whole.load_balancer_rules(query).await;
         let rules = rules.map_err(context("error retrieving load balancer rules"))?;
-        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
+        let is_own = |rule: &Rule| names::is_rule(&identity.name, &rule.name);
         Ok(rules
             .iter()
             .map(wire::rule)
