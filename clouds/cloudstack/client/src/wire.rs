@@ -16,10 +16,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-pub use self::acl::{NetworkAcl, NetworkAclList, NewNetworkAcl};
-pub use self::address::{Association, NewPublicIp, PublicIpAddress, PublicIpQuery};
+pub use self::acl::{NetworkAcl, NetworkAclList};
+pub use self::address::{Association, PublicIpAddress, PublicIpQuery};
 pub use self::filter::{Filter, NewFilter};
-pub use self::firewall::{FirewallRule, NewFirewallRule};
+pub use self::firewall::FirewallRule;
 pub use self::ids::{
     AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,
     VpcId,

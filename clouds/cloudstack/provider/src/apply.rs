@@ -2,8 +2,7 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, RuleId, Started,
+    ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewLoadBalancerRule, RuleId, Started,
 };
 use tokio::time::{Instant, timeout};
 
@@ -159,14 +158,12 @@ impl Writer<'_> {
         let client = self.client;
         Ok(match step {
             CloudStep::Associate(Acquisition { address, to, .. }) => {
-                let new = NewPublicIp {
-                    to: match &to.vpc {
-                        Some(vpc) => Association::Vpc(vpc.clone()),
-                        None => Association::Network(to.network.clone()),
-                    },
-                    address: address.as_ref().map(|address| address.ip.clone()),
+                let to = match &to.vpc {
+                    Some(vpc) => Association::Vpc(vpc.clone()),
+                    None => Association::Network(to.network.clone()),
                 };
-                making(client.associate_ip_address(&new).await?)
+                let ip = address.as_ref().map(|address| address.ip.as_str());
+                making(client.associate_ip_address(&to, ip).await?)
             }
             CloudStep::Release { address, .. } => {
                 deleting(client.disassociate_ip_address(&address.id).await?)
@@ -203,19 +200,9 @@ impl Writer<'_> {
                     cidrs: new.sources.clone(),
                 };
                 match &new.at {
-                    Firewall::Address(address) => {
-                        let public_ip = address.id.clone();
-                        let new = NewFirewallRule { public_ip, filter };
-                        making(client.create_firewall_rule(&new).await?)
-                    }
+                    Firewall::Address(at) => making(client.create_firewall_rule(&at.id, &filter).await?),
                     Firewall::Acl(list) => {
-                        let (list, network) = (list.id.clone(), new.network.clone());
-                        let new = NewNetworkAcl {
-                            list,
-                            network,
-                            filter,
-                        };
-                        making(client.create_network_acl(&new).await?)
+                        making(client.create_network_acl(&list.id, &new.network, &filter).await?)
                     }
                 }
             }

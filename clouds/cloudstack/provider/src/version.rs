@@ -9,14 +9,19 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Class, Client};
 use tokio::time::Instant;
 
+use crate::objects::Abilities;
+
 /// The shortest time between two questions for the version when the first failed.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long the version of an older server is taken for granted.
 const LIFE: Duration = Duration::from_secs(3600);
 
-/// From this one on nothing depends on the version any more.
-const NEWEST: Version = Version::new(4, 22, 0);
+/// The first version whose rules take a list of networks.
+const TAKES_CIDRS: Version = Version::new(4, 18, 0);
+
+/// The first version that changes the list of networks of a rule. From this one on nothing depends on the version any more.
+const CHANGES_CIDRS: Version = Version::new(4, 22, 0);
 
 /// The id of no virtual machine.
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
@@ -24,9 +29,7 @@ const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 /// A version: three numbers, and possibly a suffix that makes it older than the same one without.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    major: u64,
-    minor: u64,
-    patch: u64,
+    numbers: [u64; 3],
     release: Release,
 }
 
@@ -51,10 +54,16 @@ impl Version {
     #[must_use]
     pub const fn new(major: u64, minor: u64, patch: u64) -> Self {
         Self {
-            major,
-            minor,
-            patch,
+            numbers: [major, minor, patch],
             release: Release::Itself,
+        }
+    }
+
+    /// What a server of this version can do.
+    pub(crate) fn abilities(&self) -> Abilities {
+        Abilities {
+            takes_cidrs: (*self != Self::OLD).then(|| *self >= TAKES_CIDRS),
+            changes_cidrs: *self >= CHANGES_CIDRS,
         }
     }
 
@@ -65,47 +74,29 @@ impl Version {
     ///
     /// A part that counts is no number.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
-        let wrong = || VersionError(text.to_owned());
         let trimmed = text.trim();
-        let mut parts = trimmed.strip_prefix('v').unwrap_or(trimmed).split('.');
         let mut numbers = [0; 3];
         let mut release = Release::Itself;
-        for (place, number) in numbers.iter_mut().enumerate() {
-            let Some(part) = parts.next() else {
-                if place == 0 {
-                    return Err(wrong());
-                }
-                break;
-            };
-            let (digits, rest) = match part.split_once(['-', '+']) {
-                Some((digits, rest)) => (digits, Some((&part[digits.len()..], rest))),
-                None => (part, None),
-            };
-            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(wrong());
+        let parts = trimmed.strip_prefix('v').unwrap_or(trimmed).split('.');
+        for (number, part) in numbers.iter_mut().zip(parts) {
+            let (digits, suffix) = part.split_at(part.find(['-', '+']).unwrap_or(part.len()));
+            *number = digits.parse().map_err(|_| VersionError(text.to_owned()))?;
+            // What is behind a plus is a note of the build, and makes nothing older.
+            if let Some(before) = suffix.strip_prefix('-') {
+                release = Release::Before(before.to_owned());
             }
-            *number = digits.parse().map_err(|_| wrong())?;
-            if let Some((mark, rest)) = rest {
-                // What is behind a plus is a note of the build, and makes nothing older.
-                if mark.starts_with('-') {
-                    release = Release::Before(rest.to_owned());
-                }
+            if !suffix.is_empty() {
                 break;
             }
         }
-        let [major, minor, patch] = numbers;
-        Ok(Self {
-            major,
-            minor,
-            patch,
-            release,
-        })
+        Ok(Self { numbers, release })
     }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        let [major, minor, patch] = self.numbers;
+        write!(f, "{major}.{minor}.{patch}")?;
         match &self.release {
             Release::Before(suffix) => write!(f, "-{suffix}"),
             Release::Itself => Ok(()),
@@ -128,7 +119,7 @@ type Known = (Version, Option<Instant>);
 
 fn known_now(version: Version) -> Known {
     // Whoever may not ask is not let in by asking again.
-    let may_rise = version < NEWEST && version != Version::OLD;
+    let may_rise = version < CHANGES_CIDRS && version != Version::OLD;
     (version, may_rise.then(|| Instant::now() + LIFE))
 }
 

@@ -81,13 +81,9 @@ impl VirtualMachines {
     /// The virtual machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
     /// otherwise.
     pub(crate) async fn own_named(&self, name: &str) -> Result<VirtualMachineIndex, CloudError> {
-        let query = VirtualMachineQuery {
-            name: Some(name.to_owned()),
-            ..VirtualMachineQuery::default()
-        };
-        Ok(VirtualMachineIndex::new(
-            self.client.virtual_machines(&query).await?,
-        ))
+        let query = VirtualMachineQuery::Own(name.to_owned());
+        let listed = self.client.virtual_machines(&query).await?;
+        Ok(VirtualMachineIndex::new(listed))
     }
 
     /// Whether to ask for a network costs no call.
@@ -142,11 +138,7 @@ fn listing<T: Send + Sync + 'static>(
     index: fn(Counted<VirtualMachine>) -> T,
 ) -> Listing<T> {
     SharedRead::listing(gather, client, move |client| async move {
-        let query = VirtualMachineQuery {
-            all: true,
-            detail,
-            ..VirtualMachineQuery::default()
-        };
+        let query = VirtualMachineQuery::All(detail);
         Ok(Arc::new(index(client.virtual_machines(&query).await?)))
     })
 }

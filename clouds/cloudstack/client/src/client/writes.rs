@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
-    AclItemId, FirewallRuleId, JobId, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl, NewPublicIp,
+    AclItemId, AclListId, Association, FirewallRuleId, JobId, NetworkId, NewFilter, NewLoadBalancerRule,
     PublicIpId, RuleId, RuleUpdate, VirtualMachineId,
 };
 
@@ -24,13 +24,21 @@ struct Taken {
 }
 
 impl Client {
-    /// Acquires a public address, in the project.
+    /// Acquires a public address, in the project: this one, or any.
     ///
     /// # Errors
     ///
     /// [`Class::Exhausted`](crate::Class::Exhausted) if there is none to be had.
-    pub async fn associate_ip_address(&self, new: &NewPublicIp) -> Result<Started<PublicIpId>, ApiError> {
-        let parameters = self.in_project(new.parameters()).await?;
+    pub async fn associate_ip_address(
+        &self,
+        to: &Association,
+        address: Option<&str>,
+    ) -> Result<Started<PublicIpId>, ApiError> {
+        let mut parameters = to.parameters();
+        if let Some(address) = address {
+            parameters.set("ipaddress", address);
+        }
+        let parameters = self.in_project(parameters).await?;
         self.start("associateIpAddress", parameters).await
     }
 
@@ -114,9 +122,13 @@ impl Client {
     /// [`ApiError::is_rule_conflict`] if another rule has the port and one of the sources.
     pub async fn create_firewall_rule(
         &self,
-        new: &NewFirewallRule,
+        address: &PublicIpId,
+        filter: &NewFilter,
     ) -> Result<Started<FirewallRuleId>, ApiError> {
-        self.start("createFirewallRule", new.parameters()).await
+        let mut parameters = Parameters::default();
+        parameters.set("ipaddressid", address.as_str());
+        filter.write(&mut parameters);
+        self.start("createFirewallRule", parameters).await
     }
 
     /// Deletes a firewall rule.
@@ -128,13 +140,24 @@ impl Client {
         self.delete("deleteFirewallRule", id.as_str()).await
     }
 
-    /// Adds an item to an ACL list, behind all that are in it.
+    /// Adds an item to an ACL list that is in force for a network, behind all that are in it: it lets something in at one port.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn create_network_acl(&self, new: &NewNetworkAcl) -> Result<Started<AclItemId>, ApiError> {
-        self.start("createNetworkACL", new.parameters()).await
+    pub async fn create_network_acl(
+        &self,
+        list: &AclListId,
+        network: &NetworkId,
+        filter: &NewFilter,
+    ) -> Result<Started<AclItemId>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("aclid", list.as_str());
+        parameters.set("networkid", network.as_str());
+        filter.write(&mut parameters);
+        parameters.set("action", "Allow");
+        parameters.set("traffictype", "Ingress");
+        self.start("createNetworkACL", parameters).await
     }
 
     /// Deletes an item of an ACL list.

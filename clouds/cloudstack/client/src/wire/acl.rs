@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{AclItemId, AclListId, Filter, NetworkId, NewFilter, VpcId};
+use super::{AclItemId, AclListId, Filter, VpcId};
 use crate::paging::Listed;
-use crate::sign::Parameters;
 
 /// An ACL list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -67,29 +66,6 @@ impl Listed for NetworkAcl {
 
     fn id(&self) -> &str {
         self.id.as_str()
-    }
-}
-
-/// An item to be added to an ACL list, that lets something in at one port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewNetworkAcl {
-    /// The list.
-    pub list: AclListId,
-    /// A network for which the list is in force.
-    pub network: NetworkId,
-    /// What it lets in.
-    pub filter: NewFilter,
-}
-
-impl NewNetworkAcl {
-    pub(crate) fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::default();
-        parameters.set("aclid", self.list.as_str());
-        parameters.set("networkid", self.network.as_str());
-        self.filter.write(&mut parameters);
-        parameters.set("action", "Allow");
-        parameters.set("traffictype", "Ingress");
-        parameters
     }
 }
 

@@ -83,15 +83,6 @@ impl PublicIpQuery {
     }
 }
 
-/// A public address to be acquired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewPublicIp {
-    /// For what.
-    pub to: Association,
-    /// This one; any if none is given.
-    pub address: Option<String>,
-}
-
 /// What a public address is to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Association {
@@ -101,15 +92,12 @@ pub enum Association {
     Vpc(VpcId),
 }
 
-impl NewPublicIp {
+impl Association {
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        match &self.to {
-            Association::Network(id) => parameters.set("networkid", id.as_str()),
-            Association::Vpc(id) => parameters.set("vpcid", id.as_str()),
-        }
-        if let Some(address) = &self.address {
-            parameters.set("ipaddress", address.as_str());
+        match self {
+            Self::Network(id) => parameters.set("networkid", id.as_str()),
+            Self::Vpc(id) => parameters.set("vpcid", id.as_str()),
         }
         parameters
     }

@@ -41,7 +41,7 @@ pub struct NewFilter {
 }
 
 impl NewFilter {
-    pub(super) fn write(&self, parameters: &mut Parameters) {
+    pub(crate) fn write(&self, parameters: &mut Parameters) {
         parameters.set("protocol", self.protocol.as_str());
         parameters.set("startport", self.port.to_string());
         parameters.set("endport", self.port.to_string());

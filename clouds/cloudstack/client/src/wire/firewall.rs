@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Filter, FirewallRuleId, NewFilter, PublicIpId};
+use super::{Filter, FirewallRuleId, PublicIpId};
 use crate::paging::Listed;
-use crate::sign::Parameters;
 
 /// A firewall rule of a public address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,24 +26,6 @@ impl Listed for FirewallRule {
 
     fn id(&self) -> &str {
         self.id.as_str()
-    }
-}
-
-/// A firewall rule to be created, for one port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewFirewallRule {
-    /// The public address.
-    pub public_ip: PublicIpId,
-    /// What it lets in.
-    pub filter: NewFilter,
-}
-
-impl NewFirewallRule {
-    pub(crate) fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::default();
-        parameters.set("ipaddressid", self.public_ip.as_str());
-        self.filter.write(&mut parameters);
-        parameters
     }
 }
 

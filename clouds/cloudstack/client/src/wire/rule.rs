@@ -59,29 +59,34 @@ impl Listed for LoadBalancerRule {
     }
 }
 
-/// Which load balancer rules are asked for. The default: all that the keys may see.
+/// Which load balancer rules are asked for, of those that the keys may see.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RuleQuery {
-    /// Whose name or description has this in it, whatever the case. Compare again.
-    pub keyword: Option<String>,
-    /// On this public address.
-    pub public_ip: Option<PublicIpId>,
+pub enum RuleQuery {
+    /// All.
+    #[default]
+    All,
+    /// Those whose name or description has this in it, whatever the case. Compare again.
+    Named(String),
+    /// Those on this public address.
+    On(PublicIpId),
 }
 
 impl RuleQuery {
     /// Whether a rule can be one that was asked for.
     pub(crate) fn admits(&self, rule: &LoadBalancerRule) -> bool {
-        is_or_unsaid(&rule.public_ip_id, self.public_ip.as_ref())
+        match self {
+            Self::On(address) => is_or_unsaid(&rule.public_ip_id, Some(address)),
+            Self::All | Self::Named(_) => true,
+        }
     }
 
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.set("listall", "true");
-        if let Some(keyword) = &self.keyword {
-            parameters.set("keyword", keyword.as_str());
-        }
-        if let Some(address) = &self.public_ip {
-            parameters.set("publicipid", address.as_str());
+        match self {
+            Self::All => {}
+            Self::Named(keyword) => parameters.set("keyword", keyword.as_str()),
+            Self::On(address) => parameters.set("publicipid", address.as_str()),
         }
         parameters
     }

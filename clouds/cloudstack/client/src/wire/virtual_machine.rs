@@ -86,37 +86,34 @@ impl Listed for Member {
 }
 
 /// How much of each virtual machine is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All that the server shows.
-    #[default]
     All,
     /// Id, name, state and zone, and the network interfaces.
     Networks,
 }
 
-/// Which virtual machines are asked for. The default: those of the account, or of the project.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VirtualMachineQuery {
-    /// Whose name has this in it, whatever the case. Compare again.
-    pub name: Option<String>,
-    /// Everything that the keys may see, instead of what the account has itself.
-    pub all: bool,
-    /// How much of each.
-    pub detail: Detail,
+/// Which virtual machines are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VirtualMachineQuery {
+    /// All that the keys may see, and how much of each.
+    All(Detail),
+    /// Those of the account, or of the project, whose name has this in it, whatever the case. Compare again.
+    Own(String),
 }
 
 impl VirtualMachineQuery {
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        if let Some(name) = &self.name {
-            parameters.set("name", name.as_str());
-        }
-        if self.all {
-            parameters.set("listall", "true");
-        }
-        if self.detail == Detail::Networks {
-            parameters.set("details", "min,nics");
+        match self {
+            Self::All(detail) => {
+                parameters.set("listall", "true");
+                if *detail == Detail::Networks {
+                    parameters.set("details", "min,nics");
+                }
+            }
+            Self::Own(name) => parameters.set("name", name.as_str()),
         }
         parameters
     }

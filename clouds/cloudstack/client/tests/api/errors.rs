@@ -2,18 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 use bowline_cloud_http::{CredentialsFile, Secret};
-use bowline_cloudstack_client::{ApiError, Association, Class, Deleted, Keys, Lookup, NewPublicIp};
+use bowline_cloudstack_client::{ApiError, Association, Class, Deleted, Keys, Lookup};
 
 use crate::answers::{API_KEY, Answer, Api, SECRET_KEY};
 
 /// A write, which is never repeated, so that each answer is seen once.
 async fn write(answer: Answer) -> ApiError {
     let api = Api::new([answer]);
-    let new = NewPublicIp {
-        to: Association::Network("n-7".into()),
-        address: None,
-    };
-    let error = api.client().associate_ip_address(&new).await.unwrap_err();
+    let to = Association::Network("n-7".into());
+    let error = api.client().associate_ip_address(&to, None).await.unwrap_err();
     assert_eq!(api.take_seen().len(), 1);
     error
 }

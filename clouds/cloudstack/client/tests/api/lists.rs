@@ -1,13 +1,15 @@
 //! Lists are whole, or an error.
 
-use bowline_cloudstack_client::{ApiError, Class, Lookup, PublicIpQuery, RuleQuery, VirtualMachineQuery};
+use bowline_cloudstack_client::{
+    ApiError, Class, Detail, Lookup, PublicIpQuery, RuleQuery, VirtualMachineQuery,
+};
 
 use crate::answers::{Answer, Api, machines};
 
 async fn names(api: &Api) -> Result<Vec<String>, ApiError> {
     let machines = api
         .client()
-        .virtual_machines(&VirtualMachineQuery::default())
+        .virtual_machines(&VirtualMachineQuery::All(Detail::All))
         .await?;
     Ok(machines.items.into_iter().map(|machine| machine.name).collect())
 }
@@ -23,9 +25,9 @@ async fn a_list_that_is_longer_than_an_answer_is_read_to_its_end() {
     assert_eq!(
         api.take_commands(),
         [
-            "GET listVirtualMachines",
-            "GET listVirtualMachines page=2 pagesize=2",
-            "GET listVirtualMachines page=3 pagesize=2",
+            "GET listVirtualMachines listall=true",
+            "GET listVirtualMachines listall=true page=2 pagesize=2",
+            "GET listVirtualMachines listall=true page=3 pagesize=2",
         ]
     );
 }
@@ -73,7 +75,7 @@ async fn a_list_that_is_as_short_each_time_is_all_there_is_for_who_says_so() {
     };
     let ask = async |api: &Api| {
         let client = api.client().taking_short_lists();
-        let found = client.load_balancer_rules(&RuleQuery::default()).await?;
+        let found = client.load_balancer_rules(&RuleQuery::All).await?;
         Ok::<_, ApiError>(
             found
                 .into_iter()
@@ -164,10 +166,7 @@ async fn what_a_server_lists_beyond_the_question_is_left_out() {
         ids(items.iter().map(|item| item.id.to_string()).collect()),
         "c1 c3"
     );
-    let query = RuleQuery {
-        public_ip: Some("ip-1".into()),
-        ..RuleQuery::default()
-    };
+    let query = RuleQuery::On("ip-1".into());
     let rules = client.load_balancer_rules(&query).await.unwrap();
     assert_eq!(
         ids(rules.iter().map(|rule| rule.id.to_string()).collect()),

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, SocketOptions, Transport};
-use bowline_cloudstack_client::{Class, Client, Keys, Lookup, Project, Settings, VirtualMachineQuery};
+use bowline_cloudstack_client::{
+    Class, Client, Detail, Keys, Lookup, Project, Settings, VirtualMachineQuery,
+};
 
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
@@ -36,10 +38,7 @@ async fn a_server_takes_our_signatures_and_tells_what_is_not_there() {
     let client = client();
     let capabilities = client.capabilities().await.expect("good keys");
     assert!(capabilities.version.is_some());
-    let all = VirtualMachineQuery {
-        all: true,
-        ..VirtualMachineQuery::default()
-    };
+    let all = VirtualMachineQuery::All(Detail::All);
     let machines = client.virtual_machines(&all).await.expect("a whole list");
     for machine in machines.items.iter().take(1) {
         let one = client.virtual_machine(&machine.id).await.expect("an answer");

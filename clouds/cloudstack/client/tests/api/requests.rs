@@ -1,8 +1,8 @@
 //! What is sent: every command with its parameters.
 
 use bowline_cloudstack_client::{
-    Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleProtocol, RuleQuery, RuleUpdate, VirtualMachineQuery,
+    Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewLoadBalancerRule, PublicIpQuery,
+    RuleProtocol, RuleQuery, RuleUpdate, VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -25,19 +25,14 @@ fn new_rule() -> NewLoadBalancerRule {
 
 #[tokio::test]
 async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
-    let api = Api::new(vec![Answer::ok(EMPTY); 12]);
+    let api = Api::new(vec![Answer::ok(EMPTY); 13]);
     let client = api.client_in(Some("5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10"));
-    let all = VirtualMachineQuery {
-        all: true,
-        detail: Detail::Networks,
-        ..VirtualMachineQuery::default()
-    };
-    let named = VirtualMachineQuery {
-        name: Some("pool-a-7".to_owned()),
-        ..VirtualMachineQuery::default()
-    };
-    client.virtual_machines(&all).await.unwrap();
-    client.virtual_machines(&named).await.unwrap();
+    for query in [
+        VirtualMachineQuery::All(Detail::Networks),
+        VirtualMachineQuery::Own("pool-a-7".to_owned()),
+    ] {
+        client.virtual_machines(&query).await.unwrap();
+    }
     assert_eq!(
         client.virtual_machine(&"v".into()).await.unwrap(),
         Lookup::Unlisted
@@ -50,11 +45,9 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
         client.public_ip_addresses(&query).await.unwrap();
     }
     assert_eq!(client.public_ip_address(&"i".into()).await.unwrap(), None);
-    let rules = RuleQuery {
-        keyword: Some("a1".to_owned()),
-        public_ip: Some("i".into()),
-    };
-    client.load_balancer_rules(&rules).await.unwrap();
+    for query in [RuleQuery::Named("a1".to_owned()), RuleQuery::On("i".into())] {
+        client.load_balancer_rules(&query).await.unwrap();
+    }
     client.load_balancer_rule_instances(&"r".into()).await.unwrap();
     client.firewall_rules(&"i".into()).await.unwrap();
     assert_eq!(client.network_acl_list(&"l".into()).await.unwrap(), None);
@@ -72,7 +65,8 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
             ),
             format!("GET listPublicIpAddresses listall=true {project}"),
             format!("GET listPublicIpAddresses id=i listall=true {project}"),
-            format!("GET listLoadBalancerRules keyword=a1 listall=true {project} publicipid=i"),
+            format!("GET listLoadBalancerRules keyword=a1 listall=true {project}"),
+            format!("GET listLoadBalancerRules listall=true {project} publicipid=i"),
             "GET listLoadBalancerRuleInstances id=r".to_owned(),
             format!("GET listFirewallRules ipaddressid=i listall=true {project}"),
             format!("GET listNetworkACLLists id=l listall=true {project}"),
@@ -85,17 +79,13 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
 async fn every_write_has_its_parameters_and_only_the_association_carries_the_project() {
     let api = Api::new(vec![Answer::ok(TAKEN); 14]);
     let client = api.client_in(Some("-1"));
-    let new = |to, address: Option<&str>| NewPublicIp {
-        to,
-        address: address.map(str::to_owned),
-    };
     let started = client
-        .associate_ip_address(&new(Association::Network("n".into()), None))
+        .associate_ip_address(&Association::Network("n".into()), None)
         .await
         .unwrap();
     assert_eq!((started.job, started.id), ("j1".into(), Some("o1".into())));
     client
-        .associate_ip_address(&new(Association::Vpc("v".into()), Some("203.0.113.77")))
+        .associate_ip_address(&Association::Vpc("v".into()), Some("203.0.113.77"))
         .await
         .unwrap();
     assert_eq!(
@@ -138,26 +128,22 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
         .remove_from_load_balancer_rule(&"r".into(), &machines[..1])
         .await
         .unwrap();
-    let firewall = NewFirewallRule {
-        public_ip: "i".into(),
-        filter: NewFilter {
-            protocol: "udp".to_owned(),
-            port: 53,
-            cidrs: vec!["0.0.0.0/0".to_owned()],
-        },
+    let filter = NewFilter {
+        protocol: "udp".to_owned(),
+        port: 53,
+        cidrs: vec!["0.0.0.0/0".to_owned()],
     };
-    client.create_firewall_rule(&firewall).await.unwrap();
+    client.create_firewall_rule(&"i".into(), &filter).await.unwrap();
     client.delete_firewall_rule(&"f".into()).await.unwrap();
-    let item = NewNetworkAcl {
-        list: "l".into(),
-        network: "n".into(),
-        filter: NewFilter {
-            protocol: "tcp".to_owned(),
-            port: 443,
-            cidrs: vec!["192.0.2.0/24".to_owned(), "198.51.100.0/24".to_owned()],
-        },
+    let filter = NewFilter {
+        protocol: "tcp".to_owned(),
+        port: 443,
+        cidrs: vec!["192.0.2.0/24".to_owned(), "198.51.100.0/24".to_owned()],
     };
-    client.create_network_acl(&item).await.unwrap();
+    client
+        .create_network_acl(&"l".into(), &"n".into(), &filter)
+        .await
+        .unwrap();
     client.delete_network_acl(&"a".into()).await.unwrap();
     assert_eq!(
         api.take_commands(),
@@ -188,7 +174,7 @@ async fn a_read_has_all_in_the_query_and_a_write_all_in_the_form() {
     let api = Api::new([Answer::ok(EMPTY), Answer::ok(TAKEN)]);
     let client = api.client();
     client
-        .virtual_machines(&VirtualMachineQuery::default())
+        .virtual_machines(&VirtualMachineQuery::All(Detail::All))
         .await
         .unwrap();
     client.delete_firewall_rule(&"f".into()).await.unwrap();

@@ -10,10 +10,7 @@ use crate::objects::{FirewallId, FirewallRule, Rule};
 
 /// The rules that bear the name of a balancer. The API's search finds more.
 pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
-    let query = RuleQuery {
-        keyword: Some(balancer.to_owned()),
-        ..RuleQuery::default()
-    };
+    let query = RuleQuery::Named(balancer.to_owned());
     let rules = client.load_balancer_rules(&query).await?;
     let is_own = |rule: &Rule| names::is_rule(balancer, &rule.name);
     Ok(rules.iter().map(wire::rule).filter(is_own).collect())

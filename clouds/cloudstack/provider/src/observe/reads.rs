@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
-use bowline_cloudstack_client::{ApiError, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
+use bowline_cloudstack_client::{Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -15,19 +15,13 @@ use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
-use crate::objects::{Abilities, Address, FirewallId, Network, Rule};
+use crate::objects::{Address, FirewallId, Network, Rule};
 use crate::planning;
-use crate::version::{ServerVersion, Version};
+use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
 mod others;
 mod precondition;
-
-/// The first version whose rules take a list of networks.
-const TAKES_CIDRS: Version = Version::new(4, 18, 0);
-
-/// The first version that changes the list of networks of a rule.
-const CHANGES_CIDRS: Version = Version::new(4, 22, 0);
 
 /// More rounds than any decision takes: what is read in one tells what is needed in the next.
 const MAX_ROUNDS: usize = 16;
@@ -285,10 +279,10 @@ impl Reads {
     async fn read(&self, intent: &Intent, observed: &Observed, need: &Need) -> Result<Fact, CloudError> {
         let identity = intent.identity();
         Ok(match need {
-            Need::Abilities => Fact::Abilities(self.abilities().await?),
+            Need::Abilities => Fact::Abilities(self.version.current().await?.abilities()),
             Need::Instances => {
-                let instances = self.virtual_machines.members().await;
-                Fact::Instances(instances.map_err(|error| error.context("error retrieving list of hosts"))?)
+                let instances = self.virtual_machines.members();
+                Fact::Instances(saying("error retrieving list of hosts", instances).await?)
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
             Need::Address(id) => Fact::Address(id.clone(), self.address(id).await?),
@@ -315,59 +309,48 @@ impl Reads {
                     FirewallId::Address(id) => format!("error fetching firewall rules for public IP {id}"),
                     FirewallId::Acl(id) => format!("error fetching Network ACL with ID: {id}"),
                 };
-                let rules = firewall_of(&self.client, id).await;
-                Fact::Firewall(id.clone(), rules.map_err(context(&failure))?)
+                let rules = saying(&failure, firewall_of(&self.client, id)).await?;
+                Fact::Firewall(id.clone(), rules)
             }
             Need::Members(rule) => {
-                let members = members_of(&self.client, rule).await;
-                Fact::Members(
-                    rule.clone(),
-                    members.map_err(context("error retrieving associated instances"))?,
-                )
+                let members = members_of(&self.client, rule);
+                let members = saying("error retrieving associated instances", members).await?;
+                Fact::Members(rule.clone(), members)
             }
-        })
-    }
-
-    async fn abilities(&self) -> Result<Abilities, CloudError> {
-        let version = self.version.current().await?;
-        Ok(Abilities {
-            takes_cidrs: (version != Version::OLD).then(|| version >= TAKES_CIDRS),
-            changes_cidrs: version >= CHANGES_CIDRS,
         })
     }
 
     async fn address(&self, id: &PublicIpId) -> Result<Option<Address>, CloudError> {
-        let address = self.client.public_ip_address(id).await;
-        let address = address.map_err(context("error retrieving IP address"))?;
+        let address = saying("error retrieving IP address", self.client.public_ip_address(id)).await?;
         Ok(address.as_ref().map(wire::address))
     }
 
     async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
-        let found = self.client.public_ip_addresses(query).await;
-        let found = found.map_err(context("error retrieving IP address"))?;
+        let found = self.client.public_ip_addresses(query);
+        let found = saying("error retrieving IP address", found).await?;
         Ok(found.iter().map(wire::address).collect())
     }
 
     /// A network; none if the API says that there is none.
     async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
-        let network = self.virtual_machines.network(id).await;
-        let Some(network) = network.map_err(|error| error.context("error retrieving network"))? else {
+        let network = saying("error retrieving network", self.virtual_machines.network(id)).await?;
+        let Some(network) = network else {
             return Ok(None);
         };
         let mut name = network.acl_list_name.clone();
         if let (Some(list), None) = (&network.acl_list_id, &name) {
             let failure = format!("error fetching Network ACL List with ID: {list}");
-            let list = self
-                .client
-                .network_acl_list(list)
-                .await
-                .map_err(context(&failure))?;
+            let list = saying(&failure, self.client.network_acl_list(list)).await?;
             name = list.map(|list| list.name);
         }
         Ok(Some(wire::network(&network, name)))
     }
 }
 
-fn context(prefix: &str) -> impl Fn(ApiError) -> CloudError + '_ {
-    move |error| CloudError::from(error).context(prefix)
+/// What is read, or the failure with these words in front of it.
+pub(super) async fn saying<T, E: Into<CloudError>>(
+    words: &str,
+    read: impl Future<Output = Result<T, E>>,
+) -> Result<T, CloudError> {
+    read.await.map_err(|error| error.into().context(words))
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Client, RuleQuery};
+use bowline_cloudstack_client::{Client, RuleQuery};
 use futures::future::join_all;
 
 use super::lists::rules_of;
+use super::reads::saying;
 use super::wire;
 use crate::names;
 use crate::objects::Rule;
@@ -81,7 +82,7 @@ impl Source {
         let asked = std::mem::take(&mut *self.asked());
         let pages = self.all.load(Ordering::Relaxed) / PAGE + 1;
         if asked.len() > pages {
-            match self.whole.load_balancer_rules(&RuleQuery::default()).await {
+            match self.whole.load_balancer_rules(&RuleQuery::All).await {
                 Ok(rules) => {
                     self.all.store(rules.len(), Ordering::Relaxed);
                     return Answer::All(rules.iter().map(wire::rule).collect());
@@ -94,9 +95,8 @@ impl Source {
     }
 
     async fn one(&self, balancer: &str) -> Result<Vec<Rule>, CloudError> {
-        let context =
-            |error: ApiError| CloudError::from(error).context("error retrieving load balancer rules");
-        rules_of(&self.client, balancer).await.map_err(context)
+        let rules = rules_of(&self.client, balancer);
+        saying("error retrieving load balancer rules", rules).await
     }
 
     fn asked(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {

@@ -6,7 +6,7 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{NetworkId, PublicIpId, RuleQuery};
 
 use super::super::{Fact, Observed, RECENT, wire};
-use super::{Reads, context};
+use super::{Reads, saying};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
@@ -19,11 +19,7 @@ impl Reads {
         identity: &Identity,
         address: &PublicIpId,
     ) -> Result<Vec<Rule>, CloudError> {
-        let query = RuleQuery {
-            public_ip: Some(address.clone()),
-            ..RuleQuery::default()
-        };
-        self.others(identity, &query).await
+        self.others(identity, &RuleQuery::On(address.clone())).await
     }
 
     /// What there is on an address besides what the Service has there: it is not what it was at a look some time ago, or rules of
@@ -47,8 +43,8 @@ impl Reads {
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
-        let rules = self.whole.load_balancer_rules(query).await;
-        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
+        let rules = self.whole.load_balancer_rules(query);
+        let rules = saying("error retrieving load balancer rules", rules).await?;
         let is_own = |rule: &Rule| names::is_rule(&identity.name, &rule.name);
         Ok(rules
             .iter()
@@ -101,7 +97,7 @@ impl Reads {
         is_wanted: impl Fn(&Rule) -> bool + Send,
     ) -> Result<Vec<Rule>, CloudError> {
         let mut behind = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
+        for rule in self.others(identity, &RuleQuery::All).await? {
             if is_wanted(&rule)
                 && (network == Some(&rule.network) || self.has_list(&rule.network, list).await?)
             {
