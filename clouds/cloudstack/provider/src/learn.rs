@@ -184,11 +184,6 @@ pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
 
 /// Changes the observation as a write changes the cloud.
 fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
-    let Seen {
-        observed: facts,
-        memory,
-    } = seen;
-    let own = &mut memory.own;
     match step {
         CloudStep::Associate(new) => associated(seen, new, made),
         CloudStep::Release { address, .. } => released(seen, address),
@@ -202,6 +197,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
                 has_reason: false,
                 is_going: false,
             };
+            let own = &mut seen.memory.own;
             if let Firewall::Acl(list) = &new.at {
                 own.made.acl_items.push((list.clone(), rule.id.clone()));
             }
@@ -210,13 +206,14 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
                 let recent = own.firewalls.entry(new.at.id()).or_default();
                 recent.write(rule.id.clone(), rule.clone());
             }
-            facts.firewalls.entry(new.at.id()).or_default().push(rule);
+            seen.firewalls.entry(new.at.id()).or_default().push(rule);
         }
         CloudStep::Close(Closing { at, rule, .. }) => {
+            let own = &mut seen.memory.own;
             own.made.acl_items.retain(|(_, known)| *known != rule.id);
             let recent = own.firewalls.entry(at.id()).or_default();
             recent.delete(rule.id.clone());
-            if let Some(listed) = facts.firewalls.get_mut(&at.id()) {
+            if let Some(listed) = seen.firewalls.get_mut(&at.id()) {
                 listed.retain(|known| known.id != rule.id);
             }
         }

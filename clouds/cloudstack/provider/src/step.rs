@@ -40,8 +40,8 @@ pub(crate) struct Acquisition {
     pub(crate) address: Option<AddressRef>,
     /// Where it is to lead: in a tier it belongs to the VPC.
     pub(crate) to: Place,
-    /// When it was claimed; none if that could not be written.
-    pub(crate) since: Option<Timestamp>,
+    /// When it was claimed.
+    pub(crate) since: Timestamp,
 }
 
 /// A rule of a firewall to be created.
@@ -137,7 +137,7 @@ impl CloudStep {
                 Some(address) => Subject::Address(address.id.clone()),
                 None => Subject::Any(new.to.network.clone()),
             },
-            since: new.since?,
+            since: new.since,
         })
     }
 

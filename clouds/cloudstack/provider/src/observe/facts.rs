@@ -149,6 +149,11 @@ impl Observed {
         known(&self.rules_of_others, address, Need::RulesOfOthers).map(Vec::as_slice)
     }
 
+    /// Whether nobody else has a rule on an address.
+    pub(crate) fn is_alone(&self, address: &PublicIpId) -> Result<bool, Unread> {
+        self.rules_of_others(address).map(<[_]>::is_empty)
+    }
+
     /// The rules of others behind the ACL list of a network.
     pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Rule], Unread> {
         known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)

@@ -1,16 +1,16 @@
 //! Removes a balancer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
 use super::ownership::{UNPLACED, any_address};
-use super::removal::Removal;
+use super::removal::{Removal, by_address};
 use super::{Draft, Stop};
 use crate::intent::Absent;
-use crate::objects::{AddressRef, AddressState, Rule};
+use crate::objects::{AddressRef, AddressState};
 use crate::observe::SLOW;
 use crate::step::CloudStep;
 
@@ -25,14 +25,12 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         // What comes after the last look would belong to nobody. The rest goes meanwhile.
         draft.is_blocked();
     }
-    let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
-    for rule in &draft.observed.rules {
-        if rule.address.id.is_empty() {
-            draft.cloud(CloudStep::delete(rule, Impact::Major));
-        } else {
-            addresses.entry(rule.address.clone()).or_default().push(rule);
-        }
+    let rules = draft.observed.rules.iter();
+    let (placeless, rules): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.address.id.is_empty());
+    for rule in placeless {
+        draft.cloud(CloudStep::delete(rule, Impact::Major));
     }
+    let mut addresses = by_address(rules.into_iter());
     for address in without_rules(draft, absent) {
         if addresses.keys().all(|known| known.id != address.id) {
             addresses.insert(address, Vec::new());
@@ -46,8 +44,8 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         absent: Some(absent),
     };
     removal.open_ports(draft);
-    for (address, rules) in &addresses {
-        let removed = removal.address(draft, address, rules);
+    for (address, rules) in addresses {
+        let removed = removal.address(draft, address, &rules);
         draft.take(removed);
     }
     if draft.is_idle() {
@@ -60,7 +58,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
 }
 
 /// Addresses that the Service may hold, found by what is written on it.
-fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef> {
+fn without_rules<'a>(draft: &mut Draft<'a>, absent: &Absent) -> BTreeSet<&'a AddressRef> {
     let (identity, observed) = (&absent.identity, draft.observed);
     let claim = &identity.claim;
     let mut found = BTreeSet::new();
@@ -68,7 +66,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
         if let Some(Some(known)) = draft.take(observed.address(id))
             && !draft.came(id)
         {
-            found.insert(known.address.clone());
+            found.insert(&known.address);
         }
     }
     // It served by them, or they would be gone with the Service that they were acquired for.
@@ -76,7 +74,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
         if let Some(Some(known)) = draft.take(observed.address(id))
             && identity.shows(&known.address)
         {
-            found.insert(known.address.clone());
+            found.insert(&known.address);
         }
     }
     // Its only rule was taken away to be made anew, and an earlier manager wrote down nothing.
@@ -87,7 +85,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
         if (!shows_address || identity.shows(at))
             && let Some(Some(known)) = draft.take(observed.address(&at.id))
         {
-            found.insert(known.address.clone());
+            found.insert(&known.address);
         }
     }
     // An earlier manager marked the Service before it made any rule.
@@ -99,7 +97,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
         if known.state == AddressState::Allocated && identity.shows(&known.address) {
             draft.keep(&known.address, UNPLACED);
         } else {
-            found.insert(known.address.clone());
+            found.insert(&known.address);
         }
     }
     found

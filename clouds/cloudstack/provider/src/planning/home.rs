@@ -1,14 +1,14 @@
 //! The address at which the balancer is, or will be: the one that is asked for, the one that its rules have, or one that
 //! is acquired for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_plan::Refusal;
 
 use super::ownership::{self, State, any_address};
-use super::removal::Removal;
+use super::removal::{Removal, by_address};
 use super::{Draft, Stop, members};
 use crate::claim::Claimed;
 use crate::events::NODES_LEFT_OUT;
@@ -37,12 +37,9 @@ pub(super) struct Home {
 pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop> {
     let rules = &draft.observed.rules;
     let requested = wanted.identity.requested.as_deref();
+    let mut addresses = rules.iter().map(|rule| &rule.address);
     let settled = match requested {
-        Some(ip) => rules
-            .iter()
-            .map(|rule| &rule.address)
-            .find(|address| address.ip == ip)
-            .cloned(),
+        Some(ip) => addresses.find(|address| address.ip == ip).cloned(),
         None => busiest(rules, &wanted.identity.published),
     };
     let members = draft.observed.members_of(&wanted.nodes);
@@ -98,37 +95,25 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             _ => {}
         }
     }
-    let is_looked_up = |id: &PublicIpId| {
-        observed
-            .looked_up
-            .values()
-            .flatten()
-            .any(|address| address.address.id == *id)
+    if observed.rules.is_empty() {
+        return;
+    }
+    let is_known = |id: &PublicIpId| {
+        let mut looked_up = observed.looked_up.values().flatten();
+        at.is_some_and(|at| at.id == *id) || looked_up.any(|known| known.address.id == *id)
     };
-    if !observed.rules.is_empty() {
-        for id in wanted
-            .identity
-            .claim
-            .ids()
-            .filter(|id| at.is_none_or(|at| at.id != **id) && !is_looked_up(id))
-        {
-            if draft.take(observed.address(id)).flatten().is_some() {
-                draft.take(observed.rules_of_others(id));
-            }
+    for id in wanted.identity.claim.ids().filter(|id| !is_known(id)) {
+        if draft.take(observed.address(id)).flatten().is_some() {
+            draft.take(observed.rules_of_others(id));
         }
     }
 }
 
 /// The address that the status shows, if a rule has it; else the one that most rules have, the first by ID of several.
 fn busiest(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
-    let mut counts: BTreeMap<&AddressRef, usize> = BTreeMap::new();
-    for rule in rules.iter().filter(|rule| rule.state != RuleState::Revoke) {
-        *counts.entry(&rule.address).or_default() += 1;
-    }
-    let busiest = counts
-        .into_iter()
-        .rev()
-        .max_by_key(|(address, count)| (published.contains(&address.ip), *count));
+    let staying = rules.iter().filter(|rule| rule.state != RuleState::Revoke);
+    let by_address = by_address(staying).into_iter().rev();
+    let busiest = by_address.max_by_key(|(address, rules)| (published.contains(&address.ip), rules.len()));
     busiest.map(|(address, _)| address.clone())
 }
 
@@ -171,16 +156,13 @@ fn network(
     members: Option<&Members>,
 ) -> Result<Arc<Network>, Stop> {
     let rules = observed.rules.iter().filter(|rule| !rule.network.is_empty());
-    let given = rules
-        .clone()
-        .find(|rule| Some(&rule.address) == at)
-        .or_else(|| rules.clone().next())
-        .map(|rule| rule.network.clone());
+    let given = rules.min_by_key(|rule| Some(&rule.address) != at);
+    let given = given.map(|rule| &rule.network);
     let is_new = observed.rules.is_empty();
     let id = match (given, members) {
-        (Some(network), None) => network,
+        (Some(network), None) => network.clone(),
         (None, None) => return Err(Unread::from(Need::Instances).into()),
-        (given, Some(members)) => match members.network(given.as_ref()) {
+        (given, Some(members)) => match members.network(given) {
             Err(_) => {
                 let refusal = Refusal::new("found hosts that belong to different networks");
                 let remedy =
@@ -207,17 +189,10 @@ fn network(
 
 /// Removes what the balancer has at other addresses: it has moved.
 pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
-    let mut others: BTreeMap<&AddressRef, Vec<&Rule>> = BTreeMap::new();
-    for rule in draft
-        .observed
-        .rules
-        .iter()
-        .filter(|rule| rule.address.id != home.address.id)
-    {
-        others.entry(&rule.address).or_default().push(rule);
-    }
+    let rules = draft.observed.rules.iter();
+    let elsewhere = rules.filter(|rule| rule.address.id != home.address.id);
     let removal = Removal::beside(wanted, &home.address);
-    for (address, rules) in others {
+    for (address, rules) in by_address(elsewhere) {
         if !wanted.identity.is_held(address, false) && !wanted.identity.keeps_ip {
             draft.keep(address, "nothing proves that it was acquired for this service");
         }

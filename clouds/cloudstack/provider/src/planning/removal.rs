@@ -5,7 +5,7 @@
 //! they are gone. So who leaves an item writes its rule on the Service, and looks again when the rule is gone: of all that
 //! go, the last one to lose its rule sees none of the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_plan::Impact;
 
@@ -257,6 +257,17 @@ impl<'a> Removal<'a> {
         }
         is_written
     }
+}
+
+/// Rules by their addresses.
+pub(super) fn by_address<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+) -> BTreeMap<&'a AddressRef, Vec<&'a Rule>> {
+    let mut by_address: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for rule in rules {
+        by_address.entry(&rule.address).or_default().push(rule);
+    }
+    by_address
 }
 
 /// Plans what is still to be closed. Whether nothing is.

@@ -50,7 +50,7 @@ impl Reads {
             // A process that stood still must not ask for what others have looked for meanwhile.
             CloudStep::Associate(new) => {
                 let now = self.now();
-                let is_old = new.since.is_some_and(|since| !claim::is_fresh(since, now));
+                let is_old = !claim::is_fresh(new.since, now);
                 Ok(is_old.then_some(Learned::Seen(Fact::Now(now))))
             }
             _ => return None,

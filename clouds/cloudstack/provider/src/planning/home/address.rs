@@ -9,13 +9,13 @@ use crate::claim::{AnyAddress, Claimed, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
-use crate::observe::{Observed, Pending, STUCK, Unread};
+use crate::observe::{Pending, STUCK};
 use crate::step::{Acquisition, CloudStep};
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
     CloudStep::Associate(Acquisition {
         address,
-        since: Some(since),
+        since,
         to: Place::of(network),
     })
 }
@@ -57,7 +57,7 @@ pub(super) fn requested_address(
             if draft.came(id) {
                 return Err(Stop::Planned);
             }
-            let is_own = claim.names(id) && claim.is_marked && is_alone(draft.observed, id)?;
+            let is_own = claim.names(id) && claim.is_marked && draft.observed.is_alone(id)?;
             match draft.bring(address, is_own) {
                 Arrival::Tried => {
                     let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
@@ -137,9 +137,12 @@ pub(super) fn automatic_address(
 ) -> Result<AddressRef, Stop> {
     let identity = &wanted.identity;
     let claim = &identity.claim;
-    if let Some(id) = chosen(draft) {
+    let is_choice =
+        |pending: &&Pending| matches!(&pending.step, CloudStep::Associate(new) if new.address.is_none());
+    if let Some(choice) = draft.observed.pending.iter().find(is_choice) {
         // Whoever comes next need not search for it.
-        if let Some(id) = id.filter(|id| !claim.names(id)) {
+        let told = choice.id.as_deref().map(PublicIpId::from);
+        if let Some(id) = told.filter(|id| !claim.names(id)) {
             draft.choose(&id, network);
         }
         return Err(Stop::Planned);
@@ -157,20 +160,21 @@ pub(super) fn automatic_address(
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
-        let is_free_for_us = is_alone(draft.observed, id)? && !identity.is_claimed_first(id);
-        if address.state == AddressState::Allocating {
-            let may_fit = address.is_fit(network) || address.is_underway_anywhere();
-            match draft.bring(address, is_free_for_us && may_fit) {
-                Arrival::Tried if !is_free_for_us || !may_fit => {}
-                Arrival::Tried => return Ok(address.address.clone()),
+        let may_be_ours = draft.observed.is_alone(id)? && !identity.is_claimed_first(id);
+        let may_fit = address.is_fit(network) || address.is_underway_anywhere();
+        let is_usable = may_be_ours && may_fit;
+        match address.state {
+            AddressState::Allocating => match draft.bring(address, is_usable) {
+                Arrival::Tried if is_usable => return Ok(address.address.clone()),
+                Arrival::Tried => {}
                 Arrival::Waits => return Err(Stop::Planned),
                 Arrival::Stuck => {
                     draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
                     stuck.push(claimed(id));
                 }
-            }
-        } else if is_usable(address, network) && is_free_for_us {
-            return Ok(address.address.clone());
+            },
+            AddressState::Allocated if is_usable => return Ok(address.address.clone()),
+            AddressState::Allocated | AddressState::Releasing | AddressState::Free => {}
         }
     }
     if let Some(claimed) = claim.any_address() {
@@ -206,23 +210,4 @@ pub(super) fn automatic_address(
         acl::foresee(draft, list, wanted); // in the same write
     }
     Err(Stop::Planned)
-}
-
-/// The ID of the address that the cloud chose in this reconcile, if that is told already. The outer none: it was not asked to
-/// choose.
-fn chosen(draft: &Draft<'_>) -> Option<Option<PublicIpId>> {
-    let is_choice =
-        |pending: &&Pending| matches!(&pending.step, CloudStep::Associate(new) if new.address.is_none());
-    let pending = draft.observed.pending.iter().find(is_choice)?;
-    Some(pending.id.as_deref().map(PublicIpId::from))
-}
-
-/// Whether nobody else has a rule on an address.
-fn is_alone(observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
-    observed.rules_of_others(id).map(<[_]>::is_empty)
-}
-
-/// Whether an address can be the balancer's own.
-fn is_usable(address: &Address, network: &Network) -> bool {
-    address.state == AddressState::Allocated && address.is_fit(network)
 }

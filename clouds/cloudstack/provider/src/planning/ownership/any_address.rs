@@ -123,7 +123,7 @@ fn may_be(
 /// Whether nothing is on an address. Nothing is made there before it is claimed by its ID, so what is there is somebody
 /// else's.
 fn is_bare(observed: &Observed, network: &Network, id: &PublicIpId) -> Result<bool, Unread> {
-    let mut parts = vec![observed.rules_of_others(id).map(<[_]>::is_empty)];
+    let mut parts = vec![observed.is_alone(id)];
     if network.filtering() == Filtering::Addresses {
         parts.push(observed.firewall_of(id).map(<[_]>::is_empty));
     }
