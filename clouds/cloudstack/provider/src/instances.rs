@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, InstanceAnswer, InstanceDirectory, InstanceMetadata,
@@ -61,51 +61,47 @@ impl Instances {
         }
     }
 
-    /// Whether a virtual machine that seems to be gone is, by a list that has none of the Node's name.
+    /// Whether a virtual machine that seems to be gone is, by a list that has none of the Node's name. The error says why that is
+    /// not certain.
     fn judge(
         &self,
-        query: &InstanceQuery,
+        node: &Node,
         id: &VirtualMachineId,
         gone: &Gone,
         listing: &VirtualMachineIndex,
-    ) -> InstanceResult {
+    ) -> Result<String, String> {
         if let Some(flaw) = listing.flaw() {
-            return Err(unproven(
-                query,
-                &format!("the list of virtual machines {flaw}, which proves nothing about {id}"),
-            ));
+            let reason = format!("the list of virtual machines {flaw}, which proves nothing about {id}");
+            return Err(reason);
         }
         let said = match gone {
-            Gone::Destroyed => {
-                return Ok(absent(format!(
-                    "the API says that virtual machine {id} is destroyed"
-                )));
-            }
+            Gone::Destroyed => return Ok(format!("the API says that virtual machine {id} is destroyed")),
             Gone::Unknown => "knows no",
             Gone::Unlisted if self.has_other(listing, id) => "does not list",
             Gone::Unlisted => {
-                return Err(unproven(
-                    query,
-                    &format!(
-                        "the API does not list virtual machine {id}, nor that of any other node, which proves nothing: see \
-                         whether keys and project are those of the cluster"
-                    ),
+                return Err(format!(
+                    "the API does not list virtual machine {id}, nor that of any other node, which proves nothing: see whether keys and \
+                     project are those of the cluster"
                 ));
             }
         };
-        Ok(absent(format!(
-            "the API {said} virtual machine {id}, and lists none of the name of node {}",
-            query.node.name
-        )))
+        let name = &node.name;
+        Ok(format!(
+            "the API {said} virtual machine {id}, and lists none of the name of node {name}"
+        ))
     }
 
     /// Whether a list has the virtual machine of another Node.
     fn has_other(&self, listing: &VirtualMachineIndex, id: &VirtualMachineId) -> bool {
-        let of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_nodes = self.of_nodes();
         let mut others = of_nodes
             .iter()
             .filter(|other| !other.eq_ignore_ascii_case(id.as_str()));
         others.any(|other| listing.with_id(other).is_some())
+    }
+
+    fn of_nodes(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The answer that the Node's name gives; `None` if no virtual machine has it.
@@ -156,7 +152,13 @@ impl Instances {
                 Err(gone) => gone,
             },
         };
-        self.judge(query, id, &gone, listing)
+        match self.judge(&query.node, id, &gone, listing) {
+            Ok(evidence) => Ok(absent(evidence)),
+            Err(reason) => Err(CloudError::not_found(format!(
+                "instance not found: {reason}. If the instance of node {} is gone, delete the node by hand",
+                query.node.name
+            ))),
+        }
     }
 
     /// A name as the value of a label; told once if it had to be changed, because Nodes with it are not found by it.
@@ -186,8 +188,7 @@ impl InstanceDirectory for Instances {
         let node = &*query.node;
         match node.provider_id.as_deref().map(provider_id::parse) {
             Some(Reference::Instance(id)) => {
-                let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
-                of_nodes.insert(id.to_ascii_lowercase());
+                self.of_nodes().insert(id.to_ascii_lowercase());
                 Ok(Sought::Id(id.into()))
             }
             Some(Reference::Foreign) => Ok(Sought::Foreign),
@@ -201,8 +202,7 @@ impl InstanceDirectory for Instances {
     async fn list(&self) -> Result<Arc<VirtualMachineIndex>, CloudError> {
         let listing = self.virtual_machines.all().await?;
         if listing.flaw().is_none() {
-            let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
-            of_nodes.retain(|id| listing.with_id(id).is_some());
+            self.of_nodes().retain(|id| listing.with_id(id).is_some());
         }
         Ok(listing)
     }
@@ -323,45 +323,31 @@ fn absent(evidence: String) -> InstanceAnswer {
     InstanceAnswer::Absent(AbsenceProof::new(evidence))
 }
 
-/// A virtual machine that seems to be gone, of which that is not certain.
-fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
-    CloudError::not_found(format!(
-        "instance not found: {reason}. If the instance of node {} is gone, delete the node by hand",
-        query.node.name
-    ))
-}
-
 /// The one internal address, which is that of the default interface, its IPv6 address if that is wanted, and the address that
 /// leads to the virtual machine from outside.
 ///
 /// The server's `hostname` is the hypervisor's; the kubelet knows the Node's.
 fn addresses(instance: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddress>, CloudError> {
     let of_nic = |nic: &Nic| address(instance, nic.ip_address.as_deref()?);
-    let internal = instance
-        .default_nic()
-        .into_iter()
-        .chain(&instance.nics)
-        .find_map(of_nic)
-        .ok_or_else(|| {
-            CloudError::other(format!(
-                "error retrieving node addresses: instance does not have an internal IP: none of the interfaces of \
-                 virtual machine {} has an IPv4 address",
-                instance.id
-            ))
-        })?;
-    let external = instance
-        .public_ip
-        .as_deref()
-        .and_then(|text| address(instance, text));
-    let ipv6 = instance.default_nic().filter(|_| with_ipv6);
+    let default = instance.default_nic();
+    let Some(internal) = default.into_iter().chain(&instance.nics).find_map(of_nic) else {
+        return Err(CloudError::other(format!(
+            "error retrieving node addresses: instance does not have an internal IP: none of the interfaces of \
+             virtual machine {} has an IPv4 address",
+            instance.id
+        )));
+    };
+    let ipv6 = default.filter(|_| with_ipv6);
     let ipv6 = ipv6.and_then(|nic| address(instance, nic.ip6_address.as_deref()?));
+    let external = instance.public_ip.as_deref();
+    let external = external.and_then(|text| address(instance, text));
     let kinds = [
         (AddressType::InternalIp, Some(internal)),
         (AddressType::InternalIp, ipv6),
         (AddressType::ExternalIp, external),
     ];
-    Ok(kinds
-        .into_iter()
+    let addresses = kinds.into_iter();
+    Ok(addresses
         .filter_map(|(kind, text)| Some(NodeAddress::new(kind, text?)))
         .collect())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::InstanceIndex;
 use bowline_cloudstack_client::{VirtualMachine, VmState};
+use bowline_plan::Refusal;
 
 use crate::intent::WantedNode;
 use crate::objects::{Instance, NetworkId, VirtualMachineId};
@@ -89,7 +90,7 @@ impl Members {
     }
 
     /// The network that all of them are in: the one that is given, or the one that they have in common by default.
-    pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, DifferentNetworks> {
+    pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, Refusal> {
         let first = self
             .instances
             .first()
@@ -102,10 +103,11 @@ impl Members {
             None => instance.networks.first() == Some(&network),
         };
         if self.instances.iter().all(is_in) {
-            Ok(Some(network))
-        } else {
-            Err(DifferentNetworks)
+            return Ok(Some(network));
         }
+        let refusal = Refusal::new("found hosts that belong to different networks");
+        let remedy = "a load balancer rule leads to one network; exclude the other nodes from load balancers";
+        Err(refusal.with_remedy(remedy))
     }
 
     /// Whether every Node has its virtual machine among them.
@@ -148,10 +150,6 @@ impl Members {
         }
     }
 }
-
-/// The virtual machines have no network in common.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DifferentNetworks;
 
 /// What a rule lacks and has too much of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -276,7 +274,8 @@ mod tests {
         let one = instance("2", "b", &["m"]);
         let nodes = [node("a", None), node("b", None)];
         let members = Members::find(&nodes, &index([both, one]));
-        assert_eq!(members.network(None), Err(DifferentNetworks));
+        let refusal = members.network(None).unwrap_err();
+        assert_eq!(refusal.reason, "found hosts that belong to different networks");
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));
     }

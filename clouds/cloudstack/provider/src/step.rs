@@ -182,7 +182,17 @@ impl CloudStep {
                 let label = format!("create-rule({} -> {})", new.name, new.private_port);
                 (label, object, Impact::None, failure)
             }
-            Self::ChangeRule(rule, change) => return change.words(&rule.name),
+            Self::ChangeRule(rule, change) => {
+                let (label, impact, doing) = change.words(&rule.name);
+                let object = format!("load balancer rule {}", rule.name);
+                let failure = doing.map(|doing| format!("error {doing} {object}"));
+                return Words {
+                    label,
+                    object,
+                    impact,
+                    failure,
+                };
+            }
             Self::Open(new) => {
                 let (ingress, sources) = (new.ingress, new.sources.join(","));
                 let (kind, name, object) = new.at.words();
@@ -239,9 +249,10 @@ struct Words {
 }
 
 impl RuleChange {
-    fn words(&self, name: &str) -> Words {
+    /// The label, the impact, and what could not be done if it fails.
+    fn words(&self, name: &str) -> (String, Impact, Option<&'static str>) {
         // The device is configured anew; connections of removed members break.
-        let (label, impact, failure) = match self {
+        match self {
             Self::Update(to) => match &to.name {
                 Some(new) => (format!("update-rule({name} -> {new})"), Impact::Minimal, None),
                 None => (format!("update-rule({name})"), Impact::Minimal, None),
@@ -255,13 +266,6 @@ impl RuleChange {
                 let label = format!("remove({name}: {})", removed.join(", "));
                 (label, Impact::Minimal, Some("removing hosts from"))
             }
-        };
-        let object = format!("load balancer rule {name}");
-        Words {
-            failure: failure.map(|doing| format!("error {doing} {object}")),
-            label,
-            object,
-            impact,
         }
     }
 }

@@ -162,15 +162,9 @@ fn network(
     let id = match (given, members) {
         (Some(network), None) => network.clone(),
         (None, None) => return Err(Unread::from(Need::Instances).into()),
-        (given, Some(members)) => match members.network(given) {
-            Err(_) => {
-                let refusal = Refusal::new("found hosts that belong to different networks");
-                let remedy =
-                    "a load balancer rule leads to one network; exclude the other nodes from load balancers";
-                return Err(refusal.with_remedy(remedy).into());
-            }
-            Ok(Some(network)) if !is_new || !members.instances.is_empty() => network,
-            Ok(_) => return Err(members::no_hosts(Some(members)).into()),
+        (given, Some(members)) => match members.network(given)? {
+            Some(network) if !is_new || !members.instances.is_empty() => network,
+            _ => return Err(members::no_hosts(Some(members)).into()),
         },
     };
     let Some(network) = observed.network(&id)? else {
