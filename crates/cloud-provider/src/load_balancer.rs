@@ -441,6 +441,27 @@ pub struct Ingress {
     pub ports: Vec<IngressPort>,
 }
 
+impl Ingress {
+    /// An address, with how nodes treat traffic to it, if that is to be told.
+    #[must_use]
+    pub fn address(ip: impl Into<String>, ip_mode: Option<IpMode>) -> Self {
+        Self {
+            ip: Some(ip.into()),
+            ip_mode,
+            ..Self::default()
+        }
+    }
+
+    /// A host name.
+    #[must_use]
+    pub fn hostname(name: impl Into<String>) -> Self {
+        Self {
+            hostname: Some(name.into()),
+            ..Self::default()
+        }
+    }
+}
+
 /// `ipMode` of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IpMode {

@@ -154,7 +154,7 @@ pub mod facts {
     use ipnet::IpNet;
 
     use super::Service;
-    use crate::keys;
+    use crate::{AnnotationSpec, keys};
 
     /// Whether the Service asks this program for a balancer: type `LoadBalancer` and no class.
     #[must_use]
@@ -223,6 +223,20 @@ pub mod facts {
             .as_ref()?
             .get(key)
             .map(String::as_str)
+    }
+
+    /// The keys of annotations that begin as those of a provider do, and that it does not know.
+    #[must_use]
+    pub fn unknown_annotations<'a>(
+        service: &'a Service,
+        prefix: &str,
+        known: &[AnnotationSpec],
+    ) -> Vec<&'a str> {
+        let annotations = service.metadata.annotations.iter().flatten();
+        annotations
+            .map(|(key, _)| key.as_str())
+            .filter(|key| key.starts_with(prefix) && known.iter().all(|spec| spec.key != *key))
+            .collect()
     }
 
     /// The source ranges that may connect: the spec's if it has any, else the framework's annotation, else everybody

@@ -99,11 +99,7 @@ impl<'a> Reader<'a> {
 
     /// Keys that look like one of ours and are none.
     pub(crate) fn unknown_keys(&self) -> Vec<&'a str> {
-        let annotations = self.service.metadata.annotations.iter().flatten();
-        annotations
-            .map(|(key, _)| key.as_str())
-            .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
-            .collect()
+        facts::unknown_annotations(self.service, PREFIX, annotation_table())
     }
 
     /// Fields of JSON objects that no annotation has, each with its annotation. What is no JSON has none.

@@ -8,19 +8,12 @@ use crate::intent::Publish;
 /// The status: the forced host name alone, or the balancer's own addresses in the API's order. Floating IPs never show.
 pub(crate) fn status(publish: &Publish, balancer: &LoadBalancer) -> LoadBalancerStatus {
     let ingress = match publish {
-        Publish::Hostname(hostname) => vec![Ingress {
-            hostname: Some(hostname.clone()),
-            ..Ingress::default()
-        }],
+        Publish::Hostname(hostname) => vec![Ingress::hostname(hostname)],
         Publish::Addresses(mode) => balancer
             .vip_addresses
             .iter()
             .filter(|vip| !vip.address.is_empty()) // predicted, and not known before the balancer exists
-            .map(|vip| Ingress {
-                ip: Some(vip.address.clone()),
-                ip_mode: *mode,
-                ..Ingress::default()
-            })
+            .map(|vip| Ingress::address(&vip.address, *mode))
             .collect(),
     };
     LoadBalancerStatus { ingress }

@@ -24,19 +24,13 @@ pub(crate) fn misread_flag<'a>(service: &'a Service, spec: &AnnotationSpec) -> O
 
 /// Keys that look like one of ours and are none.
 pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
-    let annotations = service.metadata.annotations.iter().flatten();
-    annotations
-        .map(|(key, _)| key.as_str())
-        .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
-        .collect()
+    facts::unknown_annotations(service, PREFIX, annotation_table())
 }
 
 /// Whether it is not people who write what has this key.
 pub(crate) fn is_written(key: &str) -> bool {
-    let mut written = annotation_table()
-        .iter()
-        .filter(|spec| spec.change == Changeability::Written);
-    written.any(|spec| spec.key == key)
+    let is_it = |spec: &AnnotationSpec| spec.key == key && spec.change == Changeability::Written;
+    annotation_table().iter().any(is_it)
 }
 
 #[cfg(test)]

@@ -76,12 +76,9 @@ impl<'a> Reader<'a> {
 
     /// What could not be read, and keys with the provider's prefix that it does not know.
     pub(crate) fn into_ignored(mut self) -> Vec<String> {
-        let annotations = self.service.metadata.annotations.iter().flatten();
-        let unknown = annotations
-            .map(|(key, _)| key.as_str())
-            .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
-            .map(|key| format!("{key} is not known"));
-        self.ignored.extend(unknown);
+        let unknown = facts::unknown_annotations(self.service, PREFIX, annotation_table());
+        let told = unknown.iter().map(|key| format!("{key} is not known"));
+        self.ignored.extend(told);
         self.ignored
     }
 }

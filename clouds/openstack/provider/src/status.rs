@@ -9,23 +9,13 @@ use crate::members::Family;
 /// The status: a host name alone, or the address and, of a load balancer of both IP families, the second one, in the order
 /// of the Service's families.
 pub(crate) fn status(wanted: &Wanted, balancer: &LoadBalancer, address: &str) -> LoadBalancerStatus {
-    let hostname = |name: String| {
-        vec![Ingress {
-            hostname: Some(name),
-            ..Ingress::default()
-        }]
-    };
     let ingress = match &wanted.publish {
-        Publish::Hostname(name) => hostname(name.clone()),
+        Publish::Hostname(name) => vec![Ingress::hostname(name)],
         // Colons cannot be in a host name; kube-proxy heeds the mode in its place.
         Publish::AddressAsHostname { .. } if Family::of_text(address) == Some(Family::V6) => {
-            vec![Ingress {
-                ip: Some(address.to_owned()),
-                ip_mode: Some(IpMode::Proxy),
-                ..Ingress::default()
-            }]
+            vec![Ingress::address(address, Some(IpMode::Proxy))]
         }
-        Publish::AddressAsHostname { suffix } => hostname(format!("{address}.{suffix}")),
+        Publish::AddressAsHostname { suffix } => vec![Ingress::hostname(format!("{address}.{suffix}"))],
         Publish::Address(mode) => {
             let second = balancer.additional_vips.iter().filter_map(|vip| {
                 let family = Family::of_text(&vip.ip_address)?;
@@ -41,11 +31,7 @@ pub(crate) fn status(wanted: &Wanted, balancer: &LoadBalancer, address: &str) ->
             });
             addresses
                 .into_iter()
-                .map(|address| Ingress {
-                    ip: Some(address.to_owned()),
-                    ip_mode: Some(*mode),
-                    ..Ingress::default()
-                })
+                .map(|address| Ingress::address(address, Some(*mode)))
                 .collect()
         }
     };

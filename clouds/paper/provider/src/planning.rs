@@ -165,10 +165,8 @@ fn wait(seen: &Seen<Observed>, reason: String) -> Next {
 }
 
 fn status(balancer: &Balancer) -> LoadBalancerStatus {
-    let ingress = balancer.addresses.iter().map(|ip| Ingress {
-        ip: Some(ip.to_string()),
-        ..Ingress::default()
-    });
+    let addresses = balancer.addresses.iter();
+    let ingress = addresses.map(|ip| Ingress::address(ip.to_string(), None));
     LoadBalancerStatus {
         ingress: ingress.collect(),
     }
