@@ -3,7 +3,6 @@
 use bowline_cloud_provider::{
     CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts,
 };
-use bowline_cloudstack_client::Client;
 use bowline_plan::{Answer, Refusal};
 
 use crate::apply::Writer;
@@ -16,7 +15,6 @@ use crate::{names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
-    pub(crate) client: Client,
     pub(crate) reads: Reads,
 }
 
@@ -57,20 +55,20 @@ impl Reconciler for Balancers {
     fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
         let (plan, claimed) = planning::plan(intent, observed);
         if let Answer::Apply(_) = &plan.answer {
-            self.reads.asks().planned(intent.identity(), claimed);
+            self.reads.asks.planned(intent.identity(), claimed);
         }
         plan
     }
 
     async fn apply(&self, intent: &Intent, observed: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let writer = Writer {
-            client: &self.client,
+            client: &self.reads.client,
             identity: intent.identity(),
             observed,
         };
         let mut learned = match self.reads.obstacle(intent, observed, step).await {
             Some(seen) => seen,
-            None => writer.apply(step, self.reads.asks()).await?,
+            None => writer.apply(step, &self.reads.asks).await?,
         };
         match &mut learned {
             Learned::Failed(failure) => failure.is_rollback = observed.memory.own.failure.is_some(),

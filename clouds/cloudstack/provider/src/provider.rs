@@ -45,7 +45,6 @@ impl CloudStack {
         Self {
             balancers: Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&virtual_machines), version, clock),
-                client: client.taking_short_lists(),
             }),
             instances: Arc::new(Instances::new(virtual_machines, options.nodes.clone())),
         }

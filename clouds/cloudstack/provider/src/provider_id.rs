@@ -39,10 +39,10 @@ pub fn parse(text: &str) -> Reference<'_> {
     }
 }
 
-/// The virtual machine that a provider ID names, if it is one of this cloud.
-pub(crate) fn instance_id(text: &str) -> Option<&str> {
+/// The virtual machine that a provider ID names, in lower case, if it is one of this cloud.
+pub(crate) fn instance_id(text: &str) -> Option<VirtualMachineId> {
     match parse(text) {
-        Reference::Instance(id) => Some(id),
+        Reference::Instance(id) => Some(id.to_ascii_lowercase().into()),
         Reference::Foreign | Reference::Unreadable => None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, ServerVersion, Service, ServiceFacts, facts};
+use bowline_cloud_provider::{IpMode, Node, ServerVersion, Service, ServiceFacts, facts};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ServiceSpec;
@@ -33,8 +33,8 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let sources = source_ranges(service, &mut problems);
     let empty = ServiceSpec::default();
     let spec = service.spec.as_ref().unwrap_or(&empty);
+    let ports = ports(service, spec, &identity.name, &mut problems);
     if !facts.is_wanted {
-        let ports = ports(service, spec, &identity.name, &mut problems);
         // A typo must not keep anything from going.
         return Ok(Intent::Absent(Box::new(Absent {
             identity,
@@ -44,7 +44,6 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         })));
     }
     let mut notes = notes(service, spec);
-    let ports = ports(service, spec, &identity.name, &mut problems);
     let cidrs = source_cidrs(service, &mut problems, &mut notes);
     let affinity = spec.session_affinity.as_deref().unwrap_or_default();
     let algorithm = match affinity {
@@ -112,26 +111,16 @@ fn asked(service: &Service) -> u64 {
 pub(crate) fn requested(service: &Service) -> Option<&str> {
     let spec = service.spec.as_ref();
     let field = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
-    [Some(annotations::text(service, &ADDRESS)), field]
-        .into_iter()
-        .flatten()
-        .map(str::trim)
-        .find(|ip| !ip.is_empty())
+    let both = [annotations::text(service, &ADDRESS), field.unwrap_or_default()];
+    both.map(str::trim).into_iter().find(|ip| !ip.is_empty())
 }
 
 fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
-    facts
-        .nodes
-        .iter()
-        .map(|node| WantedNode {
-            node: node.name.as_str().to_owned(),
-            instance_id: node
-                .provider_id
-                .as_deref()
-                .and_then(provider_id::instance_id)
-                .map(|id| id.to_ascii_lowercase().into()),
-        })
-        .collect()
+    let wanted = |node: &Arc<Node>| WantedNode {
+        node: node.name.as_str().to_owned(),
+        instance_id: node.provider_id.as_deref().and_then(provider_id::instance_id),
+    };
+    facts.nodes.iter().map(wanted).collect()
 }
 
 fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {
@@ -215,17 +204,12 @@ fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<N
 /// Whom the firewall or the network ACL lets in.
 pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
     let spec = service.spec.as_ref();
-    let ranges = spec
-        .and_then(|spec| spec.load_balancer_source_ranges.as_deref())
-        .unwrap_or_default();
-    if ranges.is_empty() {
+    let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
+    let ranges = ranges.unwrap_or_default().iter().map(String::as_str);
+    if ranges.len() == 0 {
         return Sources::everything();
     }
-    cidrs(
-        ranges.iter().map(String::as_str),
-        "spec.loadBalancerSourceRanges",
-        problems,
-    )
+    cidrs(ranges, "spec.loadBalancerSourceRanges", problems)
 }
 
 fn cidrs<'a>(items: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
@@ -276,11 +260,9 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
         )));
     }
     let mut ignored = Vec::new();
-    let timeout = spec
-        .session_affinity_config
-        .as_ref()
-        .and_then(|config| config.client_ip.as_ref())
-        .and_then(|client| client.timeout_seconds);
+    let affinity = spec.session_affinity_config.as_ref();
+    let client = affinity.and_then(|config| config.client_ip.as_ref());
+    let timeout = client.and_then(|client| client.timeout_seconds);
     // The API server fills in its default.
     if timeout.is_some_and(|seconds| seconds != DEFAULT_AFFINITY_SECONDS) {
         ignored.push("spec.sessionAffinityConfig (the cloud sets no time)");

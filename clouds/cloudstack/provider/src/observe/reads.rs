@@ -28,8 +28,8 @@ const MAX_ROUNDS: usize = 16;
 
 /// Reads from the API.
 pub(crate) struct Reads {
-    /// For what the Service itself has: what is listed counts.
-    client: Client,
+    /// For what the Service itself has, and for writes: what is listed counts.
+    pub(crate) client: Client,
     /// For what others have, and must not lose.
     whole: Client,
     rules: BalancerRules,
@@ -43,7 +43,8 @@ pub(crate) struct Reads {
     /// Jobs that were started and whose end nobody has seen, by the name of the balancer. A change of the Service ends a sync that
     /// waits for a job; some servers go on with a job only when it is asked after.
     underway: Kept<String, Vec<Pending>>,
-    asks: Asks,
+    /// What is known of claims under which something may have been asked for.
+    pub(crate) asks: Asks,
     clock: WallClock,
 }
 
@@ -198,11 +199,6 @@ impl Reads {
                 self.all(intent, seen.memory).await
             }
         }
-    }
-
-    /// What is known of claims under which something may have been asked for.
-    pub(crate) fn asks(&self) -> &Asks {
-        &self.asks
     }
 
     /// Jobs by which an address is acquired came to their end.

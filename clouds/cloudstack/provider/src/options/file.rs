@@ -62,6 +62,14 @@ impl Setting {
             .into_iter()
             .find(|setting| setting.key().eq_ignore_ascii_case(name))
     }
+
+    /// Whether it is on or off.
+    fn is_switch(self) -> bool {
+        matches!(
+            self,
+            Self::SslNoVerify | Self::FullInstanceTypes | Self::Ipv6Addresses | Self::IgnoreUnknown
+        )
+    }
 }
 
 /// The file says something that means nothing. The texts begin as those of the Go manager do, and end with the line.
@@ -118,8 +126,8 @@ impl FileError {
 /// The values of the file.
 #[derive(Default)]
 pub(super) struct File {
+    /// Of a switch that is on, `true`.
     texts: BTreeMap<Setting, String>,
-    switches: BTreeMap<Setting, bool>,
     /// What is unknown and was let pass.
     pub(super) ignored: Vec<String>,
 }
@@ -165,17 +173,12 @@ impl File {
     }
 
     fn set(&mut self, setting: Setting, value: Option<String>, line: usize) -> Result<(), FileError> {
-        match (setting, value) {
-            (
-                Setting::SslNoVerify
-                | Setting::FullInstanceTypes
-                | Setting::Ipv6Addresses
-                | Setting::IgnoreUnknown,
-                value,
-            ) => drop(self.switches.insert(setting, switch(setting, value, line)?)),
-            (_, Some(text)) => drop(self.texts.insert(setting, text)),
-            (_, None) => return Err(FileError::Blank { setting, line }),
-        }
+        let text = match value {
+            value if setting.is_switch() => switch(setting, value, line)?.to_string(),
+            Some(text) => text,
+            None => return Err(FileError::Blank { setting, line }),
+        };
+        self.texts.insert(setting, text);
         Ok(())
     }
 
@@ -186,7 +189,7 @@ impl File {
 
     /// Whether a switch is on.
     pub(super) fn is_on(&self, setting: Setting) -> bool {
-        self.switches.get(&setting).copied().unwrap_or_default()
+        self.text(setting) == "true"
     }
 }
 

@@ -209,12 +209,6 @@ impl<'a> Draft<'a> {
         is_news
     }
 
-    /// How long something that is claimed still stands in the way of another claim: it may have been asked for, and nobody knows
-    /// what came of that.
-    pub(super) fn stands(&self, claimed: &Claimed) -> Option<Duration> {
-        self.observed.standing.get(&claimed.asked()?).copied()
-    }
-
     /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
     pub(super) fn is_blocked(&mut self) -> bool {
         let mut is_blocked = false;

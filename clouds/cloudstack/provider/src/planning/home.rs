@@ -197,13 +197,14 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 
 /// Releases what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
-    let claim = &wanted.identity.claim;
+    let (identity, claim) = (&wanted.identity, &wanted.identity.claim);
     any_address::adopt(draft, STUCK)?;
-    let identity = &wanted.identity;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     // What was asked for and may still come stays claimed, and is looked for once more.
-    let may_come = claim.those(|claimed| !identity.keeps_ip && draft.stands(claimed).is_some());
-    let comes_until = may_come.iter().filter_map(|claimed| draft.stands(claimed)).max();
+    let standing = &draft.observed.standing;
+    let stands = |claimed: &Claimed| standing.get(&claimed.asked()?).filter(|_| !identity.keeps_ip);
+    let may_come = claim.those(|claimed| stands(claimed).is_some());
+    let comes_until = may_come.iter().filter_map(stands).max();
     let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
     let mut is_dropped = claim.any_address().is_some() != may_come.iter().any(is_any)
         || claim.asked(&home.address.id).is_some();
@@ -211,11 +212,8 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     let place = Place::of(&home.network);
     is_dropped |= claim.place(&home.address.id).is_some_and(|known| *known != place);
     let mut is_kept = BTreeSet::new();
-    for id in claim
-        .ids()
-        .chain(claim.shared())
-        .filter(|id| **id != home.address.id)
-    {
+    let others = claim.ids().chain(claim.shared());
+    for id in others.filter(|id| **id != home.address.id) {
         let address = draft.observed.address(id)?;
         let address = address.filter(|address| address.state != AddressState::Free);
         let Some(address) = address else {
@@ -268,7 +266,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         draft.leads(&at.id, &home.network);
         draft.claim.held = Some(left);
     } else if let Some(left) = comes_until {
-        let left = left + Duration::from_millis(100);
+        let left = *left + Duration::from_millis(100);
         draft.again = Some(draft.again.map_or(left, |again| again.min(left)));
     }
     Ok(())
