@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::claim::VALIDITY;
 use crate::intent::Identity;
 use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallRule, IngressPort, NewRule, Rule};
+use crate::objects::{Firewall, FirewallId, FirewallRule, IngressPort, NewRule, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
@@ -113,7 +113,7 @@ impl Writer<'_> {
             }
             // Several Services may close what they shared.
             (CloudStep::Close(old), Class::Invalid | Class::NotFound) if old.at.is_acl() => {
-                match firewall_of(self.client, &old.at.id()).await {
+                match firewall_of(self.client, &old.at.id).await {
                     Ok(items) if items.iter().all(|known| known.id != old.rule.id) => return Learned::Gone,
                     _ => None,
                 }
@@ -136,15 +136,17 @@ impl Writer<'_> {
 
     /// The firewall, if it has another rule for the port than was thought.
     async fn other_firewall(&self, at: &Firewall, ingress: IngressPort) -> Option<Fact> {
-        let id = at.id();
-        let known = self.observed.firewalls.get(&id)?;
-        let mut rules = firewall_of(self.client, &id).await.ok()?;
-        if let Some(recent) = self.observed.memory.own.firewalls.get(&id) {
+        let known = self.observed.firewalls.get(&at.id)?;
+        let mut rules = firewall_of(self.client, &at.id).await.ok()?;
+        if let Some(recent) = self.observed.memory.own.firewalls.get(&at.id) {
             rules.retain(|rule| !recent.is_deleted(&rule.id));
         }
         let is_news =
             |rule: &FirewallRule| rule.ingress == ingress && known.iter().all(|known| known.id != rule.id);
-        rules.iter().any(is_news).then_some(Fact::Firewall(id, rules))
+        rules
+            .iter()
+            .any(is_news)
+            .then_some(Fact::Firewall(at.id.clone(), rules))
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.
@@ -199,16 +201,16 @@ impl Writer<'_> {
                     port: new.ingress.port,
                     cidrs: new.sources.clone(),
                 };
-                match &new.at {
-                    Firewall::Address(at) => making(client.create_firewall_rule(&at.id, &filter).await?),
-                    Firewall::Acl(list) => {
-                        making(client.create_network_acl(&list.id, &new.network, &filter).await?)
+                match &new.at.id {
+                    FirewallId::Address(id) => making(client.create_firewall_rule(id, &filter).await?),
+                    FirewallId::Acl(id) => {
+                        making(client.create_network_acl(id, &new.network, &filter).await?)
                     }
                 }
             }
-            CloudStep::Close(Closing { at, rule, .. }) => deleting(match at {
-                Firewall::Address(_) => client.delete_firewall_rule(&rule.id).await?,
-                Firewall::Acl(_) => client.delete_network_acl(&rule.id.as_str().into()).await?,
+            CloudStep::Close(Closing { at, rule, .. }) => deleting(match at.id {
+                FirewallId::Address(_) => client.delete_firewall_rule(&rule.id).await?,
+                FirewallId::Acl(_) => client.delete_network_acl(&rule.id.as_str().into()).await?,
             }),
         })
     }

@@ -61,7 +61,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         Learned::Needed(users) => {
             if let CloudStep::Close(Closing { at, rule, .. }) = step {
-                needed(observed, &at.id(), &rule.id, &users);
+                needed(observed, at, &rule.id, &users);
             }
         }
         Learned::Failed(failure) => failed(observed, step, failure),
@@ -69,13 +69,13 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
 }
 
 /// An item is somebody else's as well by now.
-fn needed(seen: &mut Seen, list: &FirewallId, item: &FirewallRuleId, users: &[Rule]) {
+fn needed(seen: &mut Seen, list: &Firewall, item: &FirewallRuleId, users: &[Rule]) {
     let Seen { observed, memory } = seen;
     memory.own.made.acl_items.retain(|(_, known)| known != item);
     for (network, rules) in &mut observed.neighbours {
         let network = observed.networks.get(network).and_then(Option::as_ref);
         let acl = network.and_then(|network| network.acl.as_ref());
-        if acl.is_some_and(|acl| FirewallId::Acl(acl.id.clone()) == *list) {
+        if acl.is_some_and(|acl| acl.id == list.id) {
             rules.extend(users.iter().cloned());
         }
     }
@@ -198,22 +198,22 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
                 is_going: false,
             };
             let own = &mut seen.memory.own;
-            if let Firewall::Acl(list) = &new.at {
-                own.made.acl_items.push((list.clone(), rule.id.clone()));
+            if new.at.is_acl() {
+                own.made.acl_items.push((new.at.clone(), rule.id.clone()));
             }
             // Without an ID nobody could tell it from what a list shows.
             if !rule.id.is_empty() {
-                let recent = own.firewalls.entry(new.at.id()).or_default();
+                let recent = own.firewalls.entry(new.at.id.clone()).or_default();
                 recent.write(rule.id.clone(), rule.clone());
             }
-            seen.firewalls.entry(new.at.id()).or_default().push(rule);
+            seen.firewalls.entry(new.at.id.clone()).or_default().push(rule);
         }
         CloudStep::Close(Closing { at, rule, .. }) => {
             let own = &mut seen.memory.own;
             own.made.acl_items.retain(|(_, known)| *known != rule.id);
-            let recent = own.firewalls.entry(at.id()).or_default();
+            let recent = own.firewalls.entry(at.id.clone()).or_default();
             recent.delete(rule.id.clone());
-            if let Some(listed) = seen.firewalls.get_mut(&at.id()) {
+            if let Some(listed) = seen.firewalls.get_mut(&at.id) {
                 listed.retain(|known| known.id != rule.id);
             }
         }

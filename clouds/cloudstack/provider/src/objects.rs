@@ -216,14 +216,8 @@ pub(crate) struct Network {
     pub(crate) vpc: Option<VpcId>,
     /// The names of what it offers; letter case counts.
     pub(crate) services: BTreeSet<String>,
-    pub(crate) acl: Option<AclRef>,
-}
-
-/// The ACL list of a tier of a VPC.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AclRef {
-    pub(crate) id: AclListId,
-    pub(crate) name: String,
+    /// The ACL list of the tier.
+    pub(crate) acl: Option<Firewall>,
 }
 
 /// What decides who reaches a network's public ports.
@@ -232,20 +226,19 @@ pub(crate) enum Filtering<'a> {
     /// A firewall on each address.
     Addresses,
     /// An ACL list.
-    Acl(&'a AclRef),
+    Acl(&'a Firewall),
     /// An ACL list that is built in and takes no items.
-    DefaultAcl(&'a AclRef),
+    DefaultAcl(&'a Firewall),
     /// Nothing that could be changed.
     None,
 }
 
 /// A firewall: one of an address, or the ACL list of a tier of a VPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Firewall {
-    /// Of an address.
-    Address(AddressRef),
-    /// An ACL list, which may serve several tiers.
-    Acl(AclRef),
+pub(crate) struct Firewall {
+    pub(crate) id: FirewallId,
+    /// The address as a text, or the name of the ACL list.
+    pub(crate) name: String,
 }
 
 /// A firewall by the ID of its address or of the ACL list.
@@ -253,37 +246,29 @@ pub(crate) enum Firewall {
 pub(crate) enum FirewallId {
     /// Of an address.
     Address(PublicIpId),
-    /// An ACL list.
+    /// An ACL list, which may serve several tiers.
     Acl(AclListId),
 }
 
 impl Firewall {
-    /// Its ID.
-    pub(crate) fn id(&self) -> FirewallId {
-        match self {
-            Self::Address(address) => FirewallId::Address(address.id.clone()),
-            Self::Acl(list) => FirewallId::Acl(list.id.clone()),
+    /// That of an address.
+    pub(crate) fn of(address: &AddressRef) -> Self {
+        Self {
+            id: FirewallId::Address(address.id.clone()),
+            name: address.ip.clone(),
         }
     }
 
     /// Whether it is an ACL list.
     pub(crate) fn is_acl(&self) -> bool {
-        matches!(self, Self::Acl(_))
-    }
-
-    /// Its kind in a word, its name, and both for people.
-    pub(crate) fn words(&self) -> (&'static str, &str, String) {
-        match self {
-            Self::Address(address) => ("firewall", &address.ip, format!("firewall of {}", address.ip)),
-            Self::Acl(list) => ("acl", &list.name, format!("ACL list {}", list.name)),
-        }
+        matches!(self.id, FirewallId::Acl(_))
     }
 
     /// A port as something that is written to.
     pub(crate) fn target(&self, ingress: IngressPort) -> String {
-        match self {
-            Self::Address(address) => format!("address/{}/firewall/{ingress}", address.id),
-            Self::Acl(list) => format!("acl/{}/{ingress}", list.id),
+        match &self.id {
+            FirewallId::Address(id) => format!("address/{id}/firewall/{ingress}"),
+            FirewallId::Acl(id) => format!("acl/{id}/{ingress}"),
         }
     }
 }
@@ -307,8 +292,8 @@ impl Network {
     /// What has to be opened for an address, if that can be changed.
     pub(crate) fn firewall(&self, address: &AddressRef) -> Option<Firewall> {
         match self.filtering() {
-            Filtering::Addresses => Some(Firewall::Address(address.clone())),
-            Filtering::Acl(list) => Some(Firewall::Acl(list.clone())),
+            Filtering::Addresses => Some(Firewall::of(address)),
+            Filtering::Acl(list) => Some(list.clone()),
             Filtering::DefaultAcl(_) | Filtering::None => None,
         }
     }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::claim::{Asking, Subject};
 use crate::objects::{
-    AddressRef, Firewall, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place, PublicPort,
-    Rule, VirtualMachineId,
+    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
+    PublicPort, Rule, VirtualMachineId,
 };
 
 /// One write to the cloud.
@@ -195,23 +195,23 @@ impl CloudStep {
             }
             Self::Open(new) => {
                 let (ingress, sources) = (new.ingress, new.sources.join(","));
-                let (kind, name, object) = new.at.words();
-                let IngressPort { protocol, port } = ingress;
-                let failure = match &new.at {
-                    Firewall::Address(AddressRef { id, .. }) => format!(
+                let (kind, object) = firewall(&new.at);
+                let (name, IngressPort { protocol, port }) = (&new.at.name, ingress);
+                let failure = match &new.at.id {
+                    FirewallId::Address(id) => format!(
                         "error creating new firewall rule for public IP {id}, proto {protocol}, port {port}, allowed {sources}"
                     ),
-                    Firewall::Acl(_) => format!("error creating Network ACL for port: {port}, due to"),
+                    FirewallId::Acl(_) => format!("error creating Network ACL for port: {port}, due to"),
                 };
                 let label = format!("open-{kind}({name} {ingress} from {sources})");
                 (label, object, Impact::None, failure)
             }
             Self::Close(old) => {
-                let (kind, name, object) = old.at.words();
-                let FirewallRule { id, ingress, .. } = &old.rule;
-                let what = match old.at {
-                    Firewall::Address(_) => "firewall rule",
-                    Firewall::Acl(_) => "Network ACL item",
+                let (kind, object) = firewall(&old.at);
+                let (name, FirewallRule { id, ingress, .. }) = (&old.at.name, &old.rule);
+                let what = match old.at.is_acl() {
+                    false => "firewall rule",
+                    true => "Network ACL item",
                 };
                 let label = format!("close-{kind}({name} {ingress}, {id})");
                 let impact = impact_if(!old.is_replaced, Impact::Minimal);
@@ -232,6 +232,14 @@ fn port_target((address, port): PublicPort<'_>) -> String {
     match port {
         Some(number) => format!("address/{}/port/{number}", address.id),
         None => format!("address/{}/port", address.id),
+    }
+}
+
+/// A firewall in a word, and for people.
+fn firewall(at: &Firewall) -> (&'static str, String) {
+    match at.is_acl() {
+        false => ("firewall", format!("firewall of {}", at.name)),
+        true => ("acl", format!("ACL list {}", at.name)),
     }
 }
 
@@ -287,7 +295,7 @@ impl Step for CloudStep {
         let lane = match self {
             // Each is preceded by a look, which takes as long as it takes: so the order is kept.
             Self::Open(Opening { at, .. }) | Self::Close(Closing { at, .. }) if at.is_acl() => {
-                format!("acl/{}", at.id().as_str())
+                format!("acl/{}", at.id.as_str())
             }
             // Services that ask for any address get one each.
             Self::Associate(Acquisition { address: None, .. }) => return Vec::new(),

@@ -171,7 +171,7 @@ impl Observed {
 
     /// Those of a firewall for one port.
     pub(crate) fn allowing(&self, at: &Firewall, ingress: IngressPort) -> Result<Vec<&FirewallRule>, Unread> {
-        let all = self.firewall(&at.id())?.iter();
+        let all = self.firewall(&at.id)?.iter();
         Ok(all.filter(|rule| rule.ingress == ingress).collect())
     }
 

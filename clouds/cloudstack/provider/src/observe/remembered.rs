@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{BEHIND, Failure, LOOK, Unclosed};
 use crate::objects::{
-    AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
+    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
     RuleProtocol,
 };
 
@@ -53,7 +53,7 @@ pub(crate) struct Made {
     /// An address that was chosen automatically.
     pub(crate) address: Option<AddressRef>,
     /// Items of ACL lists.
-    pub(crate) acl_items: Vec<(AclRef, FirewallRuleId)>,
+    pub(crate) acl_items: Vec<(Firewall, FirewallRuleId)>,
     /// The cloud refused to choose an address: none was acquired.
     pub(crate) is_refused: bool,
     /// The IDs of addresses that it refused.

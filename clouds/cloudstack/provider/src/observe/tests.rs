@@ -6,7 +6,7 @@ use super::*;
 use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, AddressRef, Firewall, IngressPort};
+use crate::objects::{AddressRef, Firewall, FirewallId, IngressPort};
 use crate::step::Opening;
 
 const INGRESS: IngressPort = IngressPort {
@@ -32,10 +32,10 @@ fn address(id: &str) -> AddressRef {
 }
 
 fn acl() -> Firewall {
-    Firewall::Acl(AclRef {
-        id: "acl".into(),
+    Firewall {
+        id: FirewallId::Acl("acl".into()),
         name: "tier-acl".to_owned(),
-    })
+    }
 }
 
 fn nothing() -> Seen {
@@ -55,7 +55,7 @@ fn done(seen: &mut Seen, step: &CloudStep, id: &str) {
 }
 
 fn at(id: &str) -> Firewall {
-    Firewall::Address(address(id))
+    Firewall::of(&address(id))
 }
 
 fn open(seen: &mut Seen, at: &Firewall, id: &str) {
@@ -75,7 +75,7 @@ fn close(seen: &mut Seen, at: &Firewall, id: &str) {
 }
 
 fn see_firewall(seen: &mut Seen, at: &Firewall, rules: Vec<FirewallRule>) {
-    see(seen, Fact::Firewall(at.id(), rules));
+    see(seen, Fact::Firewall(at.id.clone(), rules));
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_list_that_is_behind_shows_what_was_opened_and_nothing_that_was_closed() {
         close(&mut seen, &of, "closed");
         see_firewall(&mut seen, &of, vec![rule("closed"), rule("listed")]);
         see_firewall(&mut seen, &at("ip-2"), Vec::new());
-        assert_eq!(seen.firewalls[&of.id()], [rule("listed"), rule("new")]);
-        assert_eq!(seen.firewalls[&at("ip-2").id()], []);
+        assert_eq!(seen.firewalls[&of.id], [rule("listed"), rule("new")]);
+        assert_eq!(seen.firewalls[&at("ip-2").id], []);
     }
 }
 
@@ -104,8 +104,8 @@ fn with_an_address_what_was_opened_on_it_is_gone() {
     for id in ["ip-1", "ip-2"] {
         see_firewall(&mut seen, &at(id), Vec::new());
     }
-    assert_eq!(seen.firewalls[&at("ip-1").id()], []);
-    assert_eq!(seen.firewalls[&at("ip-2").id()], [rule("of-ip-2")]);
+    assert_eq!(seen.firewalls[&at("ip-1").id], []);
+    assert_eq!(seen.firewalls[&at("ip-2").id], [rule("of-ip-2")]);
 }
 
 #[test]
@@ -115,6 +115,6 @@ fn what_was_closed_is_not_seen_again() {
         see_firewall(&mut seen, &of, vec![rule("x")]);
         close(&mut seen, &of, "x");
         see_firewall(&mut seen, &of, vec![rule("x")]);
-        assert_eq!(seen.firewalls[&of.id()], []);
+        assert_eq!(seen.firewalls[&of.id], []);
     }
 }

@@ -7,7 +7,9 @@ use bowline_cloudstack_client::IpState;
 use jiff::Timestamp;
 
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Network, Rule};
+use crate::objects::{
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, Rule,
+};
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
 fn time(text: &str) -> Option<Timestamp> {
@@ -60,8 +62,8 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
         name: network.name.clone(),
         vpc: network.vpc_id.clone(),
         services: network.services().map(str::to_owned).collect(),
-        acl: network.acl_list_id.as_ref().map(|id| AclRef {
-            id: id.clone(),
+        acl: network.acl_list_id.as_ref().map(|id| Firewall {
+            id: FirewallId::Acl(id.clone()),
             name: list.unwrap_or_default(),
         }),
     })

@@ -4,7 +4,7 @@ use super::Draft;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::Wanted;
-use crate::objects::{AclRef, Firewall, FirewallId, FirewallRule, IngressPort, NetworkId};
+use crate::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
 use crate::observe::Unread;
 use crate::step::{Closing, CloudStep, Opening};
 
@@ -48,9 +48,9 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Re
 }
 
 /// Notes for which sources items will have to be made.
-pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
+pub(super) fn foresee(draft: &mut Draft<'_>, list: &Firewall, wanted: &Wanted) {
     let (sources, claim) = (&wanted.sources, &wanted.identity.claim);
-    let items = draft.observed.firewalls.get(&FirewallId::Acl(list.id.clone()));
+    let items = draft.observed.firewalls.get(&list.id);
     let items = items.map_or(&[][..], Vec::as_slice);
     let is_open = |ingress: &IngressPort| {
         let mut items = items.iter();
@@ -79,7 +79,7 @@ pub(super) fn without_those_of_others<'a>(
 ) -> Result<Vec<&'a FirewallRule>, Unread> {
     if !items.is_empty() {
         let neighbours = draft.observed.neighbours(network)?;
-        let all = draft.observed.firewall(&list.id())?;
+        let all = draft.observed.firewall(&list.id)?;
         let is_relied_on = |item: &FirewallRule, rule| draft.identity.is_relied_on(item, all, rule);
         items.retain(|item| !neighbours.iter().any(|rule| is_relied_on(item, rule)));
     }

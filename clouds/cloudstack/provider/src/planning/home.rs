@@ -15,8 +15,7 @@ use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{
-    Address, AddressRef, AddressState, Filtering, FirewallId, LB, Network, NewRule, Place, PublicIpId, Rule,
-    RuleState,
+    Address, AddressRef, AddressState, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule, RuleState,
 };
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::step::CloudStep;
@@ -73,7 +72,7 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
     let observed = draft.observed;
     let filtering = network.filtering();
     if let Filtering::Acl(list) = filtering {
-        draft.take(observed.firewall(&FirewallId::Acl(list.id.clone())));
+        draft.take(observed.firewall(&list.id));
         if at.is_none() && !observed.rules.is_empty() {
             draft.take(observed.neighbours(&network.id));
         }

@@ -12,7 +12,7 @@ use super::{Draft, Stop, acl, firewall};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
 use crate::members::Members;
-use crate::objects::{Abilities, Filtering, Firewall, NewRule, Rule, RuleState};
+use crate::objects::{Abilities, Filtering, FirewallId, NewRule, Rule, RuleState};
 use crate::observe::{Need, Unread};
 use crate::replaced::OpenPort;
 use crate::step::{CloudStep, Opening, RuleChange};
@@ -117,9 +117,9 @@ impl<'a> At<'a> {
     fn is_opening(self, draft: &Draft<'_>) -> bool {
         draft.observed.pending.iter().any(|pending| match &pending.step {
             CloudStep::Open(new) => {
-                let is_here = match &new.at {
-                    Firewall::Address(address) => *address == self.home.address,
-                    Firewall::Acl(_) => new.network == self.home.network.id,
+                let is_here = match &new.at.id {
+                    FirewallId::Address(id) => *id == self.home.address.id,
+                    FirewallId::Acl(_) => new.network == self.home.network.id,
                 };
                 is_here && new.ingress == self.port.ingress()
             }
@@ -140,9 +140,9 @@ impl<'a> At<'a> {
             sources: sources.texts().to_vec(),
             stands_in: false,
         };
-        let opened = match new.at {
-            Firewall::Address(_) => firewall::open(draft, new, &sources.cidrs),
-            Firewall::Acl(_) => acl::open(draft, new, sources),
+        let opened = match new.at.is_acl() {
+            false => firewall::open(draft, new, &sources.cidrs),
+            true => acl::open(draft, new, sources),
         };
         draft.take(opened);
     }

@@ -166,7 +166,7 @@ impl<'a> Removal<'a> {
         let network = network_of(observed, port)?;
         match network.map(|network| (network.filtering(), &network.id)) {
             Some((Filtering::Acl(list), network)) if !is_wanted => {
-                return self.shut(draft, &Firewall::Acl(list.clone()), network, ingress);
+                return self.shut(draft, list, network, ingress);
             }
             Some((Filtering::Addresses, _)) if !acl_only => {}
             _ => return Ok(Shut::Done),
@@ -185,7 +185,7 @@ impl<'a> Removal<'a> {
         if rules_of_others.any(|other| other.ingress("") == Some(ingress)) {
             return Ok(Shut::Done);
         }
-        self.shut(draft, &Firewall::Address(address.clone()), &port.network, ingress)
+        self.shut(draft, &Firewall::of(address), &port.network, ingress)
     }
 
     /// How a firewall comes to let nothing in at a port any more. Of an ACL list only what was made for the Service goes, and
@@ -197,11 +197,11 @@ impl<'a> Removal<'a> {
         network: &NetworkId,
         ingress: IngressPort,
     ) -> Result<Shut, Unread> {
-        let (all, one) = match at {
-            Firewall::Address(_) => ("the firewall of public IP", "firewall rule"),
-            Firewall::Acl(_) => ("the network ACL list", "network ACL item"),
+        let (all, one) = match at.is_acl() {
+            false => ("the firewall of public IP", "firewall rule"),
+            true => ("the network ACL list", "network ACL item"),
         };
-        if draft.has_given_up(at.id().as_str(), all, ingress) {
+        if draft.has_given_up(at.id.as_str(), all, ingress) {
             return Ok(Shut::Done);
         }
         let mut open = draft.observed.allowing(at, ingress)?;

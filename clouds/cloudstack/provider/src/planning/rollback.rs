@@ -8,7 +8,7 @@
 use super::{Draft, members, ownership};
 use crate::claim::Claimed;
 use crate::intent::{Intent, Wanted};
-use crate::objects::{Firewall, NewRule, Rule};
+use crate::objects::{NewRule, Rule};
 use crate::step::CloudStep;
 
 /// Decides what is taken back.
@@ -27,10 +27,9 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     let address = own.made.address.as_ref();
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
-            let at = Firewall::Acl(list.clone());
-            let mut known = observed.firewalls.get(&at.id())?.iter();
+            let mut known = observed.firewalls.get(&list.id)?.iter();
             let item = known.find(|item| item.id == *id)?;
-            Some(CloudStep::close(&at, item, true))
+            Some(CloudStep::close(list, item, true))
         });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {

@@ -17,7 +17,7 @@ use crate::learn;
 use crate::members::index;
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclRef, Address, AddressRef, AddressState, FirewallId, FirewallRule, IngressPort, Instance, Network,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Instance, Network,
     Rule, RuleState,
 };
 use crate::observe::Failure;
@@ -107,8 +107,8 @@ impl World {
         let network = Network {
             vpc: Some("v".into()),
             services: ["Lb", "NetworkACL"].map(str::to_owned).into(),
-            acl: Some(AclRef {
-                id: "acl".into(),
+            acl: Some(Firewall {
+                id: acl(),
                 name: "tier-acl".to_owned(),
             }),
             ..(**world.observed.networks["n1"].as_ref().unwrap()).clone()

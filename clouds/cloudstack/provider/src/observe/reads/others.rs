@@ -10,7 +10,7 @@ use super::{Reads, saying};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
-use crate::objects::{AclRef, Address, FirewallRule, IngressPort, Rule};
+use crate::objects::{Address, Firewall, FirewallRule, IngressPort, Rule};
 
 impl Reads {
     /// The rules of others on an address.
@@ -57,7 +57,7 @@ impl Reads {
     pub(super) async fn users_of(
         &self,
         identity: &Identity,
-        list: &AclRef,
+        list: &Firewall,
         item: &FirewallRule,
         items: &[FirewallRule],
     ) -> Result<Vec<Rule>, CloudError> {
@@ -92,7 +92,7 @@ impl Reads {
     async fn behind(
         &self,
         identity: &Identity,
-        list: Option<&AclRef>,
+        list: Option<&Firewall>,
         network: Option<&NetworkId>,
         is_wanted: impl Fn(&Rule) -> bool + Send,
     ) -> Result<Vec<Rule>, CloudError> {
@@ -107,7 +107,7 @@ impl Reads {
         Ok(behind)
     }
 
-    async fn has_list(&self, network: &NetworkId, list: Option<&AclRef>) -> Result<bool, CloudError> {
+    async fn has_list(&self, network: &NetworkId, list: Option<&Firewall>) -> Result<bool, CloudError> {
         let (Some(list), false) = (list, network.is_empty()) else {
             return Ok(false);
         };

@@ -31,20 +31,19 @@ impl Reads {
                 let is_new = |items: &[FirewallRule]| !items.iter().any(is_alike);
                 return self.unless(step, &new.at, is_new).await;
             }
-            CloudStep::Close(Closing { at, rule, twin, .. }) => match (at, twin) {
-                // The one that stays instead is there.
-                (_, Some(twin)) => {
-                    let has_twin = |items: &[FirewallRule]| items.iter().any(|item| item.id == *twin);
-                    return self.unless(step, at, has_twin).await;
-                }
-                // Nobody else relies on it.
-                (Firewall::Acl(list), None) => {
-                    let items = observed.firewalls.get(&at.id()).map_or(&[][..], Vec::as_slice);
-                    let users = self.users_of(identity, list, rule, items).await;
-                    users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
-                }
-                (Firewall::Address(_), None) => return None,
-            },
+            // The one that stays instead is there.
+            CloudStep::Close(Closing {
+                at, twin: Some(twin), ..
+            }) => {
+                let has_twin = |items: &[FirewallRule]| items.iter().any(|item| item.id == *twin);
+                return self.unless(step, at, has_twin).await;
+            }
+            // Nobody else relies on it.
+            CloudStep::Close(Closing { at, rule, .. }) if at.is_acl() => {
+                let items = observed.firewalls.get(&at.id).map_or(&[][..], Vec::as_slice);
+                let users = self.users_of(identity, at, rule, items).await;
+                users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
+            }
             // The address is what it was, and no rules of others are on it, which would go with it.
             CloudStep::Release { address, .. } => self.not_alone(identity, observed, &address.id).await,
             // A process that stood still must not ask for what others have looked for meanwhile.
@@ -65,10 +64,9 @@ impl Reads {
         at: &Firewall,
         holds: impl FnOnce(&[FirewallRule]) -> bool,
     ) -> Option<Learned> {
-        let id = at.id();
-        match firewall_of(&self.client, &id).await {
+        match firewall_of(&self.client, &at.id).await {
             Ok(items) if holds(&items) => None,
-            Ok(items) => Some(Learned::Seen(Fact::Firewall(id, items))),
+            Ok(items) => Some(Learned::Seen(Fact::Firewall(at.id.clone(), items))),
             Err(error) => Some(failed(step, &error)),
         }
     }
