@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{ApiError, JobText, Said};
-use crate::wire::{FirewallRule, JobId, LoadBalancerRule, NetworkAcl, PublicIpAddress};
+use crate::wire::JobId;
 
 /// A command was taken: the server goes on by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,21 +27,21 @@ pub enum Job {
     Failed(ApiError),
 }
 
-/// What a job brought about.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum JobResult {
-    /// A load balancer rule was created or changed.
-    LoadBalancerRule(Box<LoadBalancerRule>),
-    /// A public address was acquired.
-    PublicIpAddress(Box<PublicIpAddress>),
-    /// A firewall rule was created.
-    FirewallRule(Box<FirewallRule>),
-    /// An item of an ACL list was created.
-    NetworkAcl(Box<NetworkAcl>),
-    /// It is done, and there is nothing to show for it that this client knows.
-    Success,
+/// What a job brought about: a load balancer rule, a public address, a firewall rule or an item of an ACL list; nothing, if there
+/// is nothing to show for it that this client knows. What else the object tells is not believed: it may have a few members only,
+/// and the next reading of the cloud shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct JobResult {
+    /// Its id.
+    #[serde(default, deserialize_with = "crate::wire::id_or_none")]
+    pub id: Option<String>,
+    /// The public address that it is, or belongs to, as a text.
+    #[serde(default, rename = "ipaddress", deserialize_with = "crate::wire::text_or_none")]
+    pub ip: Option<String>,
 }
+
+/// Under which names these objects are shown.
+const OBJECTS: [&str; 4] = ["loadbalancer", "ipaddress", "firewallrule", "networkacl"];
 
 /// The answer to the question after a job.
 #[derive(Deserialize)]
@@ -72,18 +72,11 @@ impl Status {
         if refused {
             return Job::Failed(self.failure(response));
         }
-        let object = |key: &str| self.jobresult.get(key).filter(|value| value.is_object()).cloned();
+        let mut objects = OBJECTS.iter().filter_map(|name| self.jobresult.get(name));
+        let object = objects.find(|value| value.is_object());
         // An object that cannot be read was made all the same; the next reading of the cloud shows it.
-        let result = if let Some(rule) = object("loadbalancer") {
-            typed(rule, JobResult::LoadBalancerRule)
-        } else if let Some(address) = object("ipaddress") {
-            typed(address, JobResult::PublicIpAddress)
-        } else if let Some(rule) = object("firewallrule") {
-            typed(rule, JobResult::FirewallRule)
-        } else {
-            object("networkacl").and_then(|item| typed(item, JobResult::NetworkAcl))
-        };
-        Job::Done(result.unwrap_or(JobResult::Success))
+        let result = object.and_then(|object| JobResult::deserialize(object).ok());
+        Job::Done(result.unwrap_or_default())
     }
 
     fn failure(self, response: &Response) -> ApiError {
@@ -111,13 +104,4 @@ impl Status {
         };
         ApiError::of_job(said, form, response.unusable(""))
     }
-}
-
-fn typed<T: serde::de::DeserializeOwned>(
-    value: Value,
-    variant: fn(Box<T>) -> JobResult,
-) -> Option<JobResult> {
-    serde_json::from_value(value)
-        .ok()
-        .map(|object| variant(Box::new(object)))
 }

@@ -56,7 +56,7 @@ pub(crate) fn words_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 /// An empty text is none.
-fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text: Option<String> = Option::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()))
 }

@@ -194,13 +194,13 @@ fn parse_places(text: &str) -> BTreeMap<PublicIpId, Place> {
         let vpc = words.next().map(VpcId::from);
         Some((id, Place { network, vpc }))
     };
-    text.split(',').filter_map(place).collect()
+    items(text, ',').filter_map(place).collect()
 }
 
-/// What is written as the value of the annotation.
-fn parse(text: &str) -> Vec<Claimed> {
-    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    items.filter_map(Claimed::parse).collect()
+/// What stands between separators.
+fn items(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let items = text.split(separator).map(str::trim);
+    items.filter(|item| !item.is_empty())
 }
 
 impl fmt::Display for Claimed {
@@ -228,16 +228,12 @@ impl fmt::Display for Claimed {
 impl Claim {
     /// The claim on a Service. What cannot be read in it holds nothing.
     pub(crate) fn of(service: &Service) -> Self {
-        let held = facts::annotation(service, IP_IDS.key).map(parse);
+        let held = facts::annotation(service, IP_IDS.key);
+        let opened = items(text(service, &ACL_SOURCES), ';');
         Self {
-            held,
+            held: held.map(|text| items(text, ',').filter_map(Claimed::parse).collect()),
             is_marked: flag(service, &IP_ASSOCIATED),
-            opened: text(service, &ACL_SOURCES)
-                .split(';')
-                .map(str::trim)
-                .filter(|list| !list.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            opened: opened.map(str::to_owned).collect(),
             places: parse_places(text(service, &IP_NETWORKS)),
         }
     }
@@ -247,20 +243,24 @@ impl Claim {
         self.places.get(id)
     }
 
+    /// All that is claimed.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Claimed> {
+        self.held.iter().flatten()
+    }
+
     /// The IDs of the claimed addresses.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &PublicIpId> {
-        self.held.iter().flatten().filter_map(Claimed::own_id)
+        self.all().filter_map(Claimed::own_id)
     }
 
     /// What may have been asked for, and nobody knows what came of it.
     pub(crate) fn askings(&self) -> impl Iterator<Item = Asking> {
-        self.held.iter().flatten().filter_map(Claimed::asked)
+        self.all().filter_map(Claimed::asked)
     }
 
     /// When an address was asked for by its ID, if it is not known whether it came.
     pub(crate) fn asked(&self, id: &PublicIpId) -> Option<Timestamp> {
-        let mut held = self.held.iter().flatten();
-        held.find_map(|claimed| match claimed {
+        self.all().find_map(|claimed| match claimed {
             Claimed::Asked(asked, since) if asked == id => Some(*since),
             _ => None,
         })
@@ -273,7 +273,7 @@ impl Claim {
 
     /// The IDs of addresses that were acquired for other Services.
     pub(crate) fn shared(&self) -> impl Iterator<Item = &PublicIpId> {
-        self.held.iter().flatten().filter_map(|claimed| match claimed {
+        self.all().filter_map(|claimed| match claimed {
             Claimed::Shared(id) => Some(id),
             _ => None,
         })
@@ -286,7 +286,7 @@ impl Claim {
 
     /// The address that is claimed without an ID.
     pub(crate) fn any_address(&self) -> Option<&AnyAddress> {
-        self.held.iter().flatten().find_map(|claimed| match claimed {
+        self.all().find_map(|claimed| match claimed {
             Claimed::Any(any_address) => Some(any_address),
             _ => None,
         })
@@ -327,27 +327,24 @@ impl Claim {
 
     /// What is wanted of the claim.
     pub(crate) fn those(&self, is_wanted: impl Fn(&Claimed) -> bool) -> Vec<Claimed> {
-        let held = self.held.iter().flatten();
-        held.filter(|claimed| is_wanted(claimed)).cloned().collect()
+        self.all().filter(|claimed| is_wanted(claimed)).cloned().collect()
     }
 
     /// How it is written on a Service. Of places those of claimed addresses count.
     pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 4] {
-        let places = self
-            .places
-            .iter()
-            .filter(|(id, _)| self.names(id) || self.shares(id));
+        let is_claimed = |id: &PublicIpId| self.names(id) || self.shares(id);
+        let places = self.places.iter().filter(|(id, _)| is_claimed(id));
         let place = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
             Some(vpc) => format!("{id} {network} {vpc}"),
             None => format!("{id} {network}"),
         };
         let list =
             |items: Vec<String>, separator| Some(items.join(separator)).filter(|text| !text.is_empty());
-        let ids = |held: &Vec<Claimed>| held.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let ids: Vec<String> = self.all().map(ToString::to_string).collect();
         [
             (ACL_SOURCES.key, list(self.opened.clone(), ";")),
             (IP_ASSOCIATED.key, self.is_marked.then(|| "true".to_owned())),
-            (IP_IDS.key, self.held.as_ref().map(ids)),
+            (IP_IDS.key, self.held.as_ref().map(|_| ids.join(","))),
             (IP_NETWORKS.key, list(places.map(place).collect(), ",")),
         ]
     }

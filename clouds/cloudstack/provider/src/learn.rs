@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloudstack_client::JobResult;
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
@@ -46,7 +47,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             observed.pending.push(*pending);
             observed.memory.new_wait();
         }
-        Learned::Gone => done(observed, step, Made::default()),
+        Learned::Gone => done(observed, step, JobResult::default()),
         Learned::Seen(fact) => {
             if matches!(fact, Fact::RulesOfOthers(..)) {
                 observed.memory.own.made.address = None; // others use it by now
@@ -147,16 +148,6 @@ fn is_second(observed: &Seen, new: &NewRule) -> bool {
     observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
 }
 
-/// What a job made. Nothing else is believed of its result, which may hold a few members only: what was asked for is
-/// known, and the last look of a reconcile shows the rest.
-#[derive(Debug, Default)]
-pub(crate) struct Made {
-    /// Its ID.
-    pub(crate) id: Option<String>,
-    /// The text of the address that was acquired.
-    pub(crate) ip: Option<String>,
-}
-
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
     let kind = match step {
@@ -166,15 +157,12 @@ pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
         CloudStep::Associate(new) if new.address.is_none() => Some("ip"),
         _ => None,
     };
-    let made = Made {
-        id: kind.map(|kind| format!("new-{kind}-{}", observed.memory.made_up())),
-        ..Made::default()
-    };
-    effect(observed, step, made);
+    let id = kind.map(|kind| format!("new-{kind}-{}", observed.memory.made_up()));
+    effect(observed, step, JobResult { id, ip: None });
 }
 
 /// A write has had its effect.
-pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
+pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: JobResult) {
     if let CloudStep::Release { .. } | CloudStep::ChangeRule(_, RuleChange::Delete(_)) = step {
         // Others may have gone at the same time. Whoever looks after its own rule is gone cannot miss that it was the last.
         observed.neighbours.clear();
@@ -183,7 +171,7 @@ pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
 }
 
 /// Changes the observation as a write changes the cloud.
-fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
+fn effect(seen: &mut Seen, step: &CloudStep, made: JobResult) {
     match step {
         CloudStep::Associate(new) => associated(seen, new, made),
         CloudStep::Release { address, .. } => released(seen, address),
@@ -221,7 +209,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
 }
 
 /// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
+fn associated(observed: &mut Seen, new: &Acquisition, made: JobResult) {
     let to = &new.to;
     let address = new.address.clone().unwrap_or_else(|| AddressRef {
         id: made.id.unwrap_or_default().into(),

@@ -1,14 +1,14 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Class, Client, Job, JobResult, PublicIpId};
+use bowline_cloudstack_client::{ApiError, Class, Client, Job, PublicIpId};
 use futures::future::join_all;
 use tokio::time::Instant;
 
 use super::{Failure, PATIENCE, Pending, SILENCE, Seen, TRIES, wire};
 use crate::apply::Writer;
 use crate::intent::Identity;
-use crate::learn::{self, Learned, Made};
+use crate::learn::{self, Learned};
 use crate::step::{Acquisition, CloudStep};
 
 /// What is said when patience is at an end.
@@ -20,8 +20,9 @@ pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending],
     for (pending, answer) in jobs.iter().zip(answers) {
         let is_told = matches!(answer, Ok(Job::Failed(_)));
         let mut learned = match answer {
-            Ok(Job::Done(result)) => {
-                learn::done(observed, &pending.step, made(pending, result));
+            Ok(Job::Done(mut made)) => {
+                made.id = made.id.or_else(|| pending.id.clone());
+                learn::done(observed, &pending.step, made);
                 continue;
             }
             Ok(Job::Failed(error)) => {
@@ -100,22 +101,5 @@ async fn look_half_way(client: &Client, observed: &mut Seen, pending: &Pending) 
         observed
             .addresses
             .insert(id.clone(), now.as_ref().map(wire::address));
-    }
-}
-
-fn made(pending: &Pending, result: JobResult) -> Made {
-    let (id, ip) = match result {
-        JobResult::LoadBalancerRule(rule) => (rule.id.to_string(), None),
-        JobResult::PublicIpAddress(address) => (address.id.to_string(), Some(address.ip_address)),
-        JobResult::FirewallRule(rule) => (rule.id.to_string(), None),
-        JobResult::NetworkAcl(item) => (item.id.to_string(), None),
-        _ => {
-            let id = pending.id.clone();
-            return Made { id, ip: None };
-        }
-    };
-    Made {
-        id: Some(id),
-        ip: ip.filter(|ip| !ip.is_empty()),
     }
 }

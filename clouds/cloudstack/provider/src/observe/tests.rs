@@ -1,6 +1,7 @@
 //! What is known where lists are behind what was written.
 
 use bowline_cloud_provider::Memory;
+use bowline_cloudstack_client::JobResult;
 
 use super::*;
 use crate::cidrs::Cidrs;
@@ -47,7 +48,7 @@ fn nothing() -> Seen {
 
 /// A step was made; what it made has this ID.
 fn done(seen: &mut Seen, step: &CloudStep, id: &str) {
-    let made = learn::Made {
+    let made = JobResult {
         id: Some(id.to_owned()),
         ip: None,
     };

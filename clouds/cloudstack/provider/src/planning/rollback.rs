@@ -40,9 +40,9 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     }
     // What is known to be nobody's is not held.
     let is_nobodys = |claimed: &Claimed| ownership::is_nobodys(observed, claimed);
-    if claim.held.iter().flatten().any(is_nobodys) {
+    if claim.all().any(is_nobodys) {
         draft.claim.retain(|claimed| !is_nobodys(claimed));
-        draft.claim.is_marked &= !claim.held.iter().flatten().all(is_nobodys);
+        draft.claim.is_marked &= !claim.all().all(is_nobodys);
     }
 }
 
