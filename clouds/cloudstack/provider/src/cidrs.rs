@@ -14,23 +14,6 @@ pub(crate) struct Cidrs {
 }
 
 impl Cidrs {
-    /// Reads a list in one text.
-    #[cfg(test)]
-    pub(crate) fn parse(text: &str) -> Self {
-        text.split([',', ' ', '\t', '\n'])
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-            .collect()
-    }
-
-    /// Whether all of the other networks lie within these.
-    #[cfg(test)]
-    pub(crate) fn contains(&self, other: &Self) -> bool {
-        let own = self.explicit();
-        let is_within = |network: &IpNet| own.iter().any(|wide| wide.contains(network));
-        other.networks.iter().all(is_within)
-    }
-
     /// The networks, one text for each.
     pub(crate) fn texts(&self) -> Vec<String> {
         let networks = self.networks.iter().map(ToString::to_string);
@@ -100,13 +83,10 @@ impl<T: AsRef<str>> FromIterator<T> for Cidrs {
         let mut all = Self::default();
         for item in items {
             let item = item.as_ref();
-            let network = item
-                .parse::<IpNet>()
-                .ok()
-                .or_else(|| item.parse::<IpAddr>().ok().map(IpNet::from));
-            match network {
-                Some(network) => all.networks.insert(network.trunc()),
-                None => all.strange.insert(item.to_owned()),
+            let address = |_| item.parse::<IpAddr>().map(IpNet::from);
+            match item.parse::<IpNet>().or_else(address) {
+                Ok(network) => all.networks.insert(network.trunc()),
+                Err(_) => all.strange.insert(item.to_owned()),
             };
         }
         all
@@ -116,7 +96,8 @@ impl<T: AsRef<str>> FromIterator<T> for Cidrs {
 /// A list of networks: as it is written, and what it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sources {
-    texts: Vec<String>,
+    /// The networks as they are written.
+    pub(crate) texts: Vec<String>,
     pub(crate) cidrs: Cidrs,
 }
 
@@ -133,11 +114,6 @@ impl Sources {
     /// Everybody.
     pub(crate) fn everything() -> Self {
         Self::new(["0.0.0.0/0".to_owned()])
-    }
-
-    /// The networks as they are written.
-    pub(crate) fn texts(&self) -> &[String] {
-        &self.texts
     }
 
     /// Whether a rule can be changed to these where it stands: an update takes networks of IPv4 only, and joins several by
@@ -174,6 +150,23 @@ fn divide(network: IpNet, avoided: &BTreeSet<IpNet>, parts: &mut BTreeSet<IpNet>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Cidrs {
+        /// Reads a list in one text.
+        pub(crate) fn parse(text: &str) -> Self {
+            text.split([',', ' ', '\t', '\n'])
+                .map(str::trim)
+                .filter(|item| !item.is_empty())
+                .collect()
+        }
+
+        /// Whether all of the other networks lie within these.
+        pub(crate) fn contains(&self, other: &Self) -> bool {
+            let own = self.explicit();
+            let is_within = |network: &IpNet| own.iter().any(|wide| wide.contains(network));
+            other.networks.iter().all(is_within)
+        }
+    }
 
     fn networks(text: &str) -> Cidrs {
         Cidrs::parse(text)

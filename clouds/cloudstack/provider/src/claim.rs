@@ -300,7 +300,7 @@ impl Claim {
     /// Notes that items for these sources are made: before the first one is.
     pub(crate) fn open(&mut self, sources: &Sources) {
         if !self.has_opened(&sources.cidrs) {
-            self.opened.push(sources.texts().join(","));
+            self.opened.push(sources.texts.join(","));
         }
     }
 

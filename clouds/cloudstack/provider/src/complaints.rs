@@ -18,10 +18,8 @@ pub fn complaints(service: &Service) -> Vec<String> {
         Ok(Intent::Wanted(wanted)) => {
             let events = [PROXY_PROTOCOL_IGNORED, KEEP_IP_IGNORED, UNKNOWN_ANNOTATIONS];
             let of_annotations = |reason: &str| events.iter().any(|event| event.reason == reason);
-            let notes = wanted
-                .notes
-                .into_iter()
-                .filter(|note| of_annotations(note.reason));
+            let notes = wanted.notes.into_iter();
+            let notes = notes.filter(|note| of_annotations(note.reason));
             let refusal = wanted.refusal.map(|refusal| refusal.reason);
             refusal.into_iter().chain(notes.map(|note| note.text)).collect()
         }

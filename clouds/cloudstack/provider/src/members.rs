@@ -91,11 +91,9 @@ impl Members {
 
     /// The network that all of them are in: the one that is given, or the one that they have in common by default.
     pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, Refusal> {
-        let first = self
-            .instances
-            .first()
-            .and_then(|instance| instance.networks.first());
-        let Some(network) = given.cloned().or_else(|| first.cloned()) else {
+        let first = self.instances.first();
+        let default = first.and_then(|instance| instance.networks.first());
+        let Some(network) = given.or(default).cloned() else {
             return Ok(None);
         };
         let is_in = |instance: &Instance| match given {
@@ -136,11 +134,8 @@ impl Members {
         if self.instances.is_empty() {
             return Difference::default(); // better old members than none
         }
-        let wanted: BTreeSet<_> = self
-            .instances
-            .iter()
-            .map(|instance| instance.id.clone())
-            .collect();
+        let wanted = self.instances.iter().map(|instance| instance.id.clone());
+        let wanted: BTreeSet<_> = wanted.collect();
         let surplus = present
             .difference(&wanted)
             .filter(|id| !self.unproven.contains(*id));

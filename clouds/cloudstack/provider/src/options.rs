@@ -207,10 +207,8 @@ fn required<'a, const N: usize>(
 
 /// The subject and the verb of the sentence.
 fn missing(settings: &[Setting]) -> String {
-    let names: Vec<String> = settings
-        .iter()
-        .map(|setting| format!("`{}`", setting.key()))
-        .collect();
+    let name = |setting: &Setting| format!("`{}`", setting.key());
+    let names: Vec<String> = settings.iter().map(name).collect();
     let verb = if names.len() == 1 { "is" } else { "are" };
     format!("{} {verb}", names.join(", "))
 }

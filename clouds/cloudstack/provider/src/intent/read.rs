@@ -125,6 +125,7 @@ fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
 
 fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {
     let is_proxied = annotations::flag(service, &PROXY_PROTOCOL);
+    let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
     let mut ports = Vec::new();
     let mut ingress_ports = BTreeSet::new();
     for port in spec.ports.iter().flatten() {
@@ -138,12 +139,11 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
                 continue;
             }
         };
-        let Some(public) = u16::try_from(port.port).ok().filter(|port| *port != 0) else {
+        let Some(public) = number(port.port) else {
             problems.push(format!("port {} cannot be balanced", port.port));
             continue;
         };
-        let node_port = port.node_port.and_then(|port| u16::try_from(port).ok());
-        let Some(node_port) = node_port.filter(|port| *port != 0) else {
+        let Some(node_port) = port.node_port.and_then(number) else {
             problems.push(format!(
                 "port {public} has no node port, which a load balancer rule leads to; set spec.allocateLoadBalancerNodePorts to true"
             ));

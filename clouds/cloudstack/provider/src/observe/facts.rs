@@ -135,8 +135,7 @@ impl Observed {
 
     /// What there is under an address that is asked for by its text.
     pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
-        let found = self.looked_up.get(ip).map(Vec::as_slice);
-        found.ok_or_else(|| Need::LookedUp(ip.to_owned()).into())
+        known(&self.looked_up, &ip.to_owned(), Need::LookedUp).map(Vec::as_slice)
     }
 
     /// Addresses of a network that may have been associated for a claim that names none.

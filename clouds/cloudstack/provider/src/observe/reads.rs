@@ -1,5 +1,6 @@
 //! The reads. What several ask for at the same time is read once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
@@ -226,12 +227,12 @@ impl Reads {
             if needs.is_empty() {
                 break;
             }
+            let calls = |needs: &BTreeSet<Need>| needs.iter().filter(|need| self.is_call(need)).count();
             if let Intent::Wanted(wanted) = intent {
-                let is_other = |need: &&Need| !matches!(need, Need::Members(_)) && self.is_call(need);
-                let calls = observed.calls + needs.iter().filter(is_other).count();
+                let calls = observed.calls + calls(&needs);
                 self.trust.trust(wanted, observed, &mut needs, calls);
             }
-            observed.calls += needs.iter().filter(|need| self.is_call(need)).count();
+            observed.calls += calls(&needs);
             let facts = needs
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));

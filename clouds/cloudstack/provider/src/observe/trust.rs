@@ -49,8 +49,8 @@ impl Trust {
         })
     }
 
-    /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls
-    /// everything else takes.
+    /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls the look
+    /// takes with all that is on the list.
     pub(super) fn trust(
         &self,
         wanted: &Wanted,
@@ -68,9 +68,8 @@ impl Trust {
         };
         let mut fresh: Vec<(Instant, RuleId)> = needs.iter().filter_map(known).collect();
         fresh.sort();
-        let asked = needs.iter().filter(|need| matches!(need, Need::Members(_)));
-        let read = asked.count() - fresh.len();
-        for (_, id) in fresh.into_iter().skip(CALLS.saturating_sub(calls + read)) {
+        let others = calls - fresh.len();
+        for (_, id) in fresh.into_iter().skip(CALLS.saturating_sub(others)) {
             needs.remove(&Need::Members(id.clone()));
             observed.trusted.insert(id);
         }
@@ -87,10 +86,9 @@ impl Trust {
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
         let known_until = self.instances.with(&nodes, |known| {
             if let Some(found) = &found {
-                let ttl = if found.is_whole() {
-                    MEMBERS_TTL
-                } else {
-                    INCOMPLETE_TTL
+                let ttl = match found.is_whole() {
+                    true => MEMBERS_TTL,
+                    false => INCOMPLETE_TTL,
                 };
                 let ids = found.instances.iter().map(|instance| instance.id.clone());
                 *known = Some((now + ttl, ids.collect()));
@@ -130,10 +128,8 @@ impl Verified {
 /// Tells one set of Nodes from another.
 fn nodes_fingerprint(wanted: &Wanted) -> u64 {
     let parts = wanted.nodes.iter().flat_map(|node| {
-        [
-            node.node.as_str(),
-            node.instance_id.as_ref().map_or("", VirtualMachineId::as_str),
-        ]
+        let id = node.instance_id.as_ref().map_or("", VirtualMachineId::as_str);
+        [node.node.as_str(), id]
     });
     fingerprint(parts)
 }

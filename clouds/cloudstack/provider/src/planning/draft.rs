@@ -12,7 +12,9 @@ use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, AddressState, IngressPort, Network, Place, PublicIpId, Rule};
-use crate::observe::{LOOK, Need, POLLS, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
+use crate::observe::{
+    LOOK, Need, POLLS, Pending, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
+};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -302,14 +304,10 @@ impl<'a> Draft<'a> {
         } else if !steps.is_empty() {
             Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
         } else if is_begun {
-            let jobs: Vec<String> = pending
-                .iter()
-                .map(|pending| bowline_plan::Step::label(&pending.step))
-                .collect();
-            wait(
-                self.observed.memory.pause(POLLS),
-                format!("jobs under way: {}", jobs.join(", ")),
-            )
+            let label = |pending: &Pending| bowline_plan::Step::label(&pending.step);
+            let jobs: Vec<String> = pending.iter().map(label).collect();
+            let pause = self.observed.memory.pause(POLLS);
+            wait(pause, format!("jobs under way: {}", jobs.join(", ")))
         } else if let Some(refusal) = self.refusal {
             Answer::Refused(refusal)
         } else if let Some(reason) = self.waiting {
@@ -317,10 +315,8 @@ impl<'a> Draft<'a> {
         } else if let Some(left) = self.blocked {
             // A moment more, so that the last look is not too early.
             let after = SEARCH.min(left + Duration::from_millis(100));
-            wait(
-                after,
-                "a public IP that was asked for, and no answer came".to_owned(),
-            )
+            let reason = "a public IP that was asked for, and no answer came";
+            wait(after, reason.to_owned())
         } else if let Some(status) = self.settled {
             match self.shortfall {
                 Some(shortfall) => Answer::Refused(shortfall),

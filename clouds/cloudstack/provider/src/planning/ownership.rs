@@ -209,11 +209,8 @@ fn leads_there(identity: &Identity, observed: &Observed, address: &Address) -> R
     if let Some(place) = identity.claim.place(id) {
         return Ok(Some(address.is_at(place)));
     }
-    let mut replaced = identity
-        .replaced
-        .iter()
-        .filter(|replaced| replaced.address.id == *id);
-    if let Some(replaced) = replaced.next() {
+    let mut replaced = identity.replaced.iter();
+    if let Some(replaced) = replaced.find(|replaced| replaced.address.id == *id) {
         let network = replaced.network.clone();
         let vpc = observed
             .network(&network)?
@@ -254,9 +251,9 @@ impl Identity {
     /// What other Services of the cluster claim, with the UID of each.
     fn claims_of_others(&self) -> Vec<(String, Claim)> {
         let services = self.services.services();
-        services
-            .iter()
-            .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
+        let claims = services.iter();
+        let claims = claims.filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))));
+        claims
             .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
             .collect()
     }

@@ -137,7 +137,7 @@ impl<'a> At<'a> {
             at,
             network: network.id.clone(),
             ingress: self.port.ingress(),
-            sources: sources.texts().to_vec(),
+            sources: sources.texts.clone(),
             stands_in: false,
         };
         let opened = match new.at.is_acl() {
@@ -150,15 +150,11 @@ impl<'a> At<'a> {
     pub(super) fn present<'b>(self, draft: &Draft<'b>) -> Present<'b> {
         let (home, port) = (self.home, self.port);
         let balancer = &self.wanted.identity.name;
-        let speaks_alike =
-            |rule: &Rule| rule.protocol(balancer).map(|protocol| protocol.ip()) == Some(port.protocol.ip());
-        let mut own: Vec<&Rule> = draft
-            .observed
-            .rules
-            .iter()
-            .filter(|rule| rule.address.id == home.address.id && rule.public_port == Some(port.port))
-            .filter(|rule| !self.is_of_other_port(rule))
-            .collect();
+        let speaks_alike = |rule: &Rule| rule.ingress(balancer) == Some(port.ingress());
+        let is_here =
+            |rule: &&Rule| rule.address.id == home.address.id && rule.public_port == Some(port.port);
+        let here = draft.observed.rules.iter().filter(is_here);
+        let mut own: Vec<&Rule> = here.filter(|rule| !self.is_of_other_port(rule)).collect();
         own.sort_by_key(|rule| {
             (
                 rule.state == RuleState::Revoke,
@@ -266,7 +262,7 @@ impl<'a> At<'a> {
             let to = RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
                 protocol: Some(port.protocol.as_str().into()),
-                cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
+                cidrs: cidrs_differ.then(|| wanted.cidrs.texts.clone()),
                 name: (rule.name != port.name).then(|| port.name.clone()),
             };
             draft.cloud(CloudStep::change(rule, RuleChange::Update(to)));
@@ -312,7 +308,7 @@ impl<'a> At<'a> {
             public_port: port.port,
             private_port: port.node_port,
             network: home.network.id.clone(),
-            cidrs: is_sent.then(|| wanted.cidrs.texts().to_vec()),
+            cidrs: is_sent.then(|| wanted.cidrs.texts.clone()),
         }
     }
 

@@ -80,10 +80,8 @@ fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities
 fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
     removal.open_ports(draft);
     for rule in &draft.observed.rules {
-        let is_wanted = wanted
-            .ports
-            .iter()
-            .any(|port| rule.public_port == Some(port.port));
+        let mut ports = wanted.ports.iter();
+        let is_wanted = ports.any(|port| rule.public_port == Some(port.port));
         if rule.address.id == home.address.id && !is_wanted {
             removal.rule(draft, rule, Impact::Considerable);
         }

@@ -46,11 +46,8 @@ impl Reads {
         let rules = self.whole.load_balancer_rules(query);
         let rules = saying("error retrieving load balancer rules", rules).await?;
         let is_own = |rule: &Rule| names::is_rule(&identity.name, &rule.name);
-        Ok(rules
-            .iter()
-            .map(wire::rule)
-            .filter(|rule| !is_own(rule))
-            .collect())
+        let rules = rules.iter().map(wire::rule);
+        Ok(rules.filter(|rule| !is_own(rule)).collect())
     }
 
     /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
@@ -75,12 +72,10 @@ impl Reads {
         let identity = intent.identity();
         let known = observed.networks.get(network).and_then(Option::as_ref);
         let list = known.and_then(|network| network.acl.as_ref());
-        let mut ports: BTreeSet<IngressPort> = observed
-            .rules
-            .iter()
-            .filter_map(|rule| rule.ingress(&identity.name))
-            .chain(identity.replaced.ports().map(|port| port.ingress))
-            .collect();
+        let rules = observed.rules.iter();
+        let of_rules = rules.filter_map(|rule| rule.ingress(&identity.name));
+        let replaced = identity.replaced.ports().map(|port| port.ingress);
+        let mut ports: BTreeSet<IngressPort> = of_rules.chain(replaced).collect();
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.ingress_ports());
         }

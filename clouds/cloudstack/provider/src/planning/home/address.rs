@@ -195,11 +195,8 @@ pub(super) fn automatic_address(
         return Err(Stop::Planned);
     }
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
-    let known = draft
-        .observed
-        .recovered(&network.id)?
-        .iter()
-        .map(|address| address.address.id.clone());
+    let known = draft.observed.recovered(&network.id)?.iter();
+    let known = known.map(|address| address.address.id.clone());
     stuck.push(Claimed::Any(AnyAddress {
         network: network.id.clone(),
         since: Some(draft.now()),
