@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bowline_cloud_http::{glimpse, is_word, yaml};
+use bowline_cloud_http::{glimpse, shown_name, yaml};
 use bowline_manager::migration::{BUILT_IN_ENTRIES, BUILT_IN_LEASE, Migration};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -137,8 +137,7 @@ fn parse(contents: &[u8]) -> Result<Loaded, Vec<String>> {
 fn named(value: &str) -> String {
     match value.rsplit_once('/') {
         Some((GROUP, version)) => format!("{GROUP}/{}", glimpse(version)),
-        _ if is_word(value) => format!("{value:?}"),
-        _ => glimpse(value),
+        _ => shown_name(value),
     }
 }
 

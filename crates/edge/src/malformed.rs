@@ -66,6 +66,15 @@ pub fn is_word(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphabetic() || b"-_.".contains(&byte))
 }
 
+/// A name of somebody else's choice as it may be shown: in quotes if it reads like a word, else by a [`glimpse`].
+#[must_use]
+pub fn shown_name(name: &str) -> String {
+    match is_word(name) {
+        true => format!("{name:?}"),
+        false => glimpse(name),
+    }
+}
+
 /// The known key that this one is a misspelling of, if there is one.
 pub(crate) fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
@@ -111,6 +120,8 @@ mod tests {
             assert_eq!(is_word(name), expected, "{name}");
         }
         assert!(!is_word(&"a".repeat(21)));
+        assert_eq!(shown_name("api-url"), r#""api-url""#);
+        assert_eq!(shown_name("hunter2"), "(a text of 7 characters)");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_edge::{glimpse, is_word};
+use bowline_edge::shown_name;
 
 use crate::controllers::ControllerName;
 
@@ -90,7 +90,7 @@ impl Migration {
             let Some(one) = named(name) else {
                 faults.push(format!(
                     "controllerLeaders[{index}].name: {} is not in the list of known controllers",
-                    shown(name)
+                    shown_name(name)
                 ));
                 continue;
             };
@@ -100,7 +100,7 @@ impl Migration {
                 other => {
                     faults.push(format!(
                         "controllerLeaders[{index}].component: {} is none of {COMPONENT}, {KUBE_CONTROLLER_MANAGER} and {ANY}",
-                        shown(other)
+                        shown_name(other)
                     ));
                     continue;
                 }
@@ -127,15 +127,6 @@ impl Migration {
             Some(Assigned::Here) => Assignment::Migrated,
             Some(Assigned::Elsewhere(component)) => Assignment::Elsewhere(component),
         }
-    }
-}
-
-/// A name as it may be shown: the file may be of another kind, with secrets in it.
-fn shown(name: &str) -> String {
-    if is_word(name) {
-        format!("{name:?}")
-    } else {
-        glimpse(name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_http::{Malformed, glimpse, is_word};
+use bowline_cloud_http::{Malformed, glimpse, shown_name};
 use bowline_gcfg::{SyntaxError, Variable};
 
 /// The one section. Letter case does not count.
@@ -138,13 +138,13 @@ impl File {
         let mut file = Self::default();
         let mut unknown = Vec::new();
         for entry in bowline_gcfg::parse(contents)? {
-            let (section, line) = (shown(&entry.section), entry.line);
+            // Each name may be a key of the API in the wrong place.
+            let (section, line) = (shown_name(&entry.section), entry.line);
             let is_known = entry.section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
             match entry.variable {
                 None if !is_known => {
-                    let subsection = entry
-                        .subsection
-                        .map(|name| format!(", subsection {}", shown(&name)));
+                    let subsection = entry.subsection.as_deref().map(shown_name);
+                    let subsection = subsection.map(|name| format!(", subsection {name}"));
                     let subsection = subsection.unwrap_or_default();
                     unknown.push(format!(
                         "can't store data at section {section}{subsection} (line {line})"
@@ -154,7 +154,7 @@ impl File {
                     Some(setting) => file.set(setting, value, line)?,
                     None => {
                         // Without an equals sign it may be a value whose name is missing.
-                        let name = value.map_or_else(|| glimpse(&name), |_| shown(&name));
+                        let name = value.map_or_else(|| glimpse(&name), |_| shown_name(&name));
                         unknown.push(format!(
                             "can't store data at section {section}, variable {name} (line {line})"
                         ));
@@ -200,15 +200,6 @@ fn switch(setting: Setting, value: Option<String>, line: usize) -> Result<bool, 
         value: glimpse(&value.unwrap_or_default()),
         line,
     })
-}
-
-/// A name that somebody has written, as it may be shown: it may be a key of the API in the wrong place.
-fn shown(name: &str) -> String {
-    if is_word(name) {
-        format!("{name:?}")
-    } else {
-        glimpse(name)
-    }
 }
 
 fn known() -> String {

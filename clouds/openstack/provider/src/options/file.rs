@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bowline_cloud_http::{Malformed, Secret, is_word};
+use bowline_cloud_http::{Malformed, Secret, shown_name};
 use bowline_gcfg::SyntaxError;
 
 use super::value::{Section, UrlText, Value, ValueError, sections};
@@ -239,13 +239,14 @@ impl File {
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
         for entry in bowline_gcfg::parse(contents)? {
+            // Each name may be a password in the wrong place.
             let line = entry.line;
             let Some((section, options)) = file.section(&entry.section, entry.subsection.as_deref()) else {
                 let is_of_others = OF_OTHERS
                     .iter()
                     .any(|name| name.eq_ignore_ascii_case(&entry.section));
                 if entry.variable.is_none() && !is_of_others {
-                    let name = shown(&entry.section);
+                    let name = shown_name(&entry.section);
                     file.unknown.push(format!("section {name} (line {line})"));
                 }
                 continue;
@@ -262,7 +263,7 @@ impl File {
                     });
                 }
                 None => {
-                    let name = shown(&variable.name);
+                    let name = shown_name(&variable.name);
                     file.unknown
                         .push(format!("option {name} in section {section:?} (line {line})"));
                 }
@@ -310,14 +311,5 @@ impl File {
                 options.map(move |(name, value)| (heading.clone(), name, value))
             })
             .collect()
-    }
-}
-
-/// A name that somebody has written, as it may be shown: a password may stand in the wrong place.
-fn shown(name: &str) -> String {
-    if is_word(name) {
-        format!("{name:?}")
-    } else {
-        bowline_cloud_http::glimpse(name)
     }
 }
