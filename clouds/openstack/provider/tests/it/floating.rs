@@ -313,7 +313,10 @@ async fn a_port_that_has_its_floating_ip_already_is_used_with_it() {
         assert_eq!(run.settled().published(), [address]);
         let asked = &writes[0].body.as_ref().unwrap()["loadbalancer"];
         assert_eq!(asked["vip_port_id"], port.to_string());
-        assert!(asked["vip_subnet_id"].is_null() && asked["vip_network_id"].is_null(), "{asked}");
+        assert!(
+            asked["vip_subnet_id"].is_null() && asked["vip_network_id"].is_null(),
+            "{asked}"
+        );
     }
 }
 
