@@ -26,6 +26,18 @@ fn flags_follow_the_preset_where_the_former_manifest_has_them() {
     }
 }
 
+/// An empty map is the default of OpenStack's own chart.
+#[test]
+fn no_words_may_be_said_in_any_form() {
+    let Some(helm) = Helm::or_leave_out("no words") else {
+        return;
+    };
+    let with = |none: Value| rendered(&helm, &of("openstack", json!({ "controllerExtraArgs": none })));
+    for none in [json!({}), json!("")] {
+        assert_eq!(with(none), with(json!([])));
+    }
+}
+
 #[test]
 fn variables_volumes_and_mounts_of_the_preset_are_replaced_and_never_doubled() {
     let Some(helm) = Helm::or_leave_out("what is replaced") else {
