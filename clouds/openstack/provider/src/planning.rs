@@ -125,7 +125,7 @@ fn late(identity: &Identity) -> Refusal {
         "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
         identity.name
     ))
-    .with_remedy("nothing: it is looked for again, and asked for anew if it is not there a minute after that")
+    .with_remedy("it is looked for again, and asked for anew if it is not there after a minute")
 }
 
 /// Why no load balancer is made: what would be refused later is told before the first write.
