@@ -37,6 +37,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         (seen.memory.own.is_unseen, seen.memory.own.is_busy) = (true, false);
     }
     absorb(seen, step, shown);
+    if let CloudStep::DeleteBalancer { .. } = step {
+        seen.memory.own.is_creation_late = false; // it came
+    }
     match step {
         CloudStep::Part { change, .. } => {
             let changes = &mut seen.memory.own.changes;

@@ -84,7 +84,9 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             (Some(id), None) => Answer::Refused(Refusal::new(format!(
                 "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
             ))),
-            (None, None) if seen.memory.own.is_creation_late => Answer::Refused(late(identity)),
+            (None, None) if seen.memory.own.is_creation_late => {
+                Answer::Refused(late(identity, "asked for anew"))
+            }
             (None, None) => {
                 notes.extend(guards::gone_note(identity, seen));
                 match creation::step(wanted, features, seen, &mut notes) {
@@ -120,12 +122,14 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
 
 /// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
 /// gone would stay.
-fn late(identity: &Identity) -> Refusal {
+fn late(identity: &Identity, then: &str) -> Refusal {
     Refusal::new(format!(
         "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
         identity.name
     ))
-    .with_remedy("it is looked for again, and asked for anew if it is not there after a minute")
+    .with_remedy(format!(
+        "it is looked for again, and {then} if it is not there after a minute"
+    ))
 }
 
 /// Why no load balancer is made: what would be refused later is told before the first write.

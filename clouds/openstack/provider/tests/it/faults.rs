@@ -135,11 +135,18 @@ async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
         }
     }
     // It came.
-    world.put(service("web", &[("TCP", 80, 30080)]));
-    world.sim.faults().add(creation().hang_after());
-    world.run("web").await;
-    world.run("web").await.settled();
-    assert_eq!(world.sim.load_balancers().len(), 1);
+    for is_wanted in [true, false] {
+        world.put(service("web", &[("TCP", 80, 30080)]));
+        world.sim.faults().add(creation().hang_after());
+        world.run("web").await;
+        if !is_wanted {
+            world.delete("web");
+        }
+        world.run("web").await.settled();
+        assert_eq!(world.sim.load_balancers().len(), usize::from(is_wanted));
+        world.delete("web");
+        world.run("web").await.settled();
+    }
 }
 
 #[tokio::test(start_paused = true)]
