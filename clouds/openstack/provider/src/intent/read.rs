@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts};
 use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
 use bowline_plan::{Note, Refusal};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -320,10 +320,14 @@ fn unproxied(wanted: &Wanted) -> Option<String> {
 
 /// Which nodes are no members because they have no address. Those that no provider has initialised yet have none by nature.
 fn unaddressed(wanted: &Wanted) -> Option<Note> {
-    let without = wanted
-        .nodes
-        .iter()
-        .filter(|node| node.provider_id.is_some() && members::address(node, wanted.family()).is_none());
+    let has_none = |node: &Node| match &wanted.families[..] {
+        [] => members::address(node, None).is_none(),
+        families => families
+            .iter()
+            .all(|family| members::address(node, Some(*family)).is_none()),
+    };
+    let nodes = wanted.nodes.iter();
+    let without = nodes.filter(|node| node.provider_id.is_some() && has_none(node));
     let names: Vec<&str> = without.map(|node| node.name.as_str()).collect();
     let first = names.first()?;
     let others = match names.len() - 1 {

@@ -235,16 +235,22 @@ async fn a_guest_whose_owner_is_not_renamed_yet_is_not_refused() {
     }
 }
 
+/// The same, after the owner went and before the cluster got its name.
+async fn guest_alone() -> World {
+    let mut world = old_with_guest().await;
+    world.cluster_name = "old".into();
+    world.delete("web");
+    world.run("web").await.settled();
+    world.services.forget("web");
+    world.cluster_name = "lab".into();
+    world.restart();
+    world
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_guest_that_was_left_alone_before_the_renaming_takes_the_load_balancer_with_it() {
     for is_synced_before in [true, false] {
-        let mut world = old_with_guest().await;
-        world.cluster_name = "old".into();
-        world.delete("web");
-        world.run("web").await.settled();
-        world.services.forget("web");
-        world.cluster_name = "lab".into();
-        world.restart();
+        let world = guest_alone().await;
         if is_synced_before {
             world.run("b").await.settled();
             let state = world.sim.snapshot();
@@ -264,13 +270,7 @@ async fn a_guest_that_was_left_alone_before_the_renaming_takes_the_load_balancer
 #[tokio::test(start_paused = true)]
 async fn a_copied_guest_neither_renames_nor_deletes() {
     for (has_status, is_young) in [(false, false), (false, true), (true, true)] {
-        let mut world = old_with_guest().await;
-        world.cluster_name = "old".into();
-        world.delete("web");
-        world.run("web").await.settled();
-        world.services.forget("web");
-        world.cluster_name = "lab".into();
-        world.restart();
+        let world = guest_alone().await;
         let made = world.sim.listeners()[0].part.meta.created_at.clone();
         let made: jiff::Timestamp = made.parse().unwrap();
         let age = jiff::SignedDuration::from_secs(if is_young { 3_600 } else { -3_600 });
