@@ -188,8 +188,15 @@ async fn floating_ip(client: &Client, change: &FloatingIpChange) -> Result<Learn
             shown(Shown::FloatingIp(client.create_floating_ip(last).await?))
         }
         FloatingIpChange::Attach {
-            id, port, revision, ..
-        } => match client.attach_floating_ip(id, port.as_ref(), *revision).await {
+            id,
+            port,
+            fixed,
+            revision,
+            ..
+        } => match client
+            .attach_floating_ip(id, port.as_ref(), fixed.as_deref(), *revision)
+            .await
+        {
             Ok(there) => shown(Shown::FloatingIp(there)),
             Err(error) if error.is_outdated() => Learned::Outdated,
             Err(error) => return Err(error),

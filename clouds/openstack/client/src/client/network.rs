@@ -215,7 +215,7 @@ impl Client {
             .await
     }
 
-    /// Leads a floating IP to a port, `None` nowhere, if `revision` is what it was read with: Neutron takes one that leads
+    /// Leads a floating IP to an address of a port, `None` nowhere, if `revision` is what it was read with: Neutron takes one that leads
     /// elsewhere away from there without a question.
     ///
     /// # Errors
@@ -226,15 +226,22 @@ impl Client {
         &self,
         id: &FloatingIpId,
         port: Option<&PortId>,
+        fixed_ip_address: Option<&str>,
         revision: Option<u64>,
     ) -> Result<FloatingIp, ApiError> {
         #[derive(Serialize)]
         struct Target<'a> {
             // Sent also when there is none: `null` is what detaches.
             port_id: Option<&'a PortId>,
+            // Of several addresses of a port, Neutron chooses none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            fixed_ip_address: Option<&'a str>,
         }
         let segments = [id.as_str()];
-        let target = Target { port_id: port };
+        let target = Target {
+            port_id: port,
+            fixed_ip_address,
+        };
         let call = write(
             Neutron,
             Method::PUT,

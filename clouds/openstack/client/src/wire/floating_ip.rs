@@ -63,6 +63,9 @@ pub struct NewFloatingIp {
     /// The port that it shall lead to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<PortId>,
+    /// The address of that port that it shall lead to: of several, the API chooses none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_ip_address: Option<String>,
     /// The subnet that it shall come from; `None` is any of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<SubnetId>,

@@ -53,24 +53,28 @@ async fn what_is_written_to_neutron() {
     let new = NewFloatingIp {
         floating_network_id: "x".into(),
         port_id: Some("p".into()),
+        fixed_ip_address: Some("10.0.0.5".to_owned()),
         subnet_id: None,
         floating_ip_address: None,
         description: "d".to_owned(),
     };
     client.create_floating_ip(&new).await.unwrap();
     client
-        .attach_floating_ip(&"f".into(), Some(&"p".into()), None)
+        .attach_floating_ip(&"f".into(), Some(&"p".into()), Some("10.0.0.5"), None)
         .await
         .unwrap();
-    client.attach_floating_ip(&"f".into(), None, None).await.unwrap();
+    client
+        .attach_floating_ip(&"f".into(), None, None, None)
+        .await
+        .unwrap();
     assert_eq!(
         lines(&api, 0),
         [
             r#"PUT http://127.0.0.1:19696/v2.0/ports/p {"port":{"allowed_address_pairs":[{"ip_address":"10.244.1.0/24"}]}}"#,
             r#"PUT http://127.0.0.1:19696/v2.0/routers/r/add_extraroutes {"router":{"routes":[{"destination":"10.244.1.0/24","nexthop":"10.0.0.11"}]}}"#,
             r#"PUT http://127.0.0.1:19696/v2.0/routers/r {"router":{"routes":[]}}"#,
-            r#"POST http://127.0.0.1:19696/v2.0/floatingips {"floatingip":{"floating_network_id":"x","port_id":"p","description":"d"}}"#,
-            r#"PUT http://127.0.0.1:19696/v2.0/floatingips/f {"floatingip":{"port_id":"p"}}"#,
+            r#"POST http://127.0.0.1:19696/v2.0/floatingips {"floatingip":{"floating_network_id":"x","port_id":"p","fixed_ip_address":"10.0.0.5","description":"d"}}"#,
+            r#"PUT http://127.0.0.1:19696/v2.0/floatingips/f {"floatingip":{"port_id":"p","fixed_ip_address":"10.0.0.5"}}"#,
             r#"PUT http://127.0.0.1:19696/v2.0/floatingips/f {"floatingip":{"port_id":null}}"#,
         ]
     );

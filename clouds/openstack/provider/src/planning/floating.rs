@@ -345,6 +345,7 @@ pub(super) fn next(
             id: there.id.clone(),
             address: there.floating_ip_address.clone(),
             port: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
+            fixed: balancer.and_then(fixed_address),
             revision: there.revision_number,
         }),
         Wish::Create if wanted.floating.network.is_none() && observed.network_failure.is_some() => {
@@ -413,9 +414,15 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
             id,
             address,
             port: None,
+            fixed: None,
             revision: there.revision_number,
         }
     }
+}
+
+/// The address that a floating IP is to lead to: the load balancer's port may have several, of which Neutron chooses none.
+fn fixed_address(balancer: &LoadBalancer) -> Option<String> {
+    Some(balancer.vip_address.clone()).filter(|address| !address.is_empty())
 }
 
 /// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
@@ -451,6 +458,7 @@ fn creation(
     let from = |subnet_id| NewFloatingIp {
         floating_network_id: network.clone(),
         port_id: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
+        fixed_ip_address: balancer.and_then(fixed_address),
         subnet_id,
         floating_ip_address: wanted.address.clone(),
         description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),

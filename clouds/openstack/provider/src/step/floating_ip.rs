@@ -13,6 +13,8 @@ pub(crate) enum FloatingIpChange {
         id: FloatingIpId,
         address: String,
         port: Option<PortId>,
+        /// Which address of the port.
+        fixed: Option<String>,
         /// What it was read with: who was faster is not robbed of it.
         revision: Option<u64>,
     },

@@ -89,7 +89,8 @@ impl Call<'_> {
         };
         let mut fitting = port.fixed_ips.iter().filter(fits);
         match (fitting.next(), fitting.next()) {
-            (Some(fixed_ip), None) => Ok(VipWish {
+            // Of several addresses in the subnet that is named, the first one.
+            (Some(fixed_ip), further) if further.is_none() || subnet.is_some() => Ok(VipWish {
                 network: port.network,
                 fixed_ips: vec![*fixed_ip],
                 port: Some(id),
