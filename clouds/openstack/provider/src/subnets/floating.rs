@@ -157,7 +157,7 @@ pub(crate) fn check_network(id: &NetworkId, networks: &[Network]) -> Result<(), 
 }
 
 /// The subnets of a network from which a floating IP is asked for, one after the other; none says that Neutron chooses.
-/// `listed` is what [`SubnetMatch::filter`] brought, or more.
+/// `listed` is what a list of the network's subnets brought, or more.
 ///
 /// # Errors
 ///
