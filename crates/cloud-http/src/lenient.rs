@@ -1,5 +1,7 @@
 //! Ways to read what APIs write carelessly, for `#[serde(deserialize_with = ...)]`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 
 /// Takes `null` for an empty list, map or text.
@@ -31,6 +33,23 @@ where
     let mut list: Vec<T> = or_default(deserializer)?;
     list.shrink_to_fit();
     Ok(list)
+}
+
+/// Takes `null` for an empty map, and for an empty value in it.
+///
+/// # Errors
+///
+/// What is there is neither `null` nor a map of this.
+pub fn map<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    let map: BTreeMap<String, Option<T>> = or_default(deserializer)?;
+    Ok(map
+        .into_iter()
+        .map(|(key, value)| (key, value.unwrap_or_default()))
+        .collect())
 }
 
 #[cfg(test)]

@@ -38,9 +38,11 @@ fn places(wanted: &Wanted, ports: &[Port], family: Option<Family>) -> impl Itera
             .filter(|port| port.device_id == server.as_str())
             .flat_map(|port| port.fixed_ips.iter().map(move |fixed| (port, fixed)));
         let mut at_address = fixed_ips.filter(|(_, fixed)| fixed.ip_address.parse() == Ok(address));
-        at_address.next().map(|(port, fixed)| Place {
-            subnet: fixed.subnet_id.clone(),
-            network: port.network_id.clone(),
+        at_address.find_map(|(port, fixed)| {
+            Some(Place {
+                subnet: fixed.subnet_id.clone(),
+                network: port.network_id.clone()?,
+            })
         })
     })
 }
@@ -54,7 +56,7 @@ pub(crate) fn second_subnet(wanted: &Wanted, ports: &[Port]) -> Option<SubnetId>
         (None, Some(subnet)) => ports
             .iter()
             .find(|port| port.fixed_ips.iter().any(|fixed| fixed.subnet_id == *subnet))
-            .map(|port| port.network_id.clone())?,
+            .and_then(|port| port.network_id.clone())?,
         (None, None) => of_first_node(wanted, ports, wanted.family())?.network,
     };
     (place.network == network).then_some(place.subnet)

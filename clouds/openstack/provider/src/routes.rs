@@ -94,7 +94,7 @@ impl RouteTable {
         };
         let ports = self.client.ports(&filter).await?;
         let mut seen = BTreeSet::new();
-        let networks = ports.into_iter().map(|port| port.network_id);
+        let networks = ports.into_iter().filter_map(|port| port.network_id);
         let networks: Arc<[NetworkId]> = networks.filter(|network| seen.insert(network.clone())).collect();
         *self.networks.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&networks));
         Ok(networks)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_http::lenient::or_default;
+use bowline_cloud_http::lenient::{map, or_default};
 use serde::Deserialize;
 
 use super::{AddressKind, FlavorId, Resource, ServerId, ServerStatus};
@@ -25,7 +25,7 @@ pub struct Server {
     #[serde(rename = "accessIPv6", default, deserialize_with = "or_default")]
     pub access_ipv6: String,
     /// What its owner wrote on it.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "map")]
     pub metadata: BTreeMap<String, String>,
     /// Its size.
     #[serde(default, deserialize_with = "or_default")]
@@ -38,7 +38,7 @@ pub struct Server {
     )]
     pub availability_zone: String,
     /// Its addresses by the name of their network.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "map")]
     pub addresses: BTreeMap<String, Vec<ServerAddress>>,
 }
 

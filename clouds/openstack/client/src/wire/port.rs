@@ -10,8 +10,9 @@ use super::{NetworkId, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
 pub struct Port {
     /// Its id.
     pub id: PortId,
-    /// The network that it belongs to.
-    pub network_id: NetworkId,
+    /// The network that it belongs to, where the API says so.
+    #[serde(default)]
+    pub network_id: Option<NetworkId>,
     /// Its state.
     #[serde(default, deserialize_with = "or_default")]
     pub status: PortStatus,

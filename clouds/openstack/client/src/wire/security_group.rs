@@ -1,6 +1,6 @@
 //! Security groups and their rules (Networking API v2.0).
 
-use bowline_cloud_http::lenient::or_default;
+use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
 use super::{Direction, EtherType, Resource, SecurityGroupId, SecurityGroupRuleId};
@@ -16,8 +16,8 @@ pub struct SecurityGroup {
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
-    /// Its rules. An answer that does not say them is none: all would be created.
-    #[serde(rename = "security_group_rules")]
+    /// Its rules. An answer that does not name them is none: all would be created.
+    #[serde(rename = "security_group_rules", deserialize_with = "list")]
     pub rules: Vec<SecurityGroupRule>,
 }
 

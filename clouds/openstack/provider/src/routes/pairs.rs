@@ -199,7 +199,7 @@ mod tests {
         });
         Port {
             id: format!("port-{}", addresses.join("-")).into(),
-            network_id: "n".into(),
+            network_id: Some("n".into()),
             status: PortStatus::Active,
             device_id: String::new(),
             fixed_ips: fixed.collect(),

@@ -134,7 +134,7 @@ mod tests {
     fn port(id: &str, server: &str, address: &str, groups: &[&str]) -> Port {
         Port {
             id: id.into(),
-            network_id: "n".into(),
+            network_id: Some("n".into()),
             status: PortStatus::Active,
             device_id: server.to_owned(),
             fixed_ips: vec![FixedIp {

@@ -63,7 +63,7 @@ async fn addresses(
 ) -> Addresses {
     let unknown: BTreeSet<&NetworkId> = ports
         .iter()
-        .map(|port| &port.network_id)
+        .filter_map(|port| port.network_id.as_ref())
         .filter(|id| !networks.contains_key(*id))
         .collect();
     let asked = unknown
@@ -75,7 +75,7 @@ async fn addresses(
     ports
         .into_iter()
         .filter_map(|port| {
-            let network = networks.get(&port.network_id)?;
+            let network = networks.get(port.network_id.as_ref()?)?;
             let address = |address: String| TrunkAddress {
                 network: network.clone(),
                 address,
