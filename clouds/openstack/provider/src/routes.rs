@@ -51,6 +51,8 @@ pub(crate) struct RouteTable {
     networks: Mutex<Option<Arc<[NetworkId]>>>,
     /// Whether a route may be there without its address pair: this process was just started, or a change was cut off.
     is_in_doubt: AtomicBool,
+    /// Whether the router took no more routes when the last one was added.
+    is_full: AtomicBool,
     /// The routes that the last listing left out because the pairs of their ports were missing.
     without_pair: Mutex<Vec<RouterRoute>>,
 }
@@ -68,6 +70,7 @@ impl RouteTable {
             extensions: KnownExtensions::default(),
             networks: Mutex::default(),
             is_in_doubt: AtomicBool::new(true),
+            is_full: AtomicBool::new(false),
             without_pair: Mutex::default(),
         }
     }

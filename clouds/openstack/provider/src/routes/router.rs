@@ -1,5 +1,7 @@
 //! Writes of the router.
 
+use std::sync::atomic::Ordering;
+
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{ApiError, Class, RouterRoute};
 
@@ -60,7 +62,8 @@ impl RouteTable {
     /// removed by calls of their own. Says whether the list is surely what it is meant to be, but for what failed.
     ///
     /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router
-    /// or one more than there may be. Then the halves are tried by themselves, down to the one that is refused.
+    /// or one more than there may be. Then the halves are tried by themselves, down to the one that is refused. Where the router
+    /// was full the last time, a single route finds out whether it still is.
     pub(super) async fn change_router(
         &self,
         mode: Mode,
@@ -68,10 +71,15 @@ impl RouteTable {
         results: &mut Results,
     ) -> bool {
         let mut is_certain = true;
-        let (creations, deletions): (Vec<&Change>, Vec<&Change>) =
+        let was_full = self.is_full.swap(false, Ordering::Relaxed);
+        let (mut creations, deletions): (Vec<&Change>, Vec<&Change>) =
             changes.into_iter().partition(|change| change.is_creation);
         // The last one is taken first.
         let mut open = match mode {
+            _ if was_full && deletions.is_empty() && creations.len() > 1 => {
+                let others = creations.split_off(1);
+                vec![others, creations]
+            }
             Mode::Atomic => vec![creations, deletions],
             Mode::Classic => vec![[deletions, creations].concat()],
         };
@@ -99,6 +107,7 @@ impl RouteTable {
             }
             results.fail(part, &error);
             if is_full {
+                self.is_full.store(true, Ordering::Relaxed);
                 // No other route finds a place either.
                 for part in &mut open {
                     let creations = part.extract_if(.., |change| change.is_creation);

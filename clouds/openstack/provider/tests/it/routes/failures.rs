@@ -94,6 +94,17 @@ async fn a_router_takes_as_many_routes_as_it_may_have() {
             "{}",
             count(&calls, &ROUTER_WRITES)
         );
+        // As long as it is full, each pass finds that out with one write.
+        let open: Vec<RouteChange> = (31..=40).map(|node| world.creation(node, &pods(node))).collect();
+        for _ in 0..2 {
+            let (results, calls) = world.calls_of(world.change(&open)).await;
+            assert!(results.iter().all(Result::is_err));
+            assert_eq!(count(&calls, &ROUTER_WRITES), 1, "{mode:?}");
+        }
+        world.set_behaviour(|behaviour| behaviour.max_routes = 37);
+        let results = world.change(&open).await;
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 7);
+        assert_eq!(world.router().len(), 37);
     }
 }
 
