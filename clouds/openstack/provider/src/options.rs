@@ -230,6 +230,8 @@ impl Options {
             .into_iter()
             .find(|timeout| !timeout.is_zero())
             .unwrap_or(REQUEST_TIMEOUT);
+        // What is in force is what is told.
+        file.global.request_timeout = request_timeout;
         file.metadata.request_timeout = request_timeout;
         let settings = settings(&file.global, request_timeout, source)?;
         if settings.region.is_empty() {

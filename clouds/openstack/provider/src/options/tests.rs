@@ -175,6 +175,16 @@ fn the_time_of_a_request_may_stand_in_either_section() {
     assert_eq!(timeout("[Metadata]\nrequest-timeout = 0s"), 60);
     assert_eq!(timeout("[Metadata]\nrequest-timeout = 10s"), 10);
     assert_eq!(timeout("[Global]\nrequest-timeout = 20s"), 20);
+    // What is told is what is in force.
+    for (more, told) in [("", "60s"), ("[Global]\nrequest-timeout = 20s", "20s")] {
+        let options = read(more).unwrap();
+        let lines = options
+            .report
+            .iter()
+            .filter(|(_, option, _)| *option == "request-timeout");
+        let lines: Vec<&str> = lines.map(|(_, _, value)| value.as_str()).collect();
+        assert_eq!(lines, [told, told], "{more}");
+    }
 }
 
 #[test]
