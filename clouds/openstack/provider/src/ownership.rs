@@ -291,8 +291,14 @@ fn is_younger(balancer: &LoadBalancer, than: &LoadBalancer) -> bool {
 
 /// Whether another Service uses a load balancer too.
 pub(crate) fn is_shared(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    let mut tags = balancer.tags.iter().filter(|tag| tag.starts_with(names::PREFIX));
-    tags.any(|tag| !is_our_tag(identity, balancer, tag))
+    !others(identity, balancer).is_empty()
+}
+
+/// The tags of other Services that use a load balancer too.
+pub(crate) fn others<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Vec<&'a str> {
+    let tags = balancer.tags.iter().filter(|tag| tag.starts_with(names::PREFIX));
+    let others = tags.filter(|tag| !is_our_tag(identity, balancer, tag));
+    others.map(String::as_str).collect()
 }
 
 /// Whether a tag of a load balancer says that this Service uses it, under the present name of the cluster or a former one.

@@ -227,7 +227,8 @@ impl There<'_> {
         let status = status::status(wanted, balancer, &address);
         let refusal = match self.of_group(notes) {
             Ok(steps) if !steps.is_empty() => return apply(steps),
-            Ok(_) => guards::held(wanted, self.features, seen),
+            Ok(_) => guards::held(wanted, self.features, seen)
+                .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
             Err(refusal) => Some(refusal),
         };
         // The API server would refuse the status.
@@ -350,6 +351,9 @@ impl There<'_> {
         let of = (self.balancer, self.role);
         let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
         if let Some(listener) = plan.conflict() {
+            if let Some(change) = self.vain_tag() {
+                return Ok(Some(change));
+            }
             let port = listener.protocol_port;
             let refusal = Refusal::new(format!("the listener port {port} already exists"));
             let else_helps = format!(
@@ -394,6 +398,19 @@ impl There<'_> {
             ))
         }));
         Ok(plan.next())
+    }
+
+    /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
+    /// `max-shared-lb` leaves to others.
+    fn vain_tag(&self) -> Option<PartChange> {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        let is_in_vain = self.role == Role::Guest
+            && !ownership::is_to_be_deleted(identity, self.role, balancer)
+            && rename::is_borne_out(identity, self.seen, balancer)
+            && absent::own_parts(identity, self.role, self.seen, balancer).is_none();
+        is_in_vain
+            .then(|| absent::without_tag(identity, balancer))
+            .flatten()
     }
 
     /// What the security group has to open before the load balancer's parts change.

@@ -158,7 +158,12 @@ fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer
 }
 
 /// The next write that takes the Service's listeners and pools off a load balancer that stays.
-fn own_parts(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> Option<PartChange> {
+pub(super) fn own_parts(
+    identity: &Identity,
+    role: Role,
+    seen: &Seen,
+    balancer: &LoadBalancer,
+) -> Option<PartChange> {
     let parts = seen.parts_of(&balancer.id)?;
     let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
     let mut own = parts.listeners.iter().filter(|listener| {
@@ -171,7 +176,7 @@ fn own_parts(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalanc
 }
 
 /// The write that takes the Service's tag off a load balancer.
-fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
+pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
     let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
     balancer
         .tags

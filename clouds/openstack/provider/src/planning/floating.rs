@@ -93,7 +93,8 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             .and_then(|port| leading_to(observed, port).next()),
     };
     if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
-        return current.map_or(Wish::None, Wish::Surplus);
+        let is_shared = there.is_some_and(|(balancer, _)| ownership::is_shared(&wanted.identity, balancer));
+        return current.filter(|_| !is_shared).map_or(Wish::None, Wish::Surplus);
     }
     if let Some(current) = current {
         return Wish::Present(current);
@@ -402,6 +403,27 @@ fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
         return refusal;
     }
     refusal.with_remedy(format!("correct {origins}"))
+}
+
+/// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer.
+pub(super) fn exposed(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Refusal> {
+    let identity = &wanted.identity;
+    let others = ownership::others(identity, balancer);
+    if !wanted.is_internal || others.is_empty() {
+        return None;
+    }
+    let there = current(observed, balancer)?;
+    let refusal = Refusal::new(format!(
+        "Service {} is internal, and floating IP {} still leads to its load balancer {}, because other Services use that: {}",
+        identity.service,
+        there.floating_ip_address,
+        balancer.id,
+        others.join(", ")
+    ));
+    Some(refusal.with_remedy(format!(
+        "delete these Services, or take {} off them: then the floating IP goes",
+        keys::ID.key
+    )))
 }
 
 /// What becomes of a floating IP that shall not lead here any more: one that a controller created is deleted.

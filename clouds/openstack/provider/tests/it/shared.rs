@@ -101,6 +101,65 @@ async fn of_two_guests_that_join_at_once_only_as_many_as_may_do() {
     assert_eq!(world.sim.snapshot().load_balancers[0].listeners.len(), 2);
 }
 
+/// Both joined before either had a listener: the place of the one that came too late is free for others.
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_joined_in_vain_takes_its_tag_back() {
+    let mut world = two(81).await;
+    world.configure(|options| options.max_shared = 3);
+    join(&world, "c", 81);
+    world.run_with("c", Interruption::AfterStep(1)).await;
+    world.run("b").await.settled();
+    assert_eq!(world.sim.snapshot().load_balancers[0].tags.len(), 3);
+    for writes in [1, 0] {
+        let (run, made) = world.writes_of(world.run("c")).await;
+        assert!(
+            run.complaint()
+                .starts_with("the listener port 81 already exists; "),
+            "{run:#?}"
+        );
+        assert_eq!(made.len(), writes);
+    }
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].tags,
+        [lb_name("web"), lb_name("b")]
+    );
+    join(&world, "d", 82);
+    world.run("d").await.settled();
+    world.assert_settled("b").await;
+    world.assert_settled("web").await;
+}
+
+/// The other one would be dead, and nobody would have told it.
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_is_made_internal_leaves_the_floating_ip_as_long_as_a_guest_uses_it() {
+    let world = two(81).await;
+    let address = world.run("b").await.settled().published();
+    world.annotate("web", "internal", "true");
+    for writes in [0, 0] {
+        let (run, made) = world.writes_of(world.run("web")).await;
+        let text = format!(
+            "Service default/web is internal, and floating IP {} still leads to its load balancer ",
+            address[0]
+        );
+        assert!(run.complaint().starts_with(&text), "{run:#?}");
+        assert!(
+            run.complaint()
+                .contains(&format!("other Services use that: {}; delete", lb_name("b"))),
+            "{run:#?}"
+        );
+        let vip = world.sim.load_balancers()[0].vip.fixed_ip.address.to_string();
+        let told = run.published_although_refused.as_ref().unwrap();
+        assert_eq!(told.ingress[0].ip.as_deref(), Some(vip.as_str()));
+        assert_eq!(made.len(), writes);
+    }
+    world.assert_settled("b").await;
+    world.delete("b");
+    world.run("b").await.settled();
+    world.services.forget("b");
+    world.run("web").await.settled();
+    assert!(world.sim.floating_ips().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_that_go_at_once_leave_nothing() {
     let world = two(81).await;
