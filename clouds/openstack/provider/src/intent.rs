@@ -58,6 +58,10 @@ pub(crate) struct Identity {
     pub(crate) cluster: String,
     /// The name of the Service's load balancer, and the tag of what it uses.
     pub(crate) name: String,
+    /// Another Service of that name, as names are cut, which has the older claim to what bears it; this one has none of its own.
+    pub(crate) elder: Option<ServiceKey>,
+    /// The load balancers that other Services of that name have in their annotations.
+    pub(crate) of_namesakes: Vec<LoadBalancerId>,
     /// The name that very old controllers gave.
     pub(crate) legacy_name: String,
     /// The load balancer that the annotation names.

@@ -17,10 +17,12 @@ const LEGACY_NAME: usize = 32;
 
 /// The name of a Service's load balancer. It is also the tag that marks what is used by the Service.
 pub(crate) fn balancer(cluster: &str, service: &ServiceKey) -> String {
-    cut(format!(
-        "{PREFIX}{cluster}_{}_{}",
-        service.namespace, service.name
-    ))
+    cut(whole_balancer(cluster, service))
+}
+
+/// The same before it is cut: one that is longer is cut, and other Services may have what is left of it too.
+pub(crate) fn whole_balancer(cluster: &str, service: &ServiceKey) -> String {
+    format!("{PREFIX}{cluster}_{}_{}", service.namespace, service.name)
 }
 
 /// The name that very old controllers gave: load balancers are looked for by it, and never named so.

@@ -47,7 +47,9 @@ pub(crate) enum Role {
 
 /// Whether a load balancer has anything to do with a Service.
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    is_meant(identity, balancer) || bears_tag(identity, balancer)
+    let is_namesakes =
+        identity.annotated.as_ref() != Some(&balancer.id) && identity.of_namesakes.contains(&balancer.id);
+    !is_namesakes && (is_meant(identity, balancer) || bears_tag(identity, balancer))
 }
 
 /// Whether a load balancer may be the one that a Service uses.

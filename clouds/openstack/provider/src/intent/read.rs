@@ -54,12 +54,42 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         has_begun && other.metadata.uid != service.metadata.uid && !facts::is_wanted(other)
     };
     let tag = |other: &Arc<Service>| names::balancer(&facts.cluster.name, &ServiceKey::of(other));
+    let named = |service: &Service| {
+        let id = facts::annotation(service, keys::ID.key).filter(|id| !id.is_empty());
+        id.map(LoadBalancerId::from)
+    };
+    let whole_name = names::whole_balancer(&facts.cluster.name, &key);
+    let name = names::balancer(&facts.cluster.name, &key);
+    // What is cut may be the name of others too.
+    let is_namesake = |other: &&Arc<Service>| {
+        let has_claim = facts::wants_load_balancer(other) || named(other).is_some();
+        has_claim && other.metadata.uid != service.metadata.uid && tag(other) == name
+    };
+    let namesakes: Vec<&Arc<Service>> = match name == whole_name {
+        true => Vec::new(),
+        false => others.iter().filter(is_namesake).collect(),
+    };
+    let of_namesakes: Vec<LoadBalancerId> = namesakes.iter().filter_map(|other| named(other)).collect();
+    let claim = |service: &Service| {
+        let metadata = &service.metadata;
+        let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (named(service).is_none(), created, metadata.uid.clone())
+    };
+    let annotated = named(service);
+    let has_own = annotated.as_ref().is_some_and(|id| !of_namesakes.contains(id));
+    let mut elders = namesakes
+        .iter()
+        .filter(|other| !has_own && claim(other) < claim(service));
+    let elder = elders.next().map(|other| ServiceKey::of(other));
     Identity {
         going: others.iter().filter(is_going).map(tag).collect(),
-        name: names::balancer(&facts.cluster.name, &key),
+        // With an elder nothing of this name is this Service's. No object bears a name that is not cut.
+        name: if elder.is_some() { whole_name } else { name },
+        annotated: annotated.filter(|_| elder.is_none()),
+        elder,
+        of_namesakes,
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
-        annotated: text(&keys::ID).map(LoadBalancerId::from),
         is_told_recorded: tells(service, recorded_address.as_deref()),
         shares_address: recorded_address.is_some() && others.iter().any(records_it_too),
         recorded_address,
@@ -99,6 +129,13 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         problems.push(format!(
             "there are no available nodes for LoadBalancer service {}",
             identity.service
+        ));
+    }
+    if let Some(elder) = &identity.elder {
+        problems.push(format!(
+            "the load balancer of service {} would have the name of that of service {elder}, because names are cut to 255 characters: give it another name or namespace, or a load balancer of its own in {}",
+            identity.service,
+            keys::ID.key
         ));
     }
     let ports = ports(spec, problems);

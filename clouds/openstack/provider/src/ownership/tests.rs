@@ -10,6 +10,8 @@ fn identity() -> Identity {
     let service = ServiceKey::new("default", "web");
     Identity {
         name: names::balancer("lab", &service),
+        elder: None,
+        of_namesakes: Vec::new(),
         legacy_name: names::legacy_balancer("u-1"),
         uid: "u-1".into(),
         created: None,

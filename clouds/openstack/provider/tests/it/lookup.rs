@@ -3,7 +3,7 @@
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 
-use crate::world::{World, in_short, lb_name};
+use crate::world::{World, in_short, lb_name, service};
 
 #[tokio::test(start_paused = true)]
 async fn one_that_was_deleted_by_hand_is_made_anew() {
@@ -135,4 +135,45 @@ async fn a_list_without_the_load_balancer_is_no_proof_that_it_is_gone() {
     run.settled();
     assert_eq!(in_short(&writes), ["octavia.listeners.update"]);
     assert_eq!(world.sim.load_balancers().len(), 1);
+}
+
+/// All of their names begin with the same 255 characters.
+#[tokio::test(start_paused = true)]
+async fn of_two_services_whose_cut_names_are_equal_the_second_gets_none_and_takes_none() {
+    let mut world = World::with_nodes(1);
+    world.cluster_name = "c".repeat(240);
+    world.run("web").await.settled();
+    let before = world.sim.snapshot();
+    world.put(service("zoo", &[("TCP", 80, 30081)]));
+    for claims in [false, true] {
+        if claims {
+            // As a manager left it that did not look.
+            let id = world.annotation("web", "load-balancer-id").unwrap();
+            world.annotate("zoo", "load-balancer-id", &id);
+        }
+        let (run, writes) = world.writes_of(world.run("zoo")).await;
+        let text = "the load balancer of service default/zoo would have the name of that of service default/web, because names are cut to 255 characters: ";
+        assert!(run.complaint().starts_with(text), "{run:#?}");
+        assert!(writes.is_empty());
+    }
+    world.delete("zoo");
+    let (run, writes) = world.writes_of(world.run("zoo")).await;
+    run.settled();
+    assert!(writes.is_empty());
+    assert_eq!(world.sim.snapshot(), before);
+    world.services.forget("zoo");
+    world.assert_settled("web").await;
+    // One of its own has a tag of that name too, and is nobody else's.
+    world.put(service("zoo", &[("TCP", 80, 30081)]));
+    let id = world.sim.add_load_balancer("by-hand", Vec::new());
+    world.annotate("zoo", "load-balancer-id", &id.to_string());
+    world.annotate("web", "internal", "true");
+    world.run("zoo").await;
+    world.run("web").await.settled();
+    let tags = world
+        .sim
+        .load_balancers()
+        .into_iter()
+        .map(|it| it.part.meta.tags.len());
+    assert_eq!(tags.collect::<Vec<_>>(), [1, 1]);
 }
