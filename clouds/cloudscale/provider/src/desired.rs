@@ -85,6 +85,12 @@ impl<'a> Desired<'a> {
         }
     }
 
+    /// Whether there are nodes, and the project has no server of any of them: more likely the token of another project or
+    /// an API that lies than the end of all nodes at once.
+    pub(crate) fn knows_no_server(&self) -> bool {
+        self.zones.is_empty() && !self.left_out.is_empty()
+    }
+
     /// Whether any pool has a member.
     pub(crate) fn has_members(&self) -> bool {
         self.pools.iter().any(|pool| !pool.members.is_empty())

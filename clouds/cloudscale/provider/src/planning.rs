@@ -65,6 +65,9 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
     let desired = Desired::new(wanted, seen);
     let mut notes = notes(wanted, &desired);
     let mut publishes = None;
+    if let Some(refusal) = guards::no_server(&desired) {
+        return Plan::new(Answer::Refused(refusal)).with_notes(notes);
+    }
     let answer = match ownership::resolve(identity, &seen.balancers) {
         Found::Several => Answer::Refused(
             Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
@@ -159,6 +162,9 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
 /// What holds as long as the intent and the servers are as they are.
 fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
     let mut notes = wanted.notes.clone();
+    if desired.knows_no_server() {
+        return notes; // the refusal says it
+    }
     if !desired.left_out.is_empty() {
         notes.push(NODES_LEFT_OUT.note(format!(
             "nodes are not balanced over: {}",

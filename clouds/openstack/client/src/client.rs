@@ -105,7 +105,7 @@ impl Client {
     ///
     /// See [`Class`], as for every call.
     pub async fn login(&self) -> Result<(), ApiError> {
-        self.session.login().await
+        self.session.ticket().await.map(drop)
     }
 
     /// Looks for the endpoint of a service, unless that is done.

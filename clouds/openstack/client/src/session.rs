@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile, Request, Response, SharedRead, Url};
 
-use self::token::Tokens;
+use self::token::{Ticket, Tokens};
 use crate::error::ApiError;
 use crate::login::Login;
 use crate::operation::{self, Operation};
@@ -114,9 +114,9 @@ impl Session {
         }
     }
 
-    /// Logs in, unless that is done.
-    pub(crate) async fn login(&self) -> Result<(), ApiError> {
-        self.tokens.ticket().await.map(drop)
+    /// The token in use, and what came with it.
+    pub(crate) async fn ticket(&self) -> Result<Ticket, ApiError> {
+        self.tokens.ticket().await
     }
 
     /// Where a service is, by the catalog of the last login; one that it does not name is looked for in a new one at times.

@@ -1,4 +1,4 @@
-//! What is refused. A refusal stops everything but the members, which follow the nodes all the same.
+//! What is refused. Most refusals stop everything but the members, which follow the nodes all the same.
 
 use std::net::IpAddr;
 
@@ -8,6 +8,18 @@ use bowline_plan::Refusal;
 use crate::annotations as keys;
 use crate::desired::Desired;
 use crate::intent::{VipWish, Wanted};
+
+/// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
+pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
+    let first = desired.left_out.first().filter(|_| desired.knows_no_server())?;
+    Some(
+        Refusal::new(format!(
+            "the project has no server of any of the {} nodes to balance over, first of them {first}; the load balancer is left as it is",
+            desired.left_out.len()
+        ))
+        .with_remedy("look whether the API token is of the project with the nodes' servers"),
+    )
+}
 
 /// What forbids any write: another Service asks for the same floating IP.
 pub(super) fn conflict(wanted: &Wanted) -> Option<Refusal> {

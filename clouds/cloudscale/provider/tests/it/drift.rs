@@ -115,6 +115,25 @@ async fn nodes_without_a_server_are_left_out_and_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_project_without_any_of_the_servers_is_not_believed() {
+    let world = settled(2).await;
+    for server in world.sim.servers() {
+        world.sim.remove_server(server.uuid);
+    }
+    world.put(service("new", &[("http", "TCP", 80, 30090)]));
+    for name in ["web", "new"] {
+        let (run, writes) = world.writes_of(world.run(name)).await;
+        assert!(
+            run.complaint()
+                .contains("the project has no server of any of the 2 nodes"),
+            "{}",
+            run.complaint()
+        );
+        assert!(writes.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn fields_without_effect_are_told_of() {
     let world = settled(1).await;
     world.edit("web", |service| {

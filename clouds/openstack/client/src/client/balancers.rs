@@ -32,7 +32,8 @@ impl Client {
         .await
     }
 
-    /// The load balancers with a name, or all of the project.
+    /// The load balancers of the project, all or those with a name. To an administrator Octavia shows those of all projects:
+    /// what is another project's is nobody's duplicate, and is left out.
     ///
     /// # Errors
     ///
@@ -40,7 +41,10 @@ impl Client {
     pub async fn load_balancers(&self, name: Option<&str>) -> Result<Vec<LoadBalancer>, ApiError> {
         let query = name.map(|name| ("name", name.to_owned()));
         let call = read(Octavia, operation::LOAD_BALANCERS_LIST, BALANCERS, &[]);
-        self.list(call, query.as_slice()).await
+        let mut balancers: Vec<LoadBalancer> = self.list(call, query.as_slice()).await?;
+        let ticket = self.session.ticket().await?;
+        balancers.retain(|balancer| !ticket.is_foreign(balancer.project_id.as_deref()));
+        Ok(balancers)
     }
 
     /// One load balancer, or `None` if Octavia says that there is none.

@@ -184,14 +184,23 @@ impl Client {
         .await
     }
 
-    /// The floating IPs that fulfil all conditions; without one, all of the project.
+    /// The floating IPs that fulfil all conditions; without one, all of the project. To an administrator Neutron shows those of
+    /// all projects: they can be named by their address, but what is written on another project's speaks of no Service here,
+    /// and is left out.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
     pub async fn floating_ips(&self, filter: &FloatingIpFilter<'_>) -> Result<Vec<FloatingIp>, ApiError> {
         let call = read(Neutron, operation::FLOATING_IPS_LIST, "floatingips", &[]);
-        self.list(call, &filter.query()).await
+        let mut floating_ips: Vec<FloatingIp> = self.list(call, &filter.query()).await?;
+        let ticket = self.session.ticket().await?;
+        for floating_ip in &mut floating_ips {
+            if ticket.is_foreign(floating_ip.project_id.as_deref()) {
+                floating_ip.description.clear();
+            }
+        }
+        Ok(floating_ips)
     }
 
     /// Creates a floating IP.

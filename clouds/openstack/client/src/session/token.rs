@@ -31,7 +31,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub(crate) struct Ticket {
     token: Secret,
     catalog: Arc<Catalog>,
+    project: Option<Arc<str>>,
     serial: u64,
+}
+
+impl Ticket {
+    /// Whether something is of another project than the token. An administrator's lists have such things.
+    pub(crate) fn is_foreign(&self, project: Option<&str>) -> bool {
+        matches!((project, self.project.as_deref()), (Some(theirs), Some(own)) if theirs != own)
+    }
 }
 
 /// Where calls get their token from. Clones share it.
@@ -203,6 +211,13 @@ struct Answer {
 struct Token {
     #[serde(default)]
     catalog: Catalog,
+    #[serde(default)]
+    project: Option<Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    id: Arc<str>,
 }
 
 impl Store {
@@ -270,7 +285,7 @@ impl Store {
         let mut state = lock(&self.state);
         state.look = state.look.next();
         let is_current = Arc::ptr_eq(&state.login, &login);
-        let (token, catalog) = match made {
+        let (token, answer) = match made {
             Ok(made) => made,
             Err(error) if is_refusal(&error) => {
                 let mut error = unauthenticated(error);
@@ -291,7 +306,8 @@ impl Store {
         state.made += 1;
         let ticket = Ticket {
             token,
-            catalog: Arc::new(catalog),
+            catalog: Arc::new(answer.catalog),
+            project: answer.project.map(|project| project.id),
             serial: state.made,
         };
         if is_current {
@@ -301,7 +317,7 @@ impl Store {
         Ok(ticket)
     }
 
-    async fn log_in(&self, login: &Login) -> Result<(Secret, Catalog), ApiError> {
+    async fn log_in(&self, login: &Login) -> Result<(Secret, Token), ApiError> {
         let mut url = self.identity(login).await?;
         url.set_path(&format!("{}/auth/tokens", url.path().trim_end_matches('/')));
         // It changes nothing that lasts, so it may be repeated.
@@ -317,7 +333,7 @@ impl Store {
             .map(Secret::new)
             .ok_or_else(|| response.unusable("it holds no X-Subject-Token"))?;
         let answer: Answer = response.json()?;
-        Ok((token, answer.token.catalog))
+        Ok((token, answer.token))
     }
 
     /// Where Keystone's version 3 is.

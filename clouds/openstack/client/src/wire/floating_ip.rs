@@ -20,6 +20,9 @@ pub struct FloatingIp {
     /// The address of that port that it leads to.
     #[serde(default)]
     pub fixed_ip_address: Option<String>,
+    /// The project that it belongs to.
+    #[serde(default)]
+    pub project_id: Option<String>,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,

@@ -61,6 +61,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                         floating_network_id: new.floating_network_id.clone(),
                         port_id: new.port_id.clone(),
                         fixed_ip_address: None,
+                        project_id: None,
                         description: new.description.clone(),
                         revision_number: None,
                     }
@@ -178,6 +179,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
     LoadBalancer {
         id: id(memory).into(),
         name: new.name.clone(),
+        project_id: None,
         description: new.description.clone(),
         provisioning_status: ProvisioningStatus::Active,
         operating_status: OperatingStatus::Online,

@@ -45,6 +45,7 @@ fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
     LoadBalancer {
         id: id.into(),
         name: name.into(),
+        project_id: None,
         description: "Kubernetes external service default/web from cluster lab".into(),
         provisioning_status: ProvisioningStatus::Active,
         operating_status: OperatingStatus::Online,

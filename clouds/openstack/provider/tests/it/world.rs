@@ -11,7 +11,7 @@ use bowline_cloud_provider::{
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_sim::kit::journal::Entry;
-use bowline_openstack_sim::{Id, OpenstackSim, ServerSpec};
+use bowline_openstack_sim::{Id, OpenstackSim, ServerSpec, UserSpec};
 use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
 pub(crate) use bowline_provider_kit::{Outcome, Run, service_port};
 use jiff::Timestamp;
@@ -63,9 +63,14 @@ pub(crate) struct World {
 
 /// A client of a simulator.
 pub(crate) fn client(sim: &OpenstackSim) -> Client {
+    client_of(sim, "demo")
+}
+
+/// The same for a user whose password is the name.
+pub(crate) fn client_of(sim: &OpenstackSim, user: &str) -> Client {
     let login = Login::new(&Credentials {
-        username: "demo".into(),
-        password: Some(Secret::new("demo")),
+        username: user.into(),
+        password: Some(Secret::new(user)),
         tenant_name: "demo".into(),
         domain_id: "default".into(),
         ..Credentials::default()
@@ -121,6 +126,16 @@ impl World {
             self.options.clone(),
             Metrics::default(),
         ));
+    }
+
+    /// The same for a user who sees the objects of all projects.
+    pub(crate) fn restart_as_admin(&mut self) {
+        self.sim.add_user(UserSpec {
+            is_admin: true,
+            ..UserSpec::new("operator", "operator")
+        });
+        let client = client_of(&self.sim, "operator");
+        self.cloud = Balancing(load_balancers(client, self.options.clone(), Metrics::default()));
     }
 
     /// The same with other options.
