@@ -44,7 +44,7 @@ impl Settings {
     /// Reads `CLOUDSCALE_ACCESS_TOKEN`, `CLOUDSCALE_API_URL` and `CLOUDSCALE_API_TIMEOUT` from an environment that is
     /// handed in.
     ///
-    /// The timeout is a whole number of seconds above 0 and holds for every exchange; anything else counts as not set.
+    /// White space around the token is left out. The timeout is a whole number of seconds above 0 and holds for every exchange; anything else counts as not set.
     /// Not set, reads have 20 s and writes 120 s.
     ///
     /// # Errors
@@ -52,7 +52,11 @@ impl Settings {
     /// No token, or a URL that is not one of HTTP.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let token = set("CLOUDSCALE_ACCESS_TOKEN").ok_or(SettingsError::NoToken)?;
+        // A secret made from a file often ends in a line break, which no header may hold.
+        let token = set("CLOUDSCALE_ACCESS_TOKEN")
+            .map(|token| token.trim().to_owned())
+            .filter(|token| !token.is_empty())
+            .ok_or(SettingsError::NoToken)?;
         let text = set("CLOUDSCALE_API_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
         let url = base_url(&text)?;
         let timeout = set("CLOUDSCALE_API_TIMEOUT")
@@ -106,11 +110,19 @@ mod tests {
         for environment in [
             &[][..],
             &[("CLOUDSCALE_ACCESS_TOKEN", "")],
+            &[("CLOUDSCALE_ACCESS_TOKEN", " \n")],
             &[("CLOUDSCALE_API_TOKEN", "x")],
         ] {
             let error = settings(environment).unwrap_err();
             assert_eq!(error.to_string(), "no CLOUDSCALE_ACCESS_TOKEN configured");
         }
+    }
+
+    #[test]
+    fn a_line_break_behind_the_token_is_not_the_token() {
+        let (name, token) = TOKEN;
+        let settings = settings(&[(name, &format!("{token}\n"))]).unwrap();
+        assert_eq!(settings.token.expose(), token);
     }
 
     #[test]
