@@ -60,14 +60,10 @@ impl Samples {
             );
             for alert in *alerts {
                 let (name, cause) = alert.split_once('/').unwrap_or((alert, ""));
-                let label = match name {
-                    "BowlineServiceNotSettled" => "reason",
-                    _ => "cause",
-                };
                 let cause = if cause.is_empty() {
                     String::new()
                 } else {
-                    format!(", {label}=\"{cause}\"")
+                    format!(", cause=\"{cause}\"")
                 };
                 let _ = writeln!(
                     text,

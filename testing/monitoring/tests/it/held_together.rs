@@ -46,6 +46,7 @@ const OF_PROMETHEUS: &str = "up";
 const WORDS: &[&str] = &[
     "abs",
     "absent",
+    "avg_over_time",
     "and",
     "by",
     "changes",
@@ -57,6 +58,7 @@ const WORDS: &[&str] = &[
     "min",
     "on",
     "rate",
+    "sort_desc",
     "sum",
     "without",
     "timestamp",
