@@ -32,6 +32,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--node-ip",
     "--once",
     "--open",
+    "--reuse-values",
     "--seed",
     "--server-side",
     "--take-ownership",
