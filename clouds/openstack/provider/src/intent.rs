@@ -13,6 +13,7 @@ use crate::members::Family;
 use crate::options::LoadBalancerOptions;
 use crate::subnets::floating::WantedSubnet;
 
+mod namesakes;
 mod read;
 pub(crate) mod settings;
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts};
-use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
+use bowline_openstack_client::{KeyKind, PoolProtocol};
 use bowline_plan::{Note, Refusal};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
+use super::namesakes::{self, Namesakes};
 use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Port,
     Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
@@ -54,40 +55,18 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         has_begun && other.metadata.uid != service.metadata.uid && !facts::is_wanted(other)
     };
     let tag = |other: &Arc<Service>| names::balancer(&facts.cluster.name, &ServiceKey::of(other));
-    let named = |service: &Service| {
-        let id = facts::annotation(service, keys::ID.key).filter(|id| !id.is_empty());
-        id.map(LoadBalancerId::from)
+    let Namesakes { elder, balancers } = namesakes::of(facts);
+    let name = match elder {
+        None => names::balancer(&facts.cluster.name, &key),
+        // Nothing of the cut name is this Service's, and no object bears a name that is not cut.
+        Some(_) => names::whole_balancer(&facts.cluster.name, &key),
     };
-    let whole_name = names::whole_balancer(&facts.cluster.name, &key);
-    let name = names::balancer(&facts.cluster.name, &key);
-    // What is cut may be the name of others too.
-    let is_namesake = |other: &&Arc<Service>| {
-        let has_claim = facts::wants_load_balancer(other) || named(other).is_some();
-        has_claim && other.metadata.uid != service.metadata.uid && tag(other) == name
-    };
-    let namesakes: Vec<&Arc<Service>> = match name == whole_name {
-        true => Vec::new(),
-        false => others.iter().filter(is_namesake).collect(),
-    };
-    let of_namesakes: Vec<LoadBalancerId> = namesakes.iter().filter_map(|other| named(other)).collect();
-    let claim = |service: &Service| {
-        let metadata = &service.metadata;
-        let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
-        (named(service).is_none(), created, metadata.uid.clone())
-    };
-    let annotated = named(service);
-    let has_own = annotated.as_ref().is_some_and(|id| !of_namesakes.contains(id));
-    let mut elders = namesakes
-        .iter()
-        .filter(|other| !has_own && claim(other) < claim(service));
-    let elder = elders.next().map(|other| ServiceKey::of(other));
     Identity {
         going: others.iter().filter(is_going).map(tag).collect(),
-        // With an elder nothing of this name is this Service's. No object bears a name that is not cut.
-        name: if elder.is_some() { whole_name } else { name },
-        annotated: annotated.filter(|_| elder.is_none()),
+        name,
+        annotated: namesakes::balancer(service).filter(|_| elder.is_none()),
         elder,
-        of_namesakes,
+        of_namesakes: balancers,
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
         is_told_recorded: tells(service, recorded_address.as_deref()),
