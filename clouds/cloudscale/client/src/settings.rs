@@ -44,8 +44,8 @@ impl Settings {
     /// Reads `CLOUDSCALE_ACCESS_TOKEN`, `CLOUDSCALE_API_URL` and `CLOUDSCALE_API_TIMEOUT` from an environment that is
     /// handed in.
     ///
-    /// White space around the token is left out. The timeout is a whole number of seconds above 0 and holds for every exchange; anything else counts as not set.
-    /// Not set, reads have 20 s and writes 120 s.
+    /// White space around the token is left out. The timeout is a whole number of seconds above 0 and holds for every
+    /// exchange; anything else counts as not set. Not set, reads have 20 s and writes 120 s.
     ///
     /// # Errors
     ///

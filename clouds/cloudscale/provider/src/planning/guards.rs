@@ -17,7 +17,7 @@ pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
             "the project has no server of any of the {} nodes to balance over, first of them {first}; the load balancer is left as it is",
             desired.left_out.len()
         ))
-        .with_remedy("look whether the API token is of the project with the nodes' servers"),
+        .with_remedy("give the API token of the project with the nodes' servers, or delete the nodes whose servers do not exist any more"),
     )
 }
 
