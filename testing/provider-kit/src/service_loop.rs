@@ -74,10 +74,14 @@ impl ServiceLoop {
         let State { mut run, .. } = hooks.state.into_inner().unwrap();
         run.outcome = match driven {
             Ok(Driven::Settled(status, again)) => {
+                self.services.publish(key, &status);
                 run.again = again;
                 Outcome::Settled(status)
             }
             Ok(Driven::Refused(refusal, status)) => {
+                if let Some(status) = &status {
+                    self.services.publish(key, status);
+                }
                 run.published_although_refused = status;
                 Outcome::Refused(refusal.to_string())
             }

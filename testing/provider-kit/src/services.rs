@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{ClusterFacts, Node, Service, ServiceFacts, ServicesView};
+use bowline_cloud_provider::{
+    ClusterFacts, IpMode, LoadBalancerStatus, Node, Service, ServiceFacts, ServicesView,
+};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
+use k8s_openapi::api::core::v1::{self as k8s, LoadBalancerIngress, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The Services of a cluster by the key that the test gives them. A clone is the same cluster, as another process or a
@@ -63,6 +65,30 @@ impl Services {
                 Some(value) => annotations.insert(name.to_owned(), value.to_owned()),
                 None => annotations.remove(name),
             };
+        });
+    }
+
+    /// Shows a status, as the service controller does when a sync has ended. A Service that is gone shows none.
+    pub fn publish(&self, key: &str, status: &LoadBalancerStatus) {
+        if self.find(key).is_none() {
+            return;
+        }
+        let ingress = status.ingress.iter().map(|entry| LoadBalancerIngress {
+            ip: entry.ip.clone(),
+            hostname: entry.hostname.clone(),
+            // The API server's own default.
+            ip_mode: entry
+                .ip
+                .is_some()
+                .then(|| entry.ip_mode.unwrap_or(IpMode::Vip).as_str().to_owned()),
+            ports: None,
+        });
+        let ingress: Vec<LoadBalancerIngress> = ingress.collect();
+        self.edit(key, |service| {
+            let status = service.status.get_or_insert_default();
+            status.load_balancer = Some(k8s::LoadBalancerStatus {
+                ingress: (!ingress.is_empty()).then_some(ingress),
+            });
         });
     }
 
