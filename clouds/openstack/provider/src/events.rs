@@ -47,8 +47,8 @@ bowline_plan::events! {
         "There are load balancers of this Service that are older than the one that it uses. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
     GONE = "LoadBalancerGone", Warning,
-        "The load balancer of the Service was deleted, and not by Bowline. Another one is made. A Service that shared it gets one of its own, at another address.",
-        "Find out who deleted it. To share a load balancer again, set load-balancer-id.";
+        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made. A Service that shared it gets one of its own, at another address.",
+        "Find out who deleted it, unless LoadBalancerInError was told shortly before: then Bowline did. To share a load balancer again, set load-balancer-id.";
     NO_VALID_NODES = "LoadBalancerNoValidNodes", Warning,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";

@@ -304,7 +304,10 @@ pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note
 /// What is told when the floating IP of the Service is gone and another one takes its place: names may still lead to the old one.
 fn lost_note(wanted: &Wanted, balancer: Option<&LoadBalancer>) -> Option<Note> {
     let identity = &wanted.identity;
-    let recorded = identity.recorded_address.as_deref()?;
+    let recorded = identity
+        .recorded_address
+        .as_deref()
+        .filter(|_| identity.is_told_recorded)?;
     let vip = &balancer?.vip_address;
     // What the Service asks for may have changed, and then it is at another address because of that.
     let is_own_wish = wanted.address.is_some() || names::spelling(vip) == names::spelling(recorded);

@@ -45,6 +45,9 @@ pub(super) fn older_note(
 pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
     let own = &seen.memory.own;
     let id = identity.annotated.as_ref().filter(|id| seen.gone.contains(id))?;
+    if !identity.is_told_recorded {
+        return None; // it goes with the status where a Service is of another type for a while
+    }
     if own.vacated.is_some() || own.failed.is_some() {
         return None; // Bowline deleted it, and said so
     }
@@ -57,7 +60,7 @@ pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
         )
     };
     let note = GONE.note(format!(
-        "load balancer {id} of Service {}{shared} is gone, and Bowline did not delete it: it gets one {at}",
+        "load balancer {id} of Service {}{shared} is gone: it gets one {at}",
         identity.service
     ));
     Some(note.even_at_start())

@@ -22,6 +22,26 @@ async fn one_that_was_deleted_by_hand_is_made_anew() {
     world.assert_settled("web").await;
 }
 
+/// The annotations stay on a Service of another type, and Bowline deleted what they name.
+#[tokio::test(start_paused = true)]
+async fn one_that_went_with_the_type_of_its_service_is_not_missed_when_the_type_comes_back() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let be = |kind: &str| {
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().type_ = Some(kind.to_owned());
+        });
+    };
+    be("ClusterIP");
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
+    be("LoadBalancer");
+    world.restart();
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), [""; 0]);
+    world.assert_settled("web").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_id_of_something_that_never_was_is_refused() {
     let world = World::with_nodes(1);
