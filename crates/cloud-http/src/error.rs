@@ -16,7 +16,7 @@ const EXCERPT: usize = 200;
 
 /// A call that did not end in a good answer.
 ///
-/// The text is `operation: METHOD path: what failed`. It holds no query string, no header and no secret.
+/// The text is `operation: METHOD path: what failed`, with the host if there was no answer. It holds no query string, no header and no secret.
 #[derive(Debug, Clone)]
 pub struct HttpError {
     /// Which call it was.
@@ -268,7 +268,12 @@ impl std::fmt::Display for HttpError {
             path,
             ..
         } = &*self.call;
-        write!(f, "{operation}: {method} {path}: {}", self.failure)
+        write!(f, "{operation}: {method} {path}: {}", self.failure)?;
+        match self.call.host() {
+            // Who does not answer is what has to be known.
+            Some(host) if self.class() == Class::Unanswered => write!(f, " (host {host})"),
+            _ => Ok(()),
+        }
     }
 }
 

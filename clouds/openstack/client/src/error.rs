@@ -172,14 +172,6 @@ impl From<HttpError> for ApiError {
     }
 }
 
-/// Whether nobody answered.
-fn is_unanswered(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_)
-    )
-}
-
 /// What the services mean differently from what HTTP says.
 fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class {
     let class = http.class();
@@ -257,11 +249,6 @@ impl ApiError {
                     call.operation, call.method, call.path, failure.status
                 )
             }
-            // Each service has a host of its own, and which one does not answer is what has to be known.
-            (failure, _) if is_unanswered(failure) => match http.call.host() {
-                Some(host) => write!(f, "{http} (host {host})"),
-                None => write!(f, "{http}"),
-            },
             _ => write!(f, "{http}"),
         }
     }

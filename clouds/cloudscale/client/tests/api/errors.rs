@@ -76,11 +76,15 @@ async fn each_failure_has_the_class_of_its_status_and_the_text_is_the_apis_own()
             Class::Unusable,
             "cannot read the answer (201 Created): EOF while parsing a value at line 1 column 8: {\"uuid\":",
         ),
-        (Answer::NoConnection, Class::Unanswered, "cannot connect: refused"),
+        (
+            Answer::NoConnection,
+            Class::Unanswered,
+            "cannot connect: refused (host api.example)",
+        ),
         (
             Answer::Silence,
             Class::Unanswered,
-            "no answer within 120 s (request sent)",
+            "no answer within 120 s (request sent) (host api.example)",
         ),
     ];
     for (answer, class, text) in table {
