@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_millis(100);
 const MAX_CONFLICTS: u32 = 10;
 
 /// What is said behind a cloud's words of a quota or limit.
-const LIMIT: &str = "; a quota or limit of the cloud is reached: have it raised, or delete what nobody needs";
+const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
 
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {

@@ -28,7 +28,7 @@ async fn is_told<C: CloudUnderTest>(said: &str, exhaust: impl FnOnce(&C), reliev
         world.events("web")
     );
     let events = world.events("web");
-    let remedy = "a quota or limit of the cloud is reached: have it raised, or delete what nobody needs";
+    let remedy = "a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
     let is_event = |event: &&String| {
         event.contains("SyncLoadBalancerFailed") && event.contains(said) && event.contains(remedy)
     };
