@@ -25,6 +25,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--control-plane",
     "--disable-cloud-controller",
     "--failing",
+    "--force-conflicts",
     "--job-time",
     "--kubelet-arg",
     "--logs",
