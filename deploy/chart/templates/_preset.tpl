@@ -36,6 +36,9 @@
 {{- if and $isStrict (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.%s is false, and %s would be in no Secret: leave one of them out." (ternary "create" "enabled" .Values.secret.enabled) (ternary "accessToken" "what is given as cloudConfig or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}
+{{- if and $isStrict $sections .Values.cloudConfigContents -}}
+  {{- fail (printf "cloudConfig.%s and cloudConfigContents are both given, and the Secret can hold one of them: leave one of them out." (first $sections)) -}}
+{{- end -}}
 {{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
   {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
 {{- end -}}
@@ -47,9 +50,13 @@
 {{- end -}}
 {{- $settings := include "bowline.settings" . | fromYaml -}}
 {{- $instead := dict "bind-address" "bindAddress" "secure-port" "securePort" "use-service-account-credentials" "useServiceAccountCredentials" "cloud-provider" "cloud" -}}
-{{- range $name, $_ := .Values.flags -}}
+{{- range $name, $value := .Values.flags -}}
   {{- with index $instead (replace "_" "-" $name) -}}
     {{- fail (printf "flags.%s would contradict what else is rendered: set %s instead." $name .) -}}
+  {{- end -}}
+  {{- $text := include "bowline.text" $value -}}
+  {{- if and $.Values.cluster.name (eq (replace "_" "-" $name) "cluster-name") (ne $text $.Values.cluster.name) -}}
+    {{- fail (printf "flags.%s is %s, and cluster.name is %s: leave the flag out." $name $text $.Values.cluster.name) -}}
   {{- end -}}
 {{- end -}}
 {{- range include "bowline.extra" . | fromYamlArray -}}

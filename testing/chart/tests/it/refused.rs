@@ -108,6 +108,20 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             &["cloudConfig.route is for openstack"],
         ),
         (
+            of(
+                "openstack",
+                json!({ "cloudConfig": { "global": { "region": "a" } }, "cloudConfigContents": "[Global]" }),
+            ),
+            &["cloudConfig.global and cloudConfigContents are both given"],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "cluster": { "name": "prod-1" }, "flags": { "cluster_name": "prod-2" } }),
+            ),
+            &["flags.cluster_name is prod-2, and cluster.name is prod-1"],
+        ),
+        (
             of("cloudscale", json!({ "secret": { "create": true } })),
             &["secret.create is true", "give accessToken"],
         ),
@@ -256,6 +270,12 @@ fn what_is_good_is_not_refused() {
         "secret": { "enabled": false, "create": true }, "cloudConfig": { "global": { "region": "r" } },
     });
     assert!(words(&helm, &of("openstack", former)).contains("--bind-address=0.0.0.0"));
+    let both = json!({
+        "former": "chart", "cloudConfig": { "global": { "region": "a" } }, "cloudConfigContents": "[Global]",
+    });
+    rendered(&helm, &of("openstack", both));
+    let same = json!({ "cluster": { "name": "prod-1" }, "flags": { "cluster-name": "prod-1" } });
+    rendered(&helm, &of("openstack", same));
     let flags = json!({ "concurrent_service_syncs": 3, "node-deletion-share": 0.1, "v": 4 });
     let words = words(&helm, &of("openstack", json!({ "flags": flags })));
     for word in [
