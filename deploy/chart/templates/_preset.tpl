@@ -36,9 +36,6 @@
 {{- if and $isStrict (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
   {{- fail (printf "secret.%s is false, and %s would be in no Secret: leave one of them out." (ternary "create" "enabled" .Values.secret.enabled) (ternary "accessToken" "what is given as cloudConfig or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
 {{- end -}}
-{{- if and $isStrict $sections .Values.cloudConfigContents -}}
-  {{- fail (printf "cloudConfig.%s and cloudConfigContents are both given, and the Secret can hold one of them: leave one of them out." (first $sections)) -}}
-{{- end -}}
 {{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
   {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
 {{- end -}}

@@ -115,15 +115,14 @@ fn keys_become_the_sections_of_a_file() {
 }
 
 #[test]
-fn a_change_of_a_whole_file_restarts_the_pods() {
+fn a_whole_file_takes_the_place_of_keys_and_a_change_of_it_restarts_the_pods() {
     let Some(helm) = Helm::or_leave_out("a whole file") else {
         return;
     };
     let with = |contents: &str| {
-        rendered(
-            &helm,
-            &of("cloudstack", json!({ "cloudConfigContents": contents })),
-        )
+        let values =
+            json!({ "cloudConfigContents": contents, "cloudConfig": { "global": { "api-key": "k" } } });
+        rendered(&helm, &of("cloudstack", values))
     };
     let (one, other) = (with("[Global]\na = b\n"), with("[Global]\na = c\n"));
     let expected = ("cloud-config".to_owned(), "[Global]\na = b\n".to_owned());

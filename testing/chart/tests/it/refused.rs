@@ -110,13 +110,6 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
         (
             of(
                 "openstack",
-                json!({ "cloudConfig": { "global": { "region": "a" } }, "cloudConfigContents": "[Global]" }),
-            ),
-            &["cloudConfig.global and cloudConfigContents are both given"],
-        ),
-        (
-            of(
-                "openstack",
                 json!({ "cluster": { "name": "prod-1" }, "flags": { "cluster_name": "prod-2" } }),
             ),
             &["flags.cluster_name is prod-2, and cluster.name is prod-1"],
@@ -270,10 +263,6 @@ fn what_is_good_is_not_refused() {
         "secret": { "enabled": false, "create": true }, "cloudConfig": { "global": { "region": "r" } },
     });
     assert!(words(&helm, &of("openstack", former)).contains("--bind-address=0.0.0.0"));
-    let both = json!({
-        "former": "chart", "cloudConfig": { "global": { "region": "a" } }, "cloudConfigContents": "[Global]",
-    });
-    rendered(&helm, &of("openstack", both));
     let same = json!({ "cluster": { "name": "prod-1" }, "flags": { "cluster-name": "prod-1" } });
     rendered(&helm, &of("openstack", same));
     let flags = json!({ "concurrent_service_syncs": 3, "node-deletion-share": 0.1, "v": 4 });
