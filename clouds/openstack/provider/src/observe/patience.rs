@@ -56,6 +56,10 @@ pub(super) fn give_up_in_time(
             "load balancer {} is in immutable status, current provisioning status: {}; {PENDING_REMEDY}",
             balancer.id, balancer.provisioning_status
         ),
+        (Some(balancer), Intent::Wanted(_)) if is_changed_by_others => format!(
+            "load balancer {} is not ACTIVE, current provisioning status: {}; {PENDING_REMEDY}",
+            balancer.id, balancer.provisioning_status
+        ),
         (Some(balancer), Intent::Wanted(_)) => format!(
             "timeout waiting for the loadbalancer {} ACTIVE, current provisioning status: {}; {PENDING_REMEDY}",
             balancer.id, balancer.provisioning_status

@@ -305,7 +305,7 @@ async fn a_load_balancer_that_somebody_else_changes_is_waited_for() {
     let id = world.sim.load_balancers()[0].part.id;
     world.sim.set_provisioning(id, Provisioning::PendingUpdate);
     let (run, writes) = world.writes_of(world.run("web")).await;
-    let told = format!("timeout waiting for the loadbalancer {id} ACTIVE, ");
+    let told = format!("load balancer {id} is not ACTIVE, current provisioning status: PENDING_UPDATE; ");
     assert!(run.complaint().starts_with(&told), "{run:#?}");
     assert!(writes.is_empty());
     world.sim.set_provisioning(id, Provisioning::Active);

@@ -52,9 +52,7 @@ async fn what_is_pending_is_not_deleted() {
     world.run("web").await.settled();
     let id = world.sim.load_balancers()[0].part.id;
     world.sim.set_provisioning(id, Provisioning::PendingUpdate);
-    let told = format!(
-        "timeout waiting for the loadbalancer {id} ACTIVE, current provisioning status: PENDING_UPDATE; "
-    );
+    let told = format!("load balancer {id} is not ACTIVE, current provisioning status: PENDING_UPDATE; ");
     is_told_soon(&world, &told).await;
     world.delete("web");
     let told =
