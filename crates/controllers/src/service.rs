@@ -24,6 +24,7 @@
 //!   |                     |    (events, and writes to the Service: sync_hooks.rs)
 //!   |                 outcome.rs
 //!   +-- parked, failed ---+--- settled: the status is published (status.rs)
+//!       interruptions.rs
 //! ```
 //!
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
@@ -36,6 +37,7 @@ mod background;
 mod delete;
 mod enqueue;
 mod ensure;
+mod interruptions;
 mod left_behind;
 mod needs_update;
 mod node_annotations;
@@ -127,9 +129,10 @@ impl Work for ServiceController {
     async fn work(&self, key: Key) {
         match &key {
             Key::Service(service) => self.work_on(service, &key).await,
-            Key::Background(index) => self.run_background(*index).await,
-            Key::Nodes => self.annotate_nodes().await,
-            Key::LeftBehind => self.look_for_left_behind().await,
+            // On the heap, so that the many Services that wait for their turn do not each keep room for what is rare.
+            Key::Background(index) => Box::pin(self.run_background(*index)).await,
+            Key::Nodes => Box::pin(self.annotate_nodes()).await,
+            Key::LeftBehind => Box::pin(self.look_for_left_behind()).await,
         }
         self.queue.done(&key);
     }
@@ -203,7 +206,7 @@ impl ServiceController {
             Turn::FREE
         };
         // On the heap, because those that wait for their turn are many, and need no room for it yet.
-        let outcome = turn.spend(Box::pin(self.sync(service))).await;
+        let outcome = Box::pin(turn.spend(self.sync(service))).await;
         self.conclude(service, outcome);
     }
 
