@@ -51,14 +51,14 @@ impl ServiceController {
             }
             Change::Updated { old, new } => {
                 let key = ServiceKey::of(new);
-                let concerns_us = self.tracked(&key, |tracked| {
+                let (concerns_us, is_waited_for) = self.tracked(&key, |tracked| {
                     // The API server clears a class with the type; the balancer is another controller's still. One that
                     // asks for a balancer without a class asks us.
                     let asks_us = facts::wants_load_balancer(new);
                     tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
                     let is_changed = tracked.is_changed(old, new);
                     tracked.keep_newest(new);
-                    is_changed
+                    (is_changed, tracked.waits_for_news())
                 });
                 if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
                     // How often the opposite has failed says nothing about this.
@@ -74,6 +74,8 @@ impl ServiceController {
                     self.enqueue(&key, Causes::CHANGED);
                 } else if lost_finalizer {
                     self.enqueue(&key, Causes::VERIFY);
+                } else if is_waited_for {
+                    self.queue.add(Key::Service(key)); // it goes on where it was interrupted
                 } else {
                     self.forget_unused(&key);
                 }

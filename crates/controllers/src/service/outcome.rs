@@ -8,6 +8,7 @@ use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
 
+use super::interruptions::{Interruption, Interruptions};
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
 use super::unsettled::Reason;
@@ -16,8 +17,6 @@ use crate::events;
 
 /// Time to the next try after something moved under a sync.
 const SOON: Duration = Duration::from_millis(100);
-/// Conflicts in a row after which a sync counts as failed.
-const MAX_CONFLICTS: u32 = 10;
 
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
@@ -222,21 +221,30 @@ impl ServiceController {
                 self.queue.add_after(queued, after);
             }
             Outcome::Superseded(progress) | Outcome::Conflict(progress) => {
-                let (is_changed, conflicts) = self.tracked(key, |tracked| {
+                let known = self.services.get(key);
+                let version = known
+                    .as_deref()
+                    .and_then(|it| it.metadata.resource_version.as_deref());
+                let (is_changed, interruption) = self.tracked(key, |tracked| {
                     tracked.unfinished = Some(progress);
-                    tracked.conflicts += 1;
-                    if tracked.conflicts > MAX_CONFLICTS {
+                    let interruption = tracked.interruptions.add(version);
+                    if interruption != Interruption::Passing {
                         tracked.stays_unsettled(Reason::Kubernetes);
                     }
-                    (tracked.causes.changed, tracked.conflicts)
+                    (tracked.causes.changed, interruption)
                 });
+                if interruption == Interruption::Outdated
+                    && let Some(known) = &known
+                {
+                    self.services.is_outdated(known);
+                }
                 // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
                 if is_changed {
                     self.queue.add(queued);
-                } else if conflicts > MAX_CONFLICTS {
-                    self.queue.retry(queued);
-                } else {
+                } else if interruption == Interruption::Passing {
                     self.queue.add_after(queued, SOON);
+                } else {
+                    self.queue.retry(queued);
                 }
             }
             Outcome::Failed(failure, progress) => self.conclude_failure(key, &failure, progress),
@@ -276,6 +284,7 @@ impl ServiceController {
         let is_said = self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             tracked.stays_unsettled(reason);
+            tracked.interruptions = Interruptions::default();
             tracked.unfinished = Some(Progress {
                 causes: retry,
                 ..progress

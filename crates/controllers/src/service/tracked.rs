@@ -11,6 +11,7 @@ use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, Servi
 use bowline_plan::Said;
 use tokio::time::Instant;
 
+use super::interruptions::Interruptions;
 use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
@@ -158,8 +159,8 @@ pub(super) struct Tracked {
     pub(super) vanished: Vec<Arc<Service>>,
     /// It was seen with a class: its finalizer and balancer belong to another controller.
     pub(super) is_foreign: bool,
-    /// Conflicts in a row; many of them are a failure.
-    pub(super) conflicts: u32,
+    /// The syncs in a row that something moved under.
+    pub(super) interruptions: Interruptions,
 }
 
 impl Tracked {
@@ -261,6 +262,11 @@ impl Tracked {
             && !self.expected.as_ref().is_some_and(is_echo)
     }
 
+    /// Whether a sync waits for a newer version of the Service than the one that a write of it was refused for.
+    pub(super) fn waits_for_news(&self) -> bool {
+        self.unfinished.is_some() && self.interruptions.are_over_with_news()
+    }
+
     /// Goes on with a newer version of the Service that asks for the same as the one that was synced, so that no old version
     /// is held in memory beside the one in the cache.
     pub(super) fn keep_newest(&mut self, new: &Arc<Service>) {
@@ -283,7 +289,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.unfinished = None;
-        self.conflicts = 0;
+        self.interruptions = Interruptions::default();
         FAILURES.iter().for_each(|reason| self.said.over(reason));
     }
 

@@ -5,6 +5,9 @@
 //! whatever would take a known object (one of this UID) out of the cache is a doubt first: the object is asked for by its
 //! name, and leaves when the answer shows that nobody, or somebody else, bears it.
 //!
+//! Nor does a watch tell that it is behind. A write that is refused because the object has another version by now, which
+//! the watch does not show, is a doubt of the same kind about what is known.
+//!
 //! What cannot be understood is there all the same. What was known of it stays; if nothing was, the cache is not filled.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,14 +15,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{Cache, CacheKey};
+use super::{Cache, CacheKey, is_same};
 use crate::error::KubeError;
 use crate::reads::{Found, Unreadable, version_number};
 
+/// Why an object is asked for by its name.
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    /// Only an answer that is as new as this version counts.
+    since: u64,
+    /// It is said to be gone. Else it is said to be there, in a version that nothing has shown yet.
+    is_said_gone: bool,
+}
+
 /// The open doubts of a cache.
 pub(super) struct Doubts<K> {
-    /// The version in which each object is said to be gone. Only an answer that is as new counts.
-    open: Mutex<BTreeMap<K, u64>>,
+    open: Mutex<BTreeMap<K, Doubt>>,
     /// How many doubts were raised.
     raised: watch::Sender<u64>,
     /// Whether what the API server said last was found to be untrue.
@@ -44,13 +55,13 @@ impl<K> Default for Doubts<K> {
 pub(crate) enum Settled {
     /// The object is gone, or the doubt is over otherwise, or has to be asked about again.
     Over,
-    /// The object is there, as it was, and was never gone; or the answer is older than what was said before it. Something that
-    /// the API server said is untrue, so everything is listed again.
+    /// The object is there, as it was, and was never gone; or the watch has not shown a change of it; or the answer is older
+    /// than what was said before it. Something that the API server said is untrue or late, so everything is listed again.
     Disproved,
 }
 
 impl<K: Ord + Clone> Doubts<K> {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<K, u64>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<K, Doubt>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,11 +73,26 @@ impl<K: Ord + Clone> Doubts<K> {
 impl<T: CacheKey> Cache<T> {
     /// An object is said to be gone, in this version.
     pub(crate) fn doubt(&self, key: T::Key, version: u64) {
-        {
-            let mut open = self.doubts.open();
-            let since = open.entry(key).or_insert(version);
-            *since = version.max(*since);
-        }
+        self.raise(key, version, true);
+    }
+
+    /// The API server holds another version of this object than the one that is known, and it is time that a watch had shown
+    /// it: the object is asked for by its name, and if there is news, everything is listed again.
+    pub fn is_outdated(&self, known: &T) {
+        let version = version_number(known.resource_version()).unwrap_or_default();
+        self.raise(known.key(), version, false);
+    }
+
+    fn raise(&self, key: T::Key, since: u64, is_said_gone: bool) {
+        let raised = Doubt { since, is_said_gone };
+        self.doubts
+            .open()
+            .entry(key)
+            .and_modify(|open| {
+                open.since = since.max(open.since);
+                open.is_said_gone |= is_said_gone;
+            })
+            .or_insert(raised);
         self.doubts.raised.send_modify(|raised| *raised += 1);
     }
 
@@ -165,7 +191,7 @@ impl<T: CacheKey> Cache<T> {
                 self.doubts.unreadable().remove(&key);
                 self.apply(object);
                 let mut open = self.doubts.open();
-                if open.get(&key).is_some_and(|since| *since <= version) {
+                if open.get(&key).is_some_and(|doubt| doubt.since <= version) {
                     open.remove(&key);
                 }
                 drop(open);
@@ -183,8 +209,8 @@ impl<T: CacheKey> Cache<T> {
             let count = *raised.borrow_and_update();
             let open = self.doubts.open().clone();
             if !open.is_empty() {
-                let due = open.into_iter().map(|(key, since)| {
-                    let since = since.max(self.known_version(&key));
+                let due = open.into_iter().map(|(key, doubt)| {
+                    let since = doubt.since.max(self.known_version(&key));
                     (key, since)
                 });
                 return (count, due.collect());
@@ -222,20 +248,22 @@ impl<T: CacheKey> Cache<T> {
 
     fn weigh(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
         let known = self.get(key);
-        {
+        let doubt = {
             let mut open = self.doubts.open();
-            let Some(now_since) = open.get(key) else {
+            let Some(doubt) = open.get(key).copied() else {
                 return Settled::Over;
             };
             if found.version < since {
                 return Settled::Disproved;
             }
-            if found.version < (*now_since).max(self.known_version(key)) {
+            if found.version < doubt.since.max(self.known_version(key)) {
                 return Settled::Over; // there was news meanwhile, about which is asked again
             }
             open.remove(key);
-        }
+            doubt
+        };
         match (known, found.object) {
+            (Some(known), Some(object)) if !doubt.is_said_gone && is_same(&*known, &*object) => {}
             (Some(known), Some(object)) if known.uid() == object.uid() => {
                 if object.lost_since(&known).is_none() {
                     self.apply(object);

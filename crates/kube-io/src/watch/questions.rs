@@ -1,4 +1,4 @@
-//! Questions by name about objects that are said to be gone.
+//! Questions by name about objects that are said to be gone, or to have changed.
 
 use futures::stream::{self, StreamExt as _};
 
@@ -28,14 +28,14 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
                 Ok(found) => match cache.settle(&key, since, found) {
                     Settled::Over => continue,
                     Settled::Disproved => {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, "An object was reported as deleted, but the API server still has it; listing again");
+                        tracing::warn!(kind = T::PLURAL, object = ?key, "The API server still has an object that it reported as deleted, or has it in a version that its watch did not show; listing again");
                         break;
                     }
                 },
                 Err(error) => {
                     // A thousand may be in doubt when the API server is ill: one of them is told.
                     if wait.is_none() {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object was reported as deleted, and the API server has not confirmed it yet; the object counts as existing");
+                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object was reported as deleted or changed, and the API server has not confirmed it yet; the object counts as it is known");
                     }
                     let stated = error.retry_after().unwrap_or_default();
                     if goes_on(&error) {

@@ -121,6 +121,50 @@ async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pa
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_whose_write_conflicts_is_not_written_without_pause() {
+    let world = World::running(&["a"]).await;
+    let conflict = Status::new(409, "Conflict", "the object has been modified");
+    world.api.faults().fail_next(1000, "patch", "services", conflict);
+    world.add_service("web");
+    world.pass(seconds(14)).await;
+    // At once, after a moment, after 5 s; and with nothing new to see there is nothing to list anew.
+    assert_eq!(world.conflicts(), 3);
+    assert_eq!(world.api.journal().of("patch", "services").len(), 3);
+    let lists = world.api.journal().of("list", "services").len();
+    world.pass(seconds(30)).await;
+    assert_eq!(world.conflicts(), 5);
+    let questions = world.api.journal().of("list", "services").len() - lists;
+    assert_eq!(questions, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_with_what_the_watch_does_not_show_is_settled_by_a_question() {
+    let world = World::running(&["a"]).await;
+    let conflict = Status::new(409, "Conflict", "the object has been modified");
+    world.api.faults().fail_next(1000, "patch", "services", conflict);
+    world
+        .api
+        .faults()
+        .inject(Fault::new(Effect::Silence).verb("watch").resource("services"));
+    world.add_service("web");
+    world.pass(seconds(32)).await; // the next watch is open, and silent
+    world.edit("web", |service| {
+        service["metadata"]["labels"] = json!({"seen": "no"})
+    });
+    world.api.faults().clear();
+    let conflicts = world.conflicts();
+    world
+        .until("it conflicts with the edit", |w| w.conflicts() > conflicts)
+        .await;
+    let begun = tokio::time::Instant::now();
+    world
+        .until("it has its address", |w| w.address("web").is_some())
+        .await;
+    assert!(begun.elapsed() < seconds(1), "{:?}", begun.elapsed());
+    assert_eq!(world.conflicts(), conflicts + 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process() {
     for k in 0..4 {
         let mut world = World::new(&["a"]);
