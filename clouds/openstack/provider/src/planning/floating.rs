@@ -1,18 +1,25 @@
 //! The address at which the load balancer is reached from outside.
 
-use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, NewFloatingIp, PortId};
+use bowline_openstack_client::{FloatingIp, LoadBalancer, PortId};
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
 use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
-use crate::intent::settings::ADDRESS;
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
 use crate::observe::Observed;
 use crate::ownership::{self, Role};
 use crate::step::FloatingIpChange;
-use crate::subnets::floating::{self, FloatingError, WantedSubnet};
+use crate::subnets::floating::WantedSubnet;
+
+mod creation;
+mod strays;
+
+use creation::{creation, fault, fixed_address};
+pub(super) use strays::goes_with;
+pub(crate) use strays::{StrayNeeds, stray_needs};
+use strays::{is_made_for, is_recorded, leads_nowhere};
 
 /// What has to be read before the address can be decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,13 +27,6 @@ pub(crate) struct Needs {
     pub(crate) networks: bool,
     pub(crate) subnets: bool,
     pub(crate) stray: StrayNeeds,
-}
-
-/// What has to be read before it can be told whether a floating IP leads to nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct StrayNeeds {
-    pub(crate) ports: bool,
-    pub(crate) balancers: Vec<LoadBalancerId>,
 }
 
 /// How the address comes to be as it shall be.
@@ -175,88 +175,6 @@ fn has_lost_its_owner(observed: &Observed, balancer: &LoadBalancer) -> bool {
         && parts.is_some_and(|parts| parts.listeners.iter().all(|listener| !listener.tags.is_empty()))
 }
 
-/// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
-/// Such a port can stay for a while, or for ever if its removal failed.
-fn leads_nowhere(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
-    let Some(id) = &floating_ip.port_id else {
-        return true;
-    };
-    let Some(ports) = &observed.ports else {
-        return false;
-    };
-    match ports.iter().find(|port| port.id == *id) {
-        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| observed.gone.contains(&id)),
-        // It went while both were read. Should it be there and not be shown, what was made for the Service is all that moves.
-        None => is_made_for(identity, floating_ip),
-    }
-}
-
-/// The load balancer that Octavia made a port for, by the port's device.
-fn made_for_balancer(device: &str) -> Option<LoadBalancerId> {
-    device.strip_prefix("lb-").map(LoadBalancerId::from)
-}
-
-/// What has to be read before it can be told which of the Service's floating IPs lead nowhere. `asked` is the address that the
-/// Service asks for, `own` the port of the load balancer that it uses.
-pub(crate) fn stray_needs(
-    identity: &Identity,
-    asked: Option<&str>,
-    observed: &Observed,
-    own: Option<&PortId>,
-) -> StrayNeeds {
-    let is_asked = |there: &FloatingIp| {
-        asked.is_some_and(|asked| names::spelling(asked) == names::spelling(&there.floating_ip_address))
-    };
-    let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
-    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
-    let ports: Vec<&PortId> = all
-        .filter(|there| is_made_for(identity, there) || is_told(there) || is_asked(there))
-        .filter_map(|there| there.port_id.as_ref())
-        .filter(|port| Some(*port) != own)
-        .collect();
-    let Some(known) = &observed.ports else {
-        return StrayNeeds {
-            ports: !ports.is_empty(),
-            ..StrayNeeds::default()
-        };
-    };
-    let is_known = |id: &LoadBalancerId| {
-        observed.gone.contains(id) || observed.balancers.iter().any(|there| there.id == *id)
-    };
-    let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
-    let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
-    StrayNeeds {
-        ports: false,
-        balancers: balancers.filter(|id| !is_known(id)).collect(),
-    }
-}
-
-/// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
-fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
-    floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
-}
-
-/// Whether a floating IP has the address that the Service records.
-fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
-    let recorded = identity.recorded_address.as_deref();
-    recorded.is_some_and(|recorded| {
-        names::spelling(recorded) == names::spelling(&floating_ip.floating_ip_address)
-    })
-}
-
-/// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
-/// balancer that it shared, if that is gone too; in either case perhaps under a former name of the cluster, if the Service was told
-/// its address. Another Service that records the address takes it.
-pub(super) fn goes_with(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
-    let description = &floating_ip.description;
-    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, description)
-        || identity.is_told_recorded && description.starts_with(names::FLOATING_IP_MARK);
-    let is_recorded = is_recorded(identity, floating_ip);
-    leads_nowhere(identity, observed, floating_ip)
-        && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)
-        && !(is_recorded && identity.shares_address)
-}
-
 /// Whether a floating IP may have to lead to a load balancer that is not there yet.
 pub(crate) fn is_expected(wanted: &Wanted) -> bool {
     !wanted.is_internal && wanted.family() != Some(Family::V6)
@@ -383,31 +301,6 @@ pub(super) fn next(
     }
 }
 
-/// Why no floating IP can be made, and which setting to correct.
-fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
-    let network = keys::FLOATING_NETWORK.key;
-    let subnets = [
-        keys::FLOATING_SUBNET_ID.key,
-        keys::FLOATING_SUBNET.key,
-        keys::FLOATING_SUBNET_TAGS.key,
-    ];
-    let origins = match error {
-        FloatingError::NoSuchNetwork(_) | FloatingError::NotExternal(_) | FloatingError::NoSubnets(_) => {
-            wanted.origins(&[network])
-        }
-        FloatingError::NoSuchSubnet(_)
-        | FloatingError::NoneMatches { .. }
-        | FloatingError::NoneTagged { .. } => wanted.origins(&subnets),
-        FloatingError::OtherNetwork { .. } => wanted.origins(&[&subnets[..], &[network]].concat()),
-        FloatingError::Address(text) => return Refusal::new(text.clone()),
-    };
-    let refusal = Refusal::new(error.to_string());
-    if origins.is_empty() {
-        return refusal;
-    }
-    refusal.with_remedy(format!("correct {origins}"))
-}
-
 /// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer.
 pub(super) fn exposed(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Refusal> {
     let identity = &wanted.identity;
@@ -443,60 +336,6 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
             revision: there.revision_number,
         }
     }
-}
-
-/// The address that a floating IP is to lead to: the load balancer's port may have several, of which Neutron chooses none.
-fn fixed_address(balancer: &LoadBalancer) -> Option<String> {
-    Some(balancer.vip_address.clone()).filter(|address| !address.is_empty())
-}
-
-/// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
-fn creation(
-    wanted: &Wanted,
-    observed: &Observed,
-    balancer: Option<&LoadBalancer>,
-) -> Result<Option<FloatingIpChange>, FloatingError> {
-    if let Some(flaw) = wanted.flaws.iter().find(|flaw| flaw.what == ADDRESS) {
-        return Err(FloatingError::Address(flaw.text.clone()));
-    }
-    let subnets = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let networks = observed.networks.as_deref().map(Vec::as_slice);
-    let network = match &wanted.floating.network {
-        Some(network) => {
-            // Where they cannot be listed, Neutron tells when the floating IP is asked for.
-            if let Some(networks) = networks {
-                floating::check_network(network, networks)?;
-            }
-            Some(network)
-        }
-        None => floating::detect_network(networks.unwrap_or_default(), subnets).map(|network| &network.id),
-    };
-    let Some(network) = network else {
-        return Ok(None);
-    };
-    // A pattern chooses among subnets; an address that is asked for has its subnet.
-    let subnet = match (&wanted.floating.subnet, &wanted.address) {
-        (WantedSubnet::Matching(_), Some(_)) => &WantedSubnet::Any,
-        (subnet, _) => subnet,
-    };
-    let chosen = floating::check(subnet, network, subnets)?;
-    let from = |subnet_id| NewFloatingIp {
-        floating_network_id: network.clone(),
-        port_id: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
-        fixed_ip_address: balancer.and_then(fixed_address),
-        subnet_id,
-        floating_ip_address: wanted.address.clone(),
-        description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),
-    };
-    let attempts = if chosen.is_empty() {
-        vec![from(None)]
-    } else {
-        chosen
-            .into_iter()
-            .map(|subnet| from(Some(subnet.id.clone())))
-            .collect()
-    };
-    Ok(Some(FloatingIpChange::Create { attempts }))
 }
 
 #[cfg(test)]

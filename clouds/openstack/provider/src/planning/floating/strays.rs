@@ -1,0 +1,100 @@
+//! Floating IPs that lead nowhere: which of them were made for a Service, and wait for its load balancer or go with it.
+
+use bowline_openstack_client::{FloatingIp, LoadBalancerId, PortId};
+
+use crate::intent::Identity;
+use crate::names;
+use crate::observe::Observed;
+
+/// What has to be read before it can be told whether a floating IP leads to nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct StrayNeeds {
+    pub(crate) ports: bool,
+    pub(crate) balancers: Vec<LoadBalancerId>,
+}
+
+/// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
+/// Such a port can stay for a while, or for ever if its removal failed.
+pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+    let Some(id) = &floating_ip.port_id else {
+        return true;
+    };
+    let Some(ports) = &observed.ports else {
+        return false;
+    };
+    match ports.iter().find(|port| port.id == *id) {
+        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| observed.gone.contains(&id)),
+        // It went while both were read. Should it be there and not be shown, what was made for the Service is all that moves.
+        None => is_made_for(identity, floating_ip),
+    }
+}
+
+/// The load balancer that Octavia made a port for, by the port's device.
+fn made_for_balancer(device: &str) -> Option<LoadBalancerId> {
+    device.strip_prefix("lb-").map(LoadBalancerId::from)
+}
+
+/// What has to be read before it can be told which of the Service's floating IPs lead nowhere. `asked` is the address that the
+/// Service asks for, `own` the port of the load balancer that it uses.
+pub(crate) fn stray_needs(
+    identity: &Identity,
+    asked: Option<&str>,
+    observed: &Observed,
+    own: Option<&PortId>,
+) -> StrayNeeds {
+    let is_asked = |there: &FloatingIp| {
+        asked.is_some_and(|asked| names::spelling(asked) == names::spelling(&there.floating_ip_address))
+    };
+    let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
+    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
+    let ports: Vec<&PortId> = all
+        .filter(|there| is_made_for(identity, there) || is_told(there) || is_asked(there))
+        .filter_map(|there| there.port_id.as_ref())
+        .filter(|port| Some(*port) != own)
+        .collect();
+    let Some(known) = &observed.ports else {
+        return StrayNeeds {
+            ports: !ports.is_empty(),
+            ..StrayNeeds::default()
+        };
+    };
+    let is_known = |id: &LoadBalancerId| {
+        observed.gone.contains(id) || observed.balancers.iter().any(|there| there.id == *id)
+    };
+    let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
+    let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
+    StrayNeeds {
+        ports: false,
+        balancers: balancers.filter(|id| !is_known(id)).collect(),
+    }
+}
+
+/// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
+pub(super) fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
+}
+
+/// Whether a floating IP has the address that the Service records.
+pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    let recorded = identity.recorded_address.as_deref();
+    recorded.is_some_and(|recorded| {
+        names::spelling(recorded) == names::spelling(&floating_ip.floating_ip_address)
+    })
+}
+
+/// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
+/// balancer that it shared, if that is gone too; in either case perhaps under a former name of the cluster, if the Service was told
+/// its address. Another Service that records the address takes it.
+pub(in crate::planning) fn goes_with(
+    identity: &Identity,
+    observed: &Observed,
+    floating_ip: &FloatingIp,
+) -> bool {
+    let description = &floating_ip.description;
+    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, description)
+        || identity.is_told_recorded && description.starts_with(names::FLOATING_IP_MARK);
+    let is_recorded = is_recorded(identity, floating_ip);
+    leads_nowhere(identity, observed, floating_ip)
+        && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)
+        && !(is_recorded && identity.shares_address)
+}
