@@ -63,7 +63,8 @@ impl Client {
         self.list(call, &filter.query()).await
     }
 
-    /// The ports that fulfil all conditions; without one, all that the project sees.
+    /// The ports that fulfil all conditions; without one, all that the project sees. To an administrator Neutron shows those of all
+    /// projects. They are not filtered: a port of the project's network, a server or a floating IP may be another project's.
     ///
     /// # Errors
     ///
@@ -185,8 +186,8 @@ impl Client {
     }
 
     /// The floating IPs that fulfil all conditions; without one, all of the project. To an administrator Neutron shows those of
-    /// all projects: they can be named by their address, but what is written on another project's speaks of no Service here,
-    /// and is left out.
+    /// all projects. Another project's is marked as [foreign](FloatingIp::is_foreign): it may take an address or a port, and what
+    /// is written on it speaks of no Service here, and is left out.
     ///
     /// # Errors
     ///
@@ -196,7 +197,8 @@ impl Client {
         let mut floating_ips: Vec<FloatingIp> = self.list(call, &filter.query()).await?;
         let ticket = self.session.ticket().await?;
         for floating_ip in &mut floating_ips {
-            if ticket.is_foreign(floating_ip.project_id.as_deref()) {
+            floating_ip.is_foreign = ticket.is_foreign(floating_ip.project_id.as_deref());
+            if floating_ip.is_foreign {
                 floating_ip.description.clear();
             }
         }

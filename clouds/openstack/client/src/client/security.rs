@@ -15,18 +15,19 @@ const GROUPS: &str = "security-groups";
 const RULES: &str = "security-group-rules";
 
 impl Client {
-    /// The security groups with a name, or all of the project; each with its rules.
+    /// The security groups of the project, all or those with a name; each with its rules. Neutron also shows those that another
+    /// project shares with this one, and to an administrator those of all projects: they are left out.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class), as for every call.
     pub async fn security_groups(&self, name: Option<&str>) -> Result<Vec<SecurityGroup>, ApiError> {
         let query = name.map(|name| ("name", name.to_owned()));
-        self.list(
-            read(Neutron, operation::SECURITY_GROUPS_LIST, GROUPS, &[]),
-            query.as_slice(),
-        )
-        .await
+        let call = read(Neutron, operation::SECURITY_GROUPS_LIST, GROUPS, &[]);
+        let mut groups: Vec<SecurityGroup> = self.list(call, query.as_slice()).await?;
+        let ticket = self.session.ticket().await?;
+        groups.retain(|group| !ticket.is_foreign(group.project_id.as_deref()));
+        Ok(groups)
     }
 
     /// Creates a security group; the API gives it rules that let everything out.

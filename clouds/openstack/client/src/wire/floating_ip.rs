@@ -23,6 +23,9 @@ pub struct FloatingIp {
     /// The project that it belongs to.
     #[serde(default)]
     pub project_id: Option<String>,
+    /// Whether that is another one than the login's: an administrator's lists show those too.
+    #[serde(skip)]
+    pub is_foreign: bool,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,

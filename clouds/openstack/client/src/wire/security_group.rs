@@ -13,6 +13,9 @@ pub struct SecurityGroup {
     /// Its name; several may share one.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
+    /// The project that it belongs to.
+    #[serde(default)]
+    pub project_id: Option<String>,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,

@@ -62,6 +62,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                         port_id: new.port_id.clone(),
                         fixed_ip_address: None,
                         project_id: None,
+                        is_foreign: false,
                         description: new.description.clone(),
                         revision_number: None,
                     }
@@ -78,6 +79,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
             GroupChange::Create { new } => Shown::Group(SecurityGroup {
                 id: id(memory).into(),
                 name: new.name.clone(),
+                project_id: None,
                 description: new.description.clone(),
                 rules: Vec::new(),
             }),

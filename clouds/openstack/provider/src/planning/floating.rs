@@ -94,7 +94,8 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
     };
     if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
         let is_shared = there.is_some_and(|(balancer, _)| ownership::is_shared(&wanted.identity, balancer));
-        return current.filter(|_| !is_shared).map_or(Wish::None, Wish::Surplus);
+        let is_to_go = |current: &&FloatingIp| !is_shared && !current.is_foreign;
+        return current.filter(is_to_go).map_or(Wish::None, Wish::Surplus);
     }
     if let Some(current) = current {
         return Wish::Present(current);
@@ -108,6 +109,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
         Some(address) => {
             let asked = names::spelling(address);
             match all().find(|there| names::spelling(&there.floating_ip_address) == asked) {
+                Some(there) if there.is_foreign => Wish::Refused(foreign(address)),
                 Some(there) if leads_nowhere(identity, observed, there) => Wish::Attach(there),
                 Some(there) => Wish::Refused(taken(address, there)),
                 None => Wish::Create,
@@ -118,7 +120,8 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             let network = wanted.floating.network.as_ref();
             let free = || {
                 all().filter(|there| {
-                    leads_nowhere(identity, observed, there)
+                    !there.is_foreign
+                        && leads_nowhere(identity, observed, there)
                         && network.is_none_or(|network| there.floating_network_id == *network)
                 })
             };
@@ -128,6 +131,14 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             there.map_or(Wish::Create, Wish::Attach)
         }
     }
+}
+
+/// The floating IP that is asked for is another project's, as only an administrator sees: whoever may not see it is refused that
+/// address by Neutron.
+fn foreign(address: &str) -> Refusal {
+    Refusal::new(format!("floating IP {address} is not available")).with_remedy(
+        "it belongs to another project: choose one of this project in spec.loadBalancerIP, or have whoever runs the other one give it to this one",
+    )
 }
 
 /// The floating IP that is asked for leads elsewhere.
@@ -301,25 +312,30 @@ pub(super) fn next(
     }
 }
 
-/// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer.
+/// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer, or
+/// that is another project's, as only an administrator sees.
 pub(super) fn exposed(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Refusal> {
     let identity = &wanted.identity;
+    let there = current(observed, balancer).filter(|_| wanted.is_internal)?;
     let others = ownership::others(identity, balancer);
-    if !wanted.is_internal || others.is_empty() {
+    let (whose, why, remedy) = if there.is_foreign {
+        let remedy = "have whoever runs that project take the floating IP away".to_owned();
+        (" of another project", String::new(), remedy)
+    } else if others.is_empty() {
         return None;
-    }
-    let there = current(observed, balancer)?;
+    } else {
+        let why = format!(", because other Services use that: {}", others.join(", "));
+        let remedy = format!(
+            "delete these Services, or take {} off them: then the floating IP goes",
+            keys::ID.key
+        );
+        ("", why, remedy)
+    };
     let refusal = Refusal::new(format!(
-        "Service {} is internal, and floating IP {} still leads to its load balancer {}, because other Services use that: {}",
-        identity.service,
-        there.floating_ip_address,
-        balancer.id,
-        others.join(", ")
+        "Service {} is internal, and floating IP {}{whose} still leads to its load balancer {}{why}",
+        identity.service, there.floating_ip_address, balancer.id,
     ));
-    Some(refusal.with_remedy(format!(
-        "delete these Services, or take {} off them: then the floating IP goes",
-        keys::ID.key
-    )))
+    Some(refusal.with_remedy(remedy))
 }
 
 /// What becomes of a floating IP that shall not lead here any more: one that a controller created is deleted.

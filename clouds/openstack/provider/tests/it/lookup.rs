@@ -1,6 +1,5 @@
 //! Which load balancer is a Service's own.
 
-use bowline_openstack_sim::FloatingIpSpec;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 
@@ -83,38 +82,6 @@ async fn of_two_that_were_surely_made_here_the_older_one_is_kept() {
     assert_eq!(world.sim.load_balancers().len(), 1);
     assert_ne!(world.sim.load_balancers()[0].part.id, twin);
     world.assert_settled("web").await;
-}
-
-/// To an administrator the lists show what all projects have.
-#[tokio::test(start_paused = true)]
-async fn what_is_another_projects_is_nobodys_though_its_name_fits() {
-    let mut world = World::with_nodes(1);
-    world.restart_as_admin();
-    let project = world.sim.add_project("other");
-    let theirs = world.sim.add_load_balancer(&lb_name("web"), vec![lb_name("web")]);
-    world.sim.edit_load_balancer(theirs, |theirs| {
-        theirs.part.meta.project.clone_from(&project);
-        theirs.part.meta.description = "Kubernetes external service default/web from cluster lab".into();
-        theirs.part.meta.created_at = "2099-01-01T00:00:00".into();
-    });
-    let floating_ip = world.sim.add_floating_ip(FloatingIpSpec {
-        project: Some(project),
-        description: "Floating IP for Kubernetes external service default/web from cluster lab".into(),
-        ..FloatingIpSpec::default()
-    });
-    let run = world.run("web").await.settled();
-    assert_eq!(run.reasons(), Vec::<&str>::new());
-    assert_eq!(
-        (world.sim.load_balancers().len(), world.sim.floating_ips().len()),
-        (2, 2)
-    );
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    World::assert_quiet(&run, &writes);
-    world.delete("web");
-    world.run("web").await.settled();
-    let balancers: Vec<_> = world.sim.load_balancers().iter().map(|it| it.part.id).collect();
-    let floating_ips: Vec<_> = world.sim.floating_ips().iter().map(|it| it.id).collect();
-    assert_eq!((balancers, floating_ips), (vec![theirs], vec![floating_ip]));
 }
 
 /// The Go manager makes another one where it lost sight of the first, and leaves that.

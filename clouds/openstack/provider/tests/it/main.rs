@@ -15,6 +15,7 @@ mod instances;
 mod leaving;
 mod lookup;
 mod members;
+mod projects;
 mod rename;
 mod repair;
 mod routes;

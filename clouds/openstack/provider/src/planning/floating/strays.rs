@@ -48,6 +48,7 @@ pub(crate) fn stray_needs(
     let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
     let all = observed.floating_ips.iter().flat_map(|list| list.iter());
     let ports: Vec<&PortId> = all
+        .filter(|there| !there.is_foreign)
         .filter(|there| is_made_for(identity, there) || is_told(there) || is_asked(there))
         .filter_map(|there| there.port_id.as_ref())
         .filter(|port| Some(*port) != own)
