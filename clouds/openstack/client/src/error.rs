@@ -70,6 +70,11 @@ impl ApiError {
                 .is_some_and(|message| message.contains("immutable") || message.starts_with("Invalid state"))
     }
 
+    /// Whether a floating IP was refused because the address of the port has one already.
+    pub fn is_associated(&self) -> bool {
+        self.word.as_deref() == Some("FloatingIPPortAlreadyAssociated")
+    }
+
     /// Whether the object was changed since it was read.
     pub fn is_outdated(&self) -> bool {
         self.status() == Some(412)

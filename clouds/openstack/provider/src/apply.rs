@@ -2,8 +2,8 @@
 
 use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{
-    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, NewFloatingIp, Pool, Port,
-    PortId, PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, PortId,
+    PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
 };
 use bowline_plan::{Refusal, Step as _};
 use tokio::time::Instant;
@@ -11,7 +11,9 @@ use tokio::time::Instant;
 use crate::intent::settings::Setting;
 use crate::refused;
 use crate::security_groups::ports::{with_group, without_group};
-use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+use crate::step::{CloudStep, GroupChange, PartChange};
+
+mod floating_ip;
 
 /// How often a port is read again because somebody else changed it meanwhile.
 const MAX_TRIES: usize = 5;
@@ -23,8 +25,6 @@ pub(crate) enum Learned {
     Done(Option<Box<Shown>>),
     /// Nothing happened: Octavia is at work on the load balancer.
     Busy,
-    /// Nothing happened: the object is not any more as it was read.
-    Outdated,
     /// The cloud refused something that holds up nothing else.
     Refused(Refusal),
 }
@@ -102,7 +102,7 @@ pub(crate) async fn apply(
             }
             outcome => outcome,
         },
-        CloudStep::FloatingIp(change) => floating_ip(client, change).await,
+        CloudStep::FloatingIp(change) => return floating_ip::change(client, settings, change).await,
         CloudStep::Group(change) => {
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
@@ -168,46 +168,6 @@ async fn part(
         }
         PartChange::DeleteMonitor { id, .. } => done(client.delete_monitor(id).await?),
     })
-}
-
-async fn floating_ip(client: &Client, change: &FloatingIpChange) -> Result<Learned, ApiError> {
-    Ok(match change {
-        FloatingIpChange::Create { attempts } => {
-            let (last, others) = match attempts.split_last() {
-                Some(split) => split,
-                None => return Ok(Learned::Done(None)), // cannot be: a plan names at least one place
-            };
-            for attempt in others {
-                match client.create_floating_ip(attempt).await {
-                    Ok(created) => return Ok(shown(Shown::FloatingIp(created))),
-                    // Whether it came to be is not known: another try might make a second one.
-                    Err(error) if error.maybe_applied() => return Err(error),
-                    Err(error) => tell_failed_attempt(attempt, &error),
-                }
-            }
-            shown(Shown::FloatingIp(client.create_floating_ip(last).await?))
-        }
-        FloatingIpChange::Attach {
-            id,
-            port,
-            fixed,
-            revision,
-            ..
-        } => match client
-            .attach_floating_ip(id, port.as_ref(), fixed.as_deref(), *revision)
-            .await
-        {
-            Ok(there) => shown(Shown::FloatingIp(there)),
-            Err(error) if error.is_outdated() => Learned::Outdated,
-            Err(error) => return Err(error),
-        },
-        FloatingIpChange::Delete { id, .. } => done(client.delete_floating_ip(id).await?),
-    })
-}
-
-fn tell_failed_attempt(attempt: &NewFloatingIp, error: &ApiError) {
-    let subnet = attempt.subnet_id.as_ref().map(|id| id.as_str());
-    tracing::warn!(subnet, err = %error, "No floating IP from this subnet, the next one is tried");
 }
 
 async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {

@@ -23,10 +23,6 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.own.is_busy = true;
             return;
         }
-        Learned::Outdated => {
-            seen.floating_ips = None; // to be read again
-            return;
-        }
         Learned::Refused(why) => {
             refused(seen, step, why);
             return;
@@ -133,7 +129,10 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             let Seen { observed, memory } = seen;
             of_part(observed, memory, balancer, change, shown);
         }
-        CloudStep::FloatingIp(change) => of_floating_ip(seen, change, shown),
+        CloudStep::FloatingIp(change) => {
+            let Seen { observed, memory } = seen;
+            of_floating_ip(observed, memory, change, shown);
+        }
         CloudStep::Group(change) => {
             let Seen { observed, memory } = seen;
             of_group(observed, memory, change, shown);
@@ -248,11 +247,23 @@ fn replace<T>(list: &mut Vec<T>, now: T, is_same: impl Fn(&T, &T) -> bool) {
     }
 }
 
-fn of_floating_ip(observed: &mut Observed, change: &FloatingIpChange, shown: Option<Shown>) {
+fn of_floating_ip(
+    observed: &mut Observed,
+    memory: &mut Memory,
+    change: &FloatingIpChange,
+    shown: Option<Shown>,
+) {
     let list = Arc::make_mut(observed.floating_ips.get_or_insert_default());
     match (change, shown) {
-        (FloatingIpChange::Delete { id, .. }, _) => list.retain(|there| there.id != *id),
-        (_, Some(Shown::FloatingIp(now))) => replace(list, now, |a, b| a.id == b.id),
+        // Also one that was gone when it was to lead somewhere.
+        (FloatingIpChange::Delete { id, .. }, _) | (FloatingIpChange::Attach { id, .. }, None) => {
+            list.retain(|there| there.id != *id);
+            memory.own.floating_ips.delete(id.clone());
+        }
+        (_, Some(Shown::FloatingIp(now))) => {
+            memory.own.floating_ips.write(now.id.clone(), now.clone());
+            replace(list, now, |a, b| a.id == b.id);
+        }
         _ => {}
     }
 }

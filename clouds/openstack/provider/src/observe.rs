@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::Recent;
 use bowline_openstack_client::{
-    FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId, Network,
-    NewSecurityGroupRule, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
+    FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
+    Network, NewSecurityGroupRule, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
 };
 use bowline_plan::Refusal;
 
@@ -106,6 +107,8 @@ pub(crate) struct Remembered {
     pub(crate) is_address_lost: bool,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
+    /// Floating IPs as they were written, or found where a list did not show them.
+    pub(crate) floating_ips: Recent<FloatingIpId, FloatingIp>,
     /// The last change of each part that was answered, the very last one at the end.
     pub(crate) changes: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.
@@ -136,6 +139,24 @@ pub(crate) struct RefusedMethod {
     pub(crate) pool: PoolId,
     pub(crate) method: String,
     pub(crate) why: String,
+}
+
+impl Remembered {
+    /// A list of floating IPs, with what is known to be newer: lists may be behind.
+    pub(crate) fn over(&self, mut listed: Arc<Vec<FloatingIp>>) -> Arc<Vec<FloatingIp>> {
+        if !self.is_address_changed {
+            return listed; // nothing was written
+        }
+        let all = Arc::make_mut(&mut listed);
+        self.floating_ips.lay_over(all, |there| &there.id);
+        for there in all {
+            let written = self.floating_ips.written(&there.id);
+            if let Some(newer) = written.filter(|written| written.revision_number > there.revision_number) {
+                there.clone_from(newer);
+            }
+        }
+        listed
+    }
 }
 
 impl Parts {

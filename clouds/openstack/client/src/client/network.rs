@@ -205,11 +205,25 @@ impl Client {
         Ok(floating_ips)
     }
 
+    /// The floating IP of an address, or `None` if the list of those with it is empty.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn floating_ip_at(&self, address: &str) -> Result<Option<FloatingIp>, ApiError> {
+        let filter = FloatingIpFilter {
+            address: Some(address),
+            ..FloatingIpFilter::default()
+        };
+        Ok(self.floating_ips(&filter).await?.into_iter().next())
+    }
+
     /// Creates a floating IP.
     ///
     /// # Repeatability
     ///
-    /// With a port, the second one is refused (409). Without, none: if [`ApiError::maybe_applied`], look for it first.
+    /// With a port, the second one is refused ([`ApiError::is_associated`]), and none is left. Without, none: if
+    /// [`ApiError::maybe_applied`], look for it first.
     ///
     /// # Errors
     ///
@@ -231,8 +245,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Class::Conflict`](crate::Class::Conflict) if another floating IP leads to that port, and
-    /// [`ApiError::is_outdated`] if this one was changed meanwhile.
+    /// [`ApiError::is_associated`] if another floating IP leads to that address, and [`ApiError::is_outdated`] if this one was
+    /// changed meanwhile.
     pub async fn attach_floating_ip(
         &self,
         id: &FloatingIpId,

@@ -17,7 +17,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Memory, Observed, Parts};
+use super::{KeyAnswer, Memory, Observed, Parts, Remembered};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
 use crate::ownership;
@@ -168,7 +168,7 @@ impl Reads {
                 .into_iter()
                 .map(|lookup| self.look_up(intent.identity(), lookup));
             for answer in try_join_all(answers).await? {
-                take(observed, answer);
+                take(observed, &memory.own, answer);
             }
         }
         Err(CloudError::other(
@@ -281,7 +281,7 @@ impl Reads {
     }
 }
 
-fn take(observed: &mut Observed, answer: Answer) {
+fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
     match answer {
         Answer::Balancers(balancers) => {
             observed.balancers = balancers;
@@ -303,7 +303,7 @@ fn take(observed: &mut Observed, answer: Answer) {
             }
         }
         Answer::Ports(ports) => observed.ports = Some(ports),
-        Answer::FloatingIps(floating_ips) => observed.floating_ips = Some(floating_ips),
+        Answer::FloatingIps(listed) => observed.floating_ips = Some(own.over(listed)),
         Answer::Networks(networks) => observed.networks = Some(networks),
         Answer::NoNetworks(why) => observed.network_failure = Some(why),
         Answer::Subnets(subnets) => observed.subnets = Some(subnets),

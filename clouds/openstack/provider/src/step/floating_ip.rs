@@ -23,6 +23,19 @@ pub(crate) enum FloatingIpChange {
 }
 
 impl FloatingIpChange {
+    /// The port that a floating IP is to lead to, and which address of it.
+    pub(crate) fn place(&self) -> Option<(&PortId, Option<&str>)> {
+        let (port, fixed) = match self {
+            Self::Create { attempts } => {
+                let first = attempts.first()?;
+                (&first.port_id, &first.fixed_ip_address)
+            }
+            Self::Attach { port, fixed, .. } => (port, fixed),
+            Self::Delete { .. } => return None,
+        };
+        Some((port.as_ref()?, fixed.as_deref()))
+    }
+
     pub(super) fn label(&self) -> String {
         match self {
             Self::Create { attempts } => {

@@ -76,6 +76,18 @@ async fn port_has_one_floating_ip() {
     let (_, first) = create(&caller, json!({ "port_id": port })).await;
     let (status, refused) = create(&caller, json!({ "port_id": port })).await;
     assert_eq!((status, kind(&refused)), (409, "FloatingIPPortAlreadyAssociated"));
+    // It names the new one, which is not there and has given its address back.
+    let address = |made: &Value| {
+        made["floatingip"]["floating_ip_address"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let text = refused["NeutronError"]["message"].as_str().unwrap();
+    assert!(!text.contains(&address(&first)), "{text}");
+    assert_eq!(sim.floating_ips().len(), 1);
+    let (_, again) = create(&caller, json!({ "port_id": port })).await;
+    assert_ne!(again["NeutronError"]["message"], text);
     let (_, free) = create(&caller, json!({})).await;
     let attach = json!({ "floatingip": { "port_id": port } });
     let free = format!("{PATH}/{}", id(&free["floatingip"]));

@@ -46,7 +46,7 @@ impl Call<'_> {
                     floating.meta.description = description;
                 }
                 // Without a port the floating IP loses the one it has, whatever else is written.
-                floating.target = self.target(&fields, floating.network, Some(&floating))?;
+                floating.target = self.target(&fields, &floating)?;
                 floating.meta.touch(&self.state.clock.rfc3339_seconds());
                 self.state.floating_ips.insert(floating.id, floating.clone());
                 self.answer(StatusCode::OK, "floatingip", self.wire().floating_ip(&floating))
@@ -105,19 +105,25 @@ impl Call<'_> {
         if most.is_some_and(|most| own >= most) {
             return Err(ApiError::over_quota("floatingip"));
         }
-        let target = self.target(&fields, network, None)?;
         let description = fields.text("description")?.unwrap_or_default();
-        let address = self.new_address(&fields, network)?;
-        let floating = FloatingIp {
+        let mut floating = FloatingIp {
             id: self.state.seed.uuid(),
-            address,
+            address: self.new_address(&fields, network)?,
             network,
-            target,
+            target: None,
             meta: Meta {
                 description,
                 ..self.state.meta(&self.caller.project)
             },
         };
+        // Its address is taken first, and given back where it cannot lead to where it is to.
+        match self.target(&fields, &floating) {
+            Ok(target) => floating.target = target,
+            Err(error) => {
+                self.state.release(floating.address);
+                return Err(error);
+            }
+        }
         self.state.floating_ips.insert(floating.id, floating.clone());
         self.created("floatingip", self.wire().floating_ip(&floating))
     }
@@ -163,13 +169,9 @@ impl Call<'_> {
         })
     }
 
-    /// Where a body says that a floating IP of a network shall lead; `None` if it names no port.
-    fn target(
-        &self,
-        fields: &Fields,
-        network: Id,
-        own: Option<&FloatingIp>,
-    ) -> Result<Option<FloatingTarget>, ApiError> {
+    /// Where a body says that a floating IP shall lead; `None` if it names no port.
+    fn target(&self, fields: &Fields, floating: &FloatingIp) -> Result<Option<FloatingTarget>, ApiError> {
+        let network = floating.network;
         let Some(id) = fields.id("port_id")? else {
             return match fields.address("fixed_ip_address")? {
                 Some(_) => Err(bad_request(
@@ -213,26 +215,20 @@ impl Call<'_> {
             address: fixed_ip.address,
             router,
         };
-        let mut others = self.state.floating_ips.values();
-        let other = others.find(|it| {
-            it.target
-                .is_some_and(|to| (to.port, to.address) == (target.port, target.address))
-                && own.is_none_or(|own| own.id != it.id)
-        });
-        match other {
-            None => Ok(Some(target)),
-            Some(other) => {
-                let text = format!(
-                    "Cannot associate floating IP {} ({}) with port {id} using fixed IP {}, as that fixed IP already has a \
-                     floating IP on external network {network}.",
-                    other.address.address, other.id, fixed_ip.address
-                );
-                Err(ApiError::neutron(
-                    StatusCode::CONFLICT,
-                    "FloatingIPPortAlreadyAssociated",
-                    text,
-                ))
-            }
+        let is_there = |it: &FloatingIp| {
+            let leads_there = |to: FloatingTarget| (to.port, to.address) == (target.port, target.address);
+            it.id != floating.id && it.network == network && it.target.is_some_and(leads_there)
+        };
+        if !self.state.floating_ips.values().any(is_there) {
+            return Ok(Some(target));
         }
+        // The one that it names is the one that comes too late.
+        let text = format!(
+            "Cannot associate floating IP {} ({}) with port {id} using fixed IP {}, as that fixed IP already has a floating IP \
+             on external network {network}.",
+            floating.address.address, floating.id, fixed_ip.address
+        );
+        let kind = "FloatingIPPortAlreadyAssociated";
+        Err(ApiError::neutron(StatusCode::CONFLICT, kind, text))
     }
 }
