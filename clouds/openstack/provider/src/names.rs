@@ -91,6 +91,11 @@ pub(crate) fn security_group_description(cluster: &str, service: &ServiceKey) ->
     ))
 }
 
+/// Whether a description is that of a security group that was created for a Service, whatever its cluster was called then.
+pub(crate) fn is_security_group_of(service: &ServiceKey, description: &str) -> bool {
+    description.starts_with(&security_group_description("", service))
+}
+
 /// The cluster in a name or tag: `kube_service_CLUSTER_NAMESPACE_SERVICE`, for parts after their kind and index. Only
 /// the cluster's name can hold an underscore.
 pub(crate) fn cluster_of(name: &str) -> Option<&str> {

@@ -16,6 +16,9 @@ pub struct SecurityGroup {
     /// The project that it belongs to.
     #[serde(default)]
     pub project_id: Option<String>,
+    /// When it was made, as the API writes it.
+    #[serde(default)]
+    pub created_at: Option<String>,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,

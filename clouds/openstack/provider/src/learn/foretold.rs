@@ -80,6 +80,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                 id: id(memory).into(),
                 name: new.name.clone(),
                 project_id: None,
+                created_at: None,
                 description: new.description.clone(),
                 rules: Vec::new(),
             }),

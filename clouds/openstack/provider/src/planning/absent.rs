@@ -228,7 +228,7 @@ fn left_over(identity: &Identity, seen: &Seen) -> Vec<CloudStep> {
         let own = all.filter(|there| floating::goes_with(identity, seen, there));
         steps.extend(own.map(delete_floating_ip));
     }
-    steps.extend(groups::removal(seen).into_iter().map(CloudStep::Group));
+    steps.extend(groups::removal(identity, seen).into_iter().map(CloudStep::Group));
     steps
 }
 

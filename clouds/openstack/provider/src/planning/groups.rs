@@ -18,6 +18,8 @@ use crate::security_groups::ports::{Seat, has_seat, memberships};
 use crate::security_groups::rules::{self, Opened, wanted_rules};
 use crate::step::GroupChange;
 
+mod twins;
+
 /// The writes of the next wave; none if all is as it shall be.
 ///
 /// A group whose rules are refused is on the ports all the same: what it opens works.
@@ -28,19 +30,16 @@ pub(super) fn next(
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
-        return Ok(removal(seen));
+        return Ok(removal(identity, seen));
     }
-    let there = match seen.groups.as_deref().unwrap_or_default() {
-        [] => {
-            return Ok(vec![GroupChange::Create {
-                new: NewSecurityGroup {
-                    name: names::security_group(&identity.uid, &identity.service),
-                    description: names::security_group_description(&identity.cluster, &identity.service),
-                },
-            }]);
-        }
-        [there] => there,
-        several => return Err(ambiguous(identity, several)),
+    let twins::Own { kept, surplus } = twins::of(identity, seen)?;
+    let Some(there) = kept else {
+        return Ok(vec![GroupChange::Create {
+            new: NewSecurityGroup {
+                name: names::security_group(&identity.uid, &identity.service),
+                description: names::security_group_description(&identity.cluster, &identity.service),
+            },
+        }]);
     };
     let Changes { opening, closing } = changes(wanted, seen, there, subnets)?;
     let refused = seen.memory.own.rule_failure.as_ref();
@@ -48,22 +47,21 @@ pub(super) fn next(
         _ if !opening.is_empty() => Ok(opening),
         _ if !closing.is_empty() => Ok(closing),
         Some(refused) => Err(refused.clone()),
-        None => Ok(Vec::new()),
+        // What the others open is open by now.
+        None => Ok(without(&surplus, seen)),
     }
 }
 
 /// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
 /// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
 pub(super) fn missing_rules(wanted: &Wanted, seen: &Seen, subnets: &MemberSubnets) -> Vec<GroupChange> {
-    match seen.groups.as_deref() {
-        Some([there])
-            if wanted.identity.options.manages_security_groups && seen.memory.own.rule_failure.is_none() =>
-        {
-            let rules = rules(wanted, seen, there, &known(subnets));
-            rules.map_or_else(|_| Vec::new(), |rules| rules.opening)
-        }
-        _ => Vec::new(),
+    let identity = &wanted.identity;
+    if !identity.options.manages_security_groups || seen.memory.own.rule_failure.is_some() {
+        return Vec::new();
     }
+    let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
+    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets)).ok());
+    rules.map_or_else(Vec::new, |rules| rules.opening)
 }
 
 /// The subnets of the members that are known.
@@ -102,16 +100,6 @@ fn changes(
 
 /// What helps where the subnet of members is not known.
 const MEMBER_SUBNET: &str = "set member-subnet-id, in cloud.conf or on the Service, to a subnet that the project sees: `openstack subnet list`";
-
-fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
-    let ids: Vec<&str> = several.iter().map(|there| there.id.as_str()).collect();
-    Refusal::new(format!(
-        "multiple security groups of Service {} found where only one expected: {}",
-        identity.service,
-        ids.join(", ")
-    ))
-    .with_remedy("delete those that no port has")
-}
 
 /// Missing rules, and those that are too many.
 fn rules(
@@ -267,10 +255,14 @@ fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
     }
 }
 
-/// Takes the groups off all ports; when none has one any more, deletes them.
-pub(super) fn removal(observed: &Observed) -> Vec<GroupChange> {
+/// Removes all groups that were surely made for the Service.
+pub(super) fn removal(identity: &Identity, observed: &Observed) -> Vec<GroupChange> {
+    without(&twins::made_for(identity, observed), observed)
+}
+
+/// Takes groups off all ports; when none has one any more, deletes them.
+fn without(groups: &[&SecurityGroup], observed: &Observed) -> Vec<GroupChange> {
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let groups = observed.groups.as_deref().unwrap_or_default();
     let mut changes = Vec::new();
     for group in groups {
         let members = ports.iter().filter(|port| {

@@ -26,4 +26,5 @@ mod shared;
 mod start;
 mod takeover;
 mod tls;
+mod twins;
 mod world;

@@ -1,0 +1,58 @@
+//! Which of the security groups that bear a Service's name are the Service's.
+//!
+//! The name holds the Service's UID, and Neutron lets several groups have one: where a list was behind, a controller that was
+//! stopped meanwhile makes another one. A person can make one too.
+
+use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
+use bowline_plan::Refusal;
+
+use crate::intent::Identity;
+use crate::names;
+use crate::observe::Observed;
+
+/// A Service's groups.
+pub(super) struct Own<'a> {
+    /// The one that is used.
+    pub(super) kept: Option<&'a SecurityGroup>,
+    /// Others that were surely made for the Service.
+    pub(super) surplus: Vec<&'a SecurityGroup>,
+}
+
+/// Tells the Service's groups apart: of those that were surely made for it, one that ports have is kept before one that none has,
+/// then the oldest. One that stands alone is used whoever made it, as the Go manager does.
+pub(super) fn of<'a>(identity: &Identity, observed: &'a Observed) -> Result<Own<'a>, Refusal> {
+    let mut made = made_for(identity, observed);
+    made.sort_by(|a, b| rank(observed, a).cmp(&rank(observed, b)));
+    let all = observed.groups.as_deref().unwrap_or_default();
+    let (kept, surplus) = match (made.split_first(), all) {
+        (Some((kept, surplus)), _) => (Some(*kept), surplus.to_vec()),
+        (None, []) => (None, Vec::new()),
+        (None, [alone]) => (Some(alone), Vec::new()),
+        (None, several) => return Err(ambiguous(identity, several)),
+    };
+    Ok(Own { kept, surplus })
+}
+
+/// The groups that were surely made for the Service: their description says so too. No other one is ever deleted.
+pub(super) fn made_for<'a>(identity: &Identity, observed: &'a Observed) -> Vec<&'a SecurityGroup> {
+    let all = observed.groups.iter().flatten();
+    let made = all.filter(|there| names::is_security_group_of(&identity.service, &there.description));
+    made.collect()
+}
+
+/// The lesser is kept.
+fn rank<'a>(observed: &Observed, group: &'a SecurityGroup) -> (bool, Option<&'a str>, &'a SecurityGroupId) {
+    let mut ports = observed.ports.iter().flat_map(|list| list.iter());
+    let is_used = ports.any(|port| port.security_groups.contains(&group.id));
+    (!is_used, group.created_at.as_deref(), &group.id)
+}
+
+fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
+    let ids: Vec<&str> = several.iter().map(|there| there.id.as_str()).collect();
+    Refusal::new(format!(
+        "multiple security groups of Service {} found where only one expected: {}",
+        identity.service,
+        ids.join(", ")
+    ))
+    .with_remedy("delete those that no port has")
+}
