@@ -14,7 +14,7 @@ use crate::annotations as keys;
 use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
-use crate::intent::{Identity, Intent, Wanted};
+use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
 use crate::observe::{Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
@@ -24,6 +24,7 @@ use crate::{placement, status};
 mod absent;
 mod attributes;
 mod creation;
+pub(crate) mod dangling;
 pub(crate) mod floating;
 mod groups;
 mod guards;
@@ -34,7 +35,7 @@ mod waiting;
 
 use absent::Left;
 use floating::Addressing;
-use guards::{certificate, several, source_ranges_note};
+use guards::{several, source_ranges_note};
 use parts::PartsPlan;
 use waiting::wait_for;
 
@@ -64,37 +65,14 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
     let mut publishes = None;
+    if let Some(refusal) = dangling::mistake(identity, seen) {
+        return Plan::new(Answer::Refused(refusal)).with_notes(notes);
+    }
     let answer = match ownership::resolve(identity, &seen.balancers, &seen.gone) {
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
-        Found::Missing(id) => Answer::Refused(
-            Refusal::new(format!(
-                "failed to get load balancer {id}: there is no such load balancer"
-            ))
-            .with_remedy(format!(
-                "correct {}, or remove it to get a load balancer of its own",
-                keys::ID.key
-            )),
-        ),
+        Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
         Found::Going(balancer) => wait_for(balancer, seen),
-        Found::None => match (
-            &seen.memory.own.failed,
-            barred(wanted, features, seen, &mut notes),
-        ) {
-            (_, Some(refusal)) => Answer::Refused(refusal),
-            (Some(id), None) => Answer::Refused(Refusal::new(format!(
-                "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
-            ))),
-            (None, None) if seen.memory.own.is_creation_late => {
-                Answer::Refused(late(identity, "asked for anew"))
-            }
-            (None, None) => {
-                notes.extend(guards::gone_note(identity, seen));
-                match creation::step(wanted, features, seen, &mut notes) {
-                    Ok(step) => apply(vec![step]),
-                    Err(refusal) => Answer::Refused(refusal),
-                }
-            }
-        },
+        Found::None => creation::next(wanted, features, seen, &mut notes),
         Found::One {
             balancer,
             role,
@@ -118,26 +96,6 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Some(status) => plan.publishing(status),
         None => plan,
     }
-}
-
-/// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
-/// gone would stay.
-fn late(identity: &Identity, then: &str) -> Refusal {
-    Refusal::new(format!(
-        "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
-        identity.name
-    ))
-    .with_remedy(format!(
-        "it is looked for again, and {then} if it is not there after a minute"
-    ))
-}
-
-/// Why no load balancer is made: what would be refused later is told before the first write.
-fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Option<Refusal> {
-    guards::flaw(wanted, features, &[Bars::Parts, Bars::Status, Bars::Creation])
-        .or_else(|| certificate(wanted, seen))
-        .or_else(|| creation::fault_of_members(wanted, seen))
-        .or_else(|| floating::outlook(wanted, seen, notes))
 }
 
 /// A load balancer that is there, and everything that its plan is made from.

@@ -6,7 +6,7 @@ use super::{Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
 use crate::ownership::{self, Found, Role};
-use crate::planning::{floating, parts, rename};
+use crate::planning::{dangling, floating, parts, rename};
 use crate::{names, placement};
 
 /// One thing to read.
@@ -103,6 +103,9 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         && observed.key.as_ref().is_none_or(|(asked, _)| asked != key)
     {
         missing.push(Lookup::Key(key.clone()));
+    }
+    if dangling::is_doubtful(identity, observed) && observed.floating_ips.is_none() {
+        missing.push(Lookup::FloatingIps);
     }
     let mut needs_ports = options.manages_security_groups;
     let found = ownership::resolve(identity, &observed.balancers, &observed.gone);

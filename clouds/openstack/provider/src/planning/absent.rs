@@ -51,7 +51,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
             }
         }
         Found::None | Found::Missing(_) if seen.memory.own.is_creation_late => {
-            return Answer::Refused(super::late(identity, "taken for never made"));
+            return Answer::Refused(super::creation::late(identity, "taken for never made"));
         }
         Found::None | Found::Missing(_) => {}
     }

@@ -3,22 +3,69 @@
 use std::net::IpAddr;
 
 use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, SubnetId};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
+use super::{Next, annotate, apply, floating, guards};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
 use crate::features::Features;
-use crate::intent::Wanted;
+use crate::intent::settings::Bars;
+use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
 use crate::observe::{Remembered, Seen};
 use crate::placement;
 use crate::step::CloudStep;
 
+/// What comes next where no load balancer is there.
+pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Next {
+    let (identity, own) = (&wanted.identity, &seen.memory.own);
+    if let Some(refusal) = barred(wanted, features, seen, notes) {
+        return Answer::Refused(refusal);
+    }
+    if let Some(id) = &own.failed {
+        return Answer::Refused(Refusal::new(format!(
+            "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
+        )));
+    }
+    if own.is_creation_late {
+        return Answer::Refused(late(identity, "asked for anew"));
+    }
+    notes.extend(guards::gone_note(identity, seen));
+    // It leads nowhere. Beside another load balancer it would be taken for a person's mistake.
+    if identity.annotated.is_some() {
+        return annotate(keys::ID.key, None);
+    }
+    match step(wanted, features, seen, notes) {
+        Ok(step) => apply(vec![step]),
+        Err(refusal) => Answer::Refused(refusal),
+    }
+}
+
+/// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
+/// gone would stay.
+pub(super) fn late(identity: &Identity, then: &str) -> Refusal {
+    Refusal::new(format!(
+        "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
+        identity.name
+    ))
+    .with_remedy(format!(
+        "it is looked for again, and {then} if it is not there after a minute"
+    ))
+}
+
+/// Why no load balancer is made: what would be refused later is told before the first write.
+fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Option<Refusal> {
+    guards::flaw(wanted, features, &[Bars::Parts, Bars::Status, Bars::Creation])
+        .or_else(|| guards::certificate(wanted, seen))
+        .or_else(|| fault_of_members(wanted, seen))
+        .or_else(|| floating::outlook(wanted, seen, notes))
+}
+
 /// The call that makes the load balancer.
-pub(super) fn step(
+fn step(
     wanted: &Wanted,
     features: Features,
     seen: &Seen,
@@ -150,7 +197,7 @@ fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
 
 /// Why the members could not be made. Where they are made one by one, Octavia says so only when the load balancer is there; where
 /// they are made with it, Octavia looks for no subnet.
-pub(super) fn fault_of_members(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+fn fault_of_members(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
     let subnet = wanted.member_subnet.as_ref()?;
     let is_there = |subnets: &Vec<Subnet>| subnets.iter().any(|there| there.id == *subnet);
     if seen.subnets.as_deref().is_none_or(is_there) {

@@ -75,6 +75,17 @@ fn leading_to<'a>(observed: &'a Observed, port: &PortId) -> impl Iterator<Item =
     all.filter(move |floating_ip| floating_ip.port_id.as_ref() == Some(port))
 }
 
+/// The addresses at which a load balancer is reached: those of floating IPs, and its own.
+pub(super) fn reached_at<'a>(
+    observed: &'a Observed,
+    balancer: &'a LoadBalancer,
+) -> impl Iterator<Item = &'a str> {
+    let port = balancer.vip_port_id.as_ref();
+    let floating_ips = port.into_iter().flat_map(|port| leading_to(observed, port));
+    let addresses = floating_ips.map(|there| there.floating_ip_address.as_str());
+    addresses.chain([balancer.vip_address.as_str()])
+}
+
 /// The load balancer that the address leads to, if it is there, and whose it is.
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 

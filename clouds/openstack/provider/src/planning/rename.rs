@@ -8,6 +8,7 @@ use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, LoadBalancer, LoadBalancerUpdate, MonitorUpdate, PoolUpdate,
 };
 
+use super::floating;
 use crate::intent::Identity;
 use crate::names;
 use crate::observe::{Observed, Parts};
@@ -23,11 +24,7 @@ pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &
         return true;
     };
     let recorded = identity.recorded_address.as_deref().map(names::spelling);
-    let floating_ips = observed.floating_ips.iter().flat_map(|list| list.iter());
-    let mut addresses = floating_ips
-        .filter(|floating_ip| floating_ip.port_id.is_some() && floating_ip.port_id == balancer.vip_port_id)
-        .map(|floating_ip| floating_ip.floating_ip_address.as_str())
-        .chain([balancer.vip_address.as_str()]);
+    let mut addresses = floating::reached_at(observed, balancer);
     let parts = observed.parts_of(&balancer.id);
     let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
     let is_older = |listener: &Listener| {

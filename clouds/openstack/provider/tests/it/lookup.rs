@@ -2,6 +2,7 @@
 
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
+use bowline_provider_kit::Interruption;
 
 use crate::world::{World, in_short, lb_name, service};
 
@@ -51,6 +52,73 @@ async fn an_id_of_something_that_never_was_is_refused() {
             .starts_with("failed to get load balancer 11111111")
     );
     assert!(writes.is_empty());
+}
+
+/// A person wrote it: Bowline takes an id off the Service before it makes another load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_id_on_a_service_that_is_served_is_refused_and_left() {
+    const WRONG: &str = "11111111-2222-3333-4444-555555555555";
+    for internal in ["false", "true"] {
+        let mut world = World::with_nodes(1);
+        world.annotate("web", "internal", internal);
+        world.run("web").await.settled();
+        let id = world.annotation("web", "load-balancer-id").unwrap();
+        world.annotate("web", "load-balancer-id", WRONG);
+        world.restart();
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(
+            run.complaint(),
+            format!(
+                "failed to get load balancer {WRONG}: there is no such load balancer; correct loadbalancer.openstack.org/load-balancer-id: load balancer {id} serves the Service"
+            )
+        );
+        assert!(writes.is_empty() && run.waves.is_empty(), "{run:#?}");
+        world.remove_annotation("web", "load-balancer-id");
+        world.run("web").await.settled();
+        world.assert_settled("web").await;
+        world.annotate("web", "load-balancer-id", WRONG);
+        world.delete("web");
+        world.run("web").await.settled();
+        assert!(world.sim.load_balancers().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_with_a_wrong_id_stays_where_it_is() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.put(service("guest", &[("TCP", 81, 30081)]));
+    world.annotate("guest", "load-balancer-id", &id);
+    world.run("guest").await.settled();
+    world.annotate(
+        "guest",
+        "load-balancer-id",
+        "11111111-2222-3333-4444-555555555555",
+    );
+    let (run, writes) = world.writes_of(world.run("guest")).await;
+    let told = format!("load balancer {id} serves the Service");
+    assert!(run.complaint().contains(&told), "{run:#?}");
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stops_while_one_that_is_gone_is_made_anew_is_no_reason_to_refuse_it() {
+    for internal in ["false", "true"] {
+        for step in 0..6 {
+            let mut world = World::with_nodes(1);
+            world.annotate("web", "internal", internal);
+            let address = world.run("web").await.settled().published();
+            let id = world.sim.load_balancers()[0].part.id;
+            world.sim.delete_load_balancer(id);
+            world.run_with("web", Interruption::AfterStep(step)).await;
+            world.restart();
+            let run = world.run("web").await.settled();
+            assert_eq!(run.published(), address, "{internal} {step}");
+            assert_eq!(world.sim.load_balancers().len(), 1);
+            world.assert_settled("web").await;
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
