@@ -23,7 +23,7 @@ bowline_plan::events! {
         "A port of the Service changed, and a quota of the project leaves no room for the new listener beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
         "Nothing to do. To have later changes without that, have the quota for listeners, pools or members raised.";
     FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
-        "The floating IP that the Service had was deleted or leads elsewhere, and not by Bowline's doing. Another one is made, so the address changes.",
+        "The floating IP that the Service's status shows was deleted or leads elsewhere, and another one takes its place, so the address changes. Bowline itself takes a floating IP away only from a Service that is made internal, gets another type or is deleted.",
         "Have DNS and whatever else leads to the old address follow. To choose the address, set spec.loadBalancerIP.";
     RENAMED = "LoadBalancerRename", Warning,
         "The cluster was renamed. Bowline gives the load balancer and its parts names with the new cluster name.",
@@ -48,7 +48,7 @@ bowline_plan::events! {
         "Look at what uses them. If nothing does, delete them by hand.";
     GONE = "LoadBalancerGone", Warning,
         "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made. A Service that shared it gets one of its own, at another address.",
-        "Find out who deleted it, unless LoadBalancerInError was told shortly before: then Bowline did. To share a load balancer again, set load-balancer-id.";
+        "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
     NO_VALID_NODES = "LoadBalancerNoValidNodes", Warning,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";

@@ -38,6 +38,8 @@ pub(crate) struct Observed {
     pub(crate) ports: Option<Arc<Vec<Port>>>,
     /// All floating IPs of the project.
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
+    /// Addresses that were asked for one by one, and that no floating IP has.
+    pub(crate) absent_addresses: Vec<String>,
     /// All networks that the project sees.
     pub(crate) networks: Option<Arc<Vec<Network>>>,
     /// Why the networks could not be listed.

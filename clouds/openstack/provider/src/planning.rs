@@ -180,6 +180,7 @@ impl There<'_> {
         let of = (balancer, self.role);
         notes.extend(ignored::note(wanted, self.features, of, floating_ip));
         if wanted.identity.recorded_address.as_deref() != Some(&address) {
+            notes.extend(floating::lost_note(wanted, seen, balancer));
             return annotate(keys::ADDRESS.key, Some(&address));
         }
         let status = status::status(wanted, balancer, &address);

@@ -30,6 +30,8 @@ pub(crate) enum Lookup {
     Ports,
     /// The floating IPs of the project.
     FloatingIps,
+    /// The one of this address, which the list does not have.
+    FloatingIp(String),
     /// The networks.
     Networks,
     /// The subnets.
@@ -212,6 +214,7 @@ fn of_address(
     if needs.subnets && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);
     }
+    missing.extend(needs.address.map(Lookup::FloatingIp));
     of_strays(needs.stray, missing);
 }
 

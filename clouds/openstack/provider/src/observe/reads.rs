@@ -80,6 +80,7 @@ enum Answer {
     Monitors(BTreeMap<MonitorId, Monitor>),
     Ports(Arc<Vec<Port>>),
     FloatingIps(Arc<Vec<FloatingIp>>),
+    FloatingIp(String, Option<FloatingIp>),
     Networks(Arc<Vec<Network>>),
     NoNetworks(String),
     Subnets(Arc<Vec<Subnet>>),
@@ -202,6 +203,10 @@ impl Reads {
             }
             Lookup::Ports => Answer::Ports(self.ports.ask().await?),
             Lookup::FloatingIps => Answer::FloatingIps(self.floating_ips.ask().await?),
+            Lookup::FloatingIp(address) => {
+                let found = self.client.floating_ip_at(&address).await?;
+                Answer::FloatingIp(address, found)
+            }
             Lookup::Networks => match self.networks.ask().await {
                 Ok(networks) => Answer::Networks(networks),
                 Err(error) if error.retry_after().is_some() => return Err(error),
@@ -304,6 +309,10 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
         }
         Answer::Ports(ports) => observed.ports = Some(ports),
         Answer::FloatingIps(listed) => observed.floating_ips = Some(own.over(listed)),
+        Answer::FloatingIp(_, Some(found)) => {
+            Arc::make_mut(observed.floating_ips.get_or_insert_default()).push(found);
+        }
+        Answer::FloatingIp(address, None) => observed.absent_addresses.push(address),
         Answer::Networks(networks) => observed.networks = Some(networks),
         Answer::NoNetworks(why) => observed.network_failure = Some(why),
         Answer::Subnets(subnets) => observed.subnets = Some(subnets),

@@ -26,6 +26,8 @@ use strays::{is_made_for, is_recorded, leads_nowhere};
 pub(crate) struct Needs {
     pub(crate) networks: bool,
     pub(crate) subnets: bool,
+    /// The address that the Service records, where the list does not have it.
+    pub(crate) address: Option<String>,
     pub(crate) stray: StrayNeeds,
 }
 
@@ -205,6 +207,14 @@ pub(crate) fn is_expected(wanted: &Wanted) -> bool {
 /// What has to be read before the address can be decided.
 pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> Needs {
     let wish = wish(wanted, observed, there);
+    if matches!(wish, Wish::Create | Wish::Attach(_))
+        && let Some(address) = unproven(wanted, observed, there)
+    {
+        return Needs {
+            address: Some(address.to_owned()),
+            ..Needs::default()
+        };
+    }
     let stray = match wish {
         Wish::Create | Wish::Refused(_) => stray_needs(
             &wanted.identity,
@@ -222,8 +232,23 @@ pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> N
     Needs {
         networks: is_created,
         subnets: is_created && (is_searched || wanted.floating.subnet != WantedSubnet::Any),
+        address: None,
         stray,
     }
+}
+
+/// The address that the Service records, if it may be that of a floating IP which no list has shown, and another one would take its
+/// place. A list may be behind.
+fn unproven<'a>(wanted: &'a Wanted, observed: &Observed, there: There<'_>) -> Option<&'a str> {
+    let identity = &wanted.identity;
+    let recorded = identity.recorded_address.as_deref()?;
+    let is_recorded = |address: &str| names::spelling(address) == names::spelling(recorded);
+    let is_floating = wanted.address.is_none() && Family::of_text(recorded) == Some(Family::V4);
+    let is_own = there.is_some_and(|(balancer, _)| is_recorded(&balancer.vip_address));
+    let mut listed = observed.floating_ips.iter().flat_map(|list| list.iter());
+    let is_known = listed.any(|there| is_recorded(&there.floating_ip_address))
+        || observed.absent_addresses.iter().any(|absent| is_recorded(absent));
+    (is_floating && !is_own && !is_known && !identity.shares_address).then_some(recorded)
 }
 
 /// Why a load balancer that is not there yet could not be reached from outside, as far as it can be told.
@@ -241,22 +266,24 @@ pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note
     }
 }
 
-/// What is told when the floating IP of the Service is gone and another one takes its place: names may still lead to the old one.
-fn lost_note(wanted: &Wanted, balancer: Option<&LoadBalancer>) -> Option<Note> {
+/// What is told when another floating IP, made for the Service, leads to it than the one that its status shows: names may still lead
+/// to that. Neutron lets one lead to an address, so the one before does not.
+pub(super) fn lost_note(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Note> {
     let identity = &wanted.identity;
     let recorded = identity
         .recorded_address
         .as_deref()
         .filter(|_| identity.is_told_recorded)?;
-    let vip = &balancer?.vip_address;
+    let now = current(observed, balancer).filter(|now| is_made_for(identity, now))?;
     // What the Service asks for may have changed, and then it is at another address because of that.
-    let is_own_wish = wanted.address.is_some() || names::spelling(vip) == names::spelling(recorded);
+    let is_own_wish =
+        wanted.address.is_some() || names::spelling(&balancer.vip_address) == names::spelling(recorded);
     if is_own_wish || identity.shares_address || Family::of_text(recorded) == Some(Family::V6) {
         return None;
     }
     let note = FLOATING_IP_GONE.note(format!(
-        "Floating IP {recorded} no longer leads to Service {}, and Bowline did not take it away: it gets another one, at another address. What leads to the old address, such as DNS, has to follow; or give it back and set spec.loadBalancerIP",
-        identity.service
+        "Floating IP {recorded} of Service {} was deleted or leads elsewhere: another one, {}, takes its place. What leads to the old address, such as DNS, has to follow",
+        identity.service, now.floating_ip_address
     ));
     Some(note.even_at_start())
 }
@@ -303,10 +330,7 @@ pub(super) fn next(
             Addressing::Refused(Refusal::new(text))
         }
         Wish::Create => match creation(wanted, observed, balancer) {
-            Ok(Some(change)) => {
-                notes.extend(lost_note(wanted, balancer));
-                Addressing::Write(change)
-            }
+            Ok(Some(change)) => Addressing::Write(change),
             Ok(None) => {
                 notes.push(EXTERNAL_NETWORK_SEARCH_FAILED.note(format!(
                     "Failed to find floating-network-id for Service {}: no external network with an IPv4 subnet",

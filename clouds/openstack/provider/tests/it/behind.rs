@@ -60,6 +60,37 @@ async fn a_port_that_has_its_floating_ip_already_tells_which_where_a_list_is_beh
     world.assert_settled("web").await;
 }
 
+/// One list that lacks it proves nothing, and nobody is told that it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_recorded_floating_ip_that_a_list_does_not_show_is_asked_for_by_its_address() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.restart();
+    hide(&world, lists());
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(run.reasons(), [""; 0]);
+    // Neither shows it, and then Neutron says that it is there.
+    hide(&world, lists().times(2));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().reasons(), [""; 0]);
+    assert_eq!(writes[0].status(), Some(409));
+    assert_eq!((writes.len(), world.sim.floating_ips().len()), (1, 1));
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_load_balancer_gets_the_floating_ip_that_a_list_does_not_show() {
+    let world = World::with_nodes(1);
+    let address = world.run("web").await.settled().published();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.delete_load_balancer(id);
+    hide(&world, lists());
+    assert_eq!(world.run("web").await.settled().published(), address);
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    world.assert_settled("web").await;
+}
+
 /// Neutron's words name the one that it did not make, another one each time.
 #[tokio::test(start_paused = true)]
 async fn while_no_list_shows_the_floating_ip_the_same_is_told_each_time_and_no_setting_is_blamed() {
