@@ -8,7 +8,7 @@ use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::settings::{Bars, Flaw};
 use crate::intent::{Identity, Wanted};
-use crate::observe::{KeyAnswer, Observed, Seen};
+use crate::observe::{KeyAnswer, Observed, Seen, is_pending};
 use crate::ownership::{self, Role};
 
 /// Several load balancers could be meant.
@@ -169,8 +169,9 @@ pub(super) fn sharing(
         )));
     }
     let users = ownership::users(balancer);
-    let has_joined =
-        ownership::bears_tag(identity, balancer) && super::rename::is_borne_out(identity, observed, balancer);
+    // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
+    let has_joined = ownership::bears_tag(identity, balancer)
+        && (is_pending(balancer) || super::rename::is_borne_out(identity, observed, balancer));
     if !has_joined && users + 1 > identity.options.max_shared {
         let refusal = Refusal::new(format!(
             "load balancer {} already shared with {users} Services",

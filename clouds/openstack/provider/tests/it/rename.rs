@@ -1,5 +1,7 @@
 //! A cluster that got another name.
 
+use std::time::Duration;
+
 use bowline_openstack_sim::Snapshot;
 use bowline_provider_kit::Interruption;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
@@ -233,6 +235,21 @@ async fn a_guest_whose_owner_is_not_renamed_yet_is_not_refused() {
         world.assert_settled("web").await;
         world.assert_settled("b").await;
     }
+}
+
+/// It waits for the owner's change before it is judged.
+#[tokio::test(start_paused = true)]
+async fn a_guest_is_not_refused_while_its_owner_renames() {
+    let mut world = old_with_guest().await;
+    world.restart();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.lb_change_time = Duration::from_secs(5));
+    world.run_with("web", Interruption::AfterStep(1)).await;
+    world.run("b").await.settled();
+    world.run("web").await.settled();
+    assert_renamed(&world);
+    world.assert_settled("b").await;
 }
 
 /// The same, after the owner went and before the cluster got its name.
