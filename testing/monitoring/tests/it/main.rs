@@ -2,3 +2,4 @@
 
 mod held_together;
 mod promtool;
+mod scraping;
