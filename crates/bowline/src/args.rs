@@ -72,22 +72,41 @@ const NAMES: &[(&str, &str)] = &[
 const PROGRAM: &str = "cloud-controller-manager";
 
 /// Reads a whole command line, the program's name first.
+///
+/// The program may be named once more by the first argument, as in OpenStack's manifest: the image of its Go manager
+/// has no entry point, so the program stands among the container's `args`. That name is the one that counts.
 #[must_use]
 pub fn read(line: &[String]) -> Invocation {
-    let called = line
-        .first()
-        .and_then(|path| path.rsplit('/').next())
-        .unwrap_or(PROGRAM);
     let words = line.get(1..).unwrap_or_default();
-    let preset = NAMES
-        .iter()
-        .find(|(name, _)| *name == called)
-        .map(|(_, provider)| *provider);
+    let (called, words) = match words.split_first() {
+        Some((word, rest)) if is_program(word) => (word.as_str(), rest),
+        _ => (line.first().map_or(PROGRAM, String::as_str), words),
+    };
+    let called = file_name(called);
+    let preset = built_in(called);
     let program = if preset.is_some() { called } else { PROGRAM };
     match words.split_first() {
         Some((word, rest)) if word == "plan" => command(Word::Plan, program, preset, rest),
         _ => command(Word::Run, program, preset, words),
     }
+}
+
+/// Whether a word is the path or the name of the program. The value of a flag may end like one.
+fn is_program(word: &str) -> bool {
+    let name = file_name(word);
+    !word.starts_with('-') && (name == PROGRAM || built_in(name).is_some())
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The provider that the Go manager of this name has built in.
+fn built_in(program: &str) -> Option<&'static str> {
+    NAMES
+        .iter()
+        .find(|(name, _)| *name == program)
+        .map(|(_, provider)| *provider)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

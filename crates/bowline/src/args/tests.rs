@@ -69,6 +69,60 @@ fn every_go_manager_s_binary_has_its_provider_built_in() {
 }
 
 #[test]
+fn the_first_argument_may_name_the_program() {
+    for (name, provider) in NAMES {
+        for path in [format!("/bin/{name}"), format!("./{name}"), name.to_string()] {
+            let Invocation::Run(options) = read(&line(&["/bin/cloud-controller-manager", &path, "--v=1"]))
+            else {
+                panic!("{path} is not understood");
+            };
+            let read = (options.provider.name.as_str(), options.program.as_str());
+            assert_eq!((read, options.logging.verbosity), ((*provider, *name), 1));
+        }
+    }
+    let own = ["cloudstack-ccm", PROGRAM, "--cloud-provider=openstack"];
+    assert!(matches!(read(&line(&own)), Invocation::Run(options) if options.program == PROGRAM));
+    let plan = ["x", "/bin/openstack-cloud-controller-manager", "plan"];
+    assert!(
+        matches!(read(&line(&plan)), Invocation::Plan(options, _) if options.provider.name == "openstack")
+    );
+}
+
+#[test]
+fn no_other_word_names_the_program() {
+    // The end of a flag's value is no name of a program.
+    let value = resolved(&["--cloud-config=/etc/openstack-cloud-controller-manager"]);
+    assert_eq!(value.provider.name, "cloudscale");
+    let value = [
+        "x",
+        "--cloud-config=/etc/cloudstack-ccm",
+        "--cloud-provider=openstack",
+    ];
+    assert!(
+        matches!(read(&line(&value)), Invocation::Run(options) if options.program == PROGRAM
+            && options.provider.config.as_deref() == Some("/etc/cloudstack-ccm".as_ref()))
+    );
+    for word in ["/bin/sh", "kube-controller-manager", "/bin/cloudstack-ccm/", ""] {
+        let told = format!("unknown command or argument: {word:?}");
+        let read = read(&line(&["x", word, "--cloud-provider=cloudscale"]));
+        assert!(
+            matches!(read, Invocation::Wrong { errors, .. } if errors == [told]),
+            "{word}"
+        );
+    }
+    // Once, and in front.
+    let name = "/bin/cloudstack-ccm";
+    assert!(matches!(
+        read(&line(&["x", name, name])),
+        Invocation::Wrong { .. }
+    ));
+    assert!(matches!(
+        read(&line(&["x", "--v=1", name])),
+        Invocation::Wrong { .. }
+    ));
+}
+
+#[test]
 fn values_come_after_an_equals_sign_or_a_space_and_the_last_one_counts() {
     let options = resolved(&[
         "--secure-port",

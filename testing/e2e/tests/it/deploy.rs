@@ -85,6 +85,49 @@ fn every_manifest_holds_named_objects_and_nothing_else() {
     }
 }
 
+/// The manifest of a cloud's Go manager.
+fn former(cloud: &str) -> Vec<Value> {
+    let path = format!("testing/chart/former/{cloud}.yaml");
+    documents(&root().parent().unwrap().join(path))
+}
+
+/// The manifests of the Go managers, word for word: two have a `command`, CloudStack's has flags for the former image's
+/// entry point, and OpenStack's has the program's path as its first argument.
+#[test]
+fn our_image_in_a_former_manifest_understands_its_words() {
+    for (file, kind, provider, config) in [
+        ("cloudscale", "DaemonSet", "cloudscale", None),
+        (
+            "phoenixnap",
+            "Deployment",
+            "phoenixnap",
+            Some("/etc/cloud-sa/cloud-sa.json"),
+        ),
+        (
+            "cloudstack",
+            "Deployment",
+            "external-cloudstack",
+            Some("/config/cloud-config"),
+        ),
+        (
+            "openstack",
+            "DaemonSet",
+            "openstack",
+            Some("/etc/config/cloud.conf"),
+        ),
+    ] {
+        let all = former(file);
+        let container = &only(&all, kind)["spec"]["template"]["spec"]["containers"][0];
+        let options = understood(&expanded(container));
+        assert_eq!(options.provider.name, provider);
+        assert_eq!(
+            options.provider.config.as_deref(),
+            config.map(AsRef::as_ref),
+            "{file}"
+        );
+    }
+}
+
 /// The names that an image is found by and that selectors and bindings go by: of what runs the program, of its account,
 /// and of that account's rights. Answers the pod.
 #[track_caller]
@@ -149,13 +192,30 @@ fn rights(all: &[Value]) -> BTreeSet<String> {
     rights
 }
 
-/// The options that a container's command line is read as.
+/// A container with its variables in its command line, as a kubelet puts them there.
+fn expanded(container: &Value) -> Value {
+    let variables = container["env"].as_array().into_iter().flatten();
+    let text = variables.fold(container.to_string(), |text, variable| {
+        let name = format!("$({})", variable["name"].as_str().unwrap());
+        text.replace(&name, variable["value"].as_str().unwrap_or_default())
+    });
+    serde_json::from_str(&text).unwrap()
+}
+
+/// What starts where a manifest has no `command`: the entry point of our image.
+const ENTRY_POINT: &str = "/bin/cloud-controller-manager";
+
+/// The options that a container's command line is read as, in our image.
 fn understood(container: &Value) -> Box<args::Options> {
-    let words = |field: &str| {
-        let all = container[field].as_array().cloned().unwrap_or_default();
-        all.into_iter().map(|word| word.as_str().unwrap().to_owned())
+    let words = |field: &str| -> Vec<String> {
+        let all = container[field].as_array().into_iter().flatten();
+        all.map(|word| word.as_str().unwrap().to_owned()).collect()
     };
-    let line: Vec<String> = words("command").chain(words("args")).collect();
+    let mut line = words("command");
+    if line.is_empty() {
+        line.push(ENTRY_POINT.to_owned());
+    }
+    line.extend(words("args"));
     match args::read(&line) {
         Invocation::Run(options) => options,
         other => panic!("{line:?}: {other:?}"),

@@ -65,10 +65,12 @@ fn cloudstack_s_deployment() {
     assert!(options.manager.election.is_some());
 }
 
-/// `openstack-cloud-controller-manager-ds.yaml` of kubernetes/cloud-provider-openstack, its variables filled in.
+/// `openstack-cloud-controller-manager-ds.yaml` of kubernetes/cloud-provider-openstack, its variables filled in, behind
+/// the entry point of our image: the manifest has no `command`.
 #[test]
 fn openstack_s_daemon_set() {
     let options = understood(&[
+        "/bin/cloud-controller-manager",
         "/bin/openstack-cloud-controller-manager",
         "--v=1",
         "--cluster-name=kubernetes",
@@ -78,6 +80,7 @@ fn openstack_s_daemon_set() {
         "--bind-address=127.0.0.1",
     ]);
     assert_eq!(options.provider.name, "openstack");
+    assert_eq!(options.program, "openstack-cloud-controller-manager");
     assert_eq!(options.manager.cluster_name, "kubernetes");
     assert_eq!(
         options
@@ -88,10 +91,11 @@ fn openstack_s_daemon_set() {
     );
 }
 
-/// The chart `openstack-cloud-controller-manager` with its default values.
+/// The chart `openstack-cloud-controller-manager` with its default values, which has no `command` either.
 #[test]
 fn openstack_s_chart() {
     let options = understood(&[
+        "/bin/cloud-controller-manager",
         "/bin/openstack-cloud-controller-manager",
         "--v=2",
         "--cloud-config=/etc/kubernetes/cloud-config",

@@ -7,7 +7,8 @@ use bowline_openstack::{Options, annotation_table};
 use serde_json::Value;
 
 use super::{
-    assert_named, assert_rights, assert_starts_first, documents, manifests, of_kind, only, root, understood,
+    assert_named, assert_rights, assert_starts_first, documents, expanded, manifests, of_kind, only, root,
+    understood,
 };
 
 const NAME: &str = "openstack-cloud-controller-manager";
@@ -18,16 +19,6 @@ fn folder() -> PathBuf {
 
 fn manifest() -> Vec<Value> {
     documents(&folder().join("daemonset.yaml"))
-}
-
-/// A container with its variables in its command line, as a kubelet puts them there.
-fn expanded(container: &Value) -> Value {
-    let variables = container["env"].as_array().unwrap();
-    let text = variables.iter().fold(container.to_string(), |text, variable| {
-        let name = format!("$({})", variable["name"].as_str().unwrap());
-        text.replace(&name, variable["value"].as_str().unwrap())
-    });
-    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
