@@ -91,6 +91,25 @@ fn former(cloud: &str) -> Vec<Value> {
     documents(&root().parent().unwrap().join(path))
 }
 
+/// The former role has no right to ask who scrapes; where it is kept, each guide says how to add it.
+#[test]
+fn what_a_former_role_lacks_for_metrics_is_in_the_guide() {
+    let docs = root().parent().unwrap().join("docs/guides");
+    let read = |page: &str| std::fs::read_to_string(docs.join(page)).unwrap();
+    for cloud in ["cloudscale", "phoenixnap", "cloudstack", "openstack"] {
+        let role = only(&former(cloud), "ClusterRole").to_string();
+        assert!(!role.contains("tokenreviews"), "{cloud}");
+        let guide = read(&format!("migrate-{cloud}.md"));
+        assert!(
+            guide.contains("monitor.md#after-a-change-of-nothing-but-the-image")
+                && guide.contains("auth-delegator"),
+            "{cloud}"
+        );
+    }
+    let command = format!("--clusterrole=system:auth-delegator --serviceaccount=kube-system:{ACCOUNT}");
+    assert!(read("monitor.md").contains(&command));
+}
+
 /// The manifests of the Go managers, word for word: two have a `command`, CloudStack's has flags for the former image's
 /// entry point, and OpenStack's has the program's path as its first argument.
 #[test]
