@@ -127,6 +127,18 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             &["former=chart is for openstack", "deploy/phoenixnap/chart"],
         ),
         (
+            of(
+                "openstack",
+                json!({ "former": "chart", "image": {
+                    "repository": "registry.k8s.io/provider-os/openstack-cloud-controller-manager", "tag": "v1.36.0",
+                } }),
+            ),
+            &[
+                "image.repository is registry.k8s.io/",
+                "--set image.repository=bowline/bowline",
+            ],
+        ),
+        (
             of("openstack", json!({ "controllerExtraArgs": "--v=3" })),
             &["controllerExtraArgs", "--v=3", "give a list of words"],
         ),
@@ -263,6 +275,8 @@ fn what_is_good_is_not_refused() {
         "secret": { "enabled": false, "create": true }, "cloudConfig": { "global": { "region": "r" } },
     });
     assert!(words(&helm, &of("openstack", former)).contains("--bind-address=0.0.0.0"));
+    let mirror = json!({ "former": "chart", "image": { "repository": "mirror.example/bowline", "tag": "" } });
+    assert!(words(&helm, &of("openstack", mirror)).contains("mirror.example/bowline:v"));
     let same = json!({ "cluster": { "name": "prod-1" }, "flags": { "cluster-name": "prod-1" } });
     rendered(&helm, &of("openstack", same));
     let flags = json!({ "concurrent_service_syncs": 3, "node-deletion-share": 0.1, "v": 4 });
