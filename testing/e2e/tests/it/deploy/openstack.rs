@@ -76,6 +76,23 @@ fn the_command_lines_are_the_former_ones_and_understood() {
 }
 
 #[test]
+fn the_files_of_the_static_pod_are_given_to_the_user_that_it_runs_as() {
+    let file = folder().join("static-pod.yaml");
+    let all = documents(&file);
+    let user = &only(&all, "Pod")["spec"]["securityContext"]["runAsUser"];
+    let runbook = root().join("../docs/runbooks/BowlineCredentialExpiring.md");
+    for path in [file, runbook] {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for words in [
+            format!("chown {user} /etc/kubernetes/"),
+            "chmod 600 /etc/kubernetes/".to_owned(),
+        ] {
+            assert!(text.contains(&words), "{}: {words}", path.display());
+        }
+    }
+}
+
+#[test]
 fn the_role_has_what_is_used_and_what_a_return_to_the_go_manager_needs() {
     let needed = [
         "patch nodes",
