@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
-use bowline_chart::{CLOUDS, Helm, Release, chart};
+use bowline_chart::{CLOUDS, Helm, HelmError, Release, chart};
 use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Service};
@@ -65,16 +65,19 @@ impl Cluster {
 
     /// Installs or upgrades the release; answers what is told about it.
     fn upgrade(&self, values: &Value, more: &[&str]) -> String {
+        let told = self.try_to_upgrade(values, more);
+        told.unwrap_or_else(|error| panic!("{values}: {error}"))
+    }
+
+    fn try_to_upgrade(&self, values: &Value, more: &[&str]) -> Result<String, HelmError> {
         let chart = chart();
         let release = Release {
             chart: &chart,
             name: "bowline",
             namespace: NAMESPACE,
         };
-        let told = self
-            .helm
-            .upgrade(release, values, self.plane.admin().path(), more);
-        told.unwrap_or_else(|error| panic!("{values}: {error}"))
+        self.helm
+            .upgrade(release, values, self.plane.admin().path(), more)
     }
 
     fn uninstall(&self) {
@@ -168,10 +171,15 @@ async fn every_go_manager_s_manifest_is_taken_over_and_goes_back() {
         let before = Cluster::only(cluster.workloads().await);
         assert!(!before.image().contains("bowline"));
 
-        cluster.upgrade(
-            &json!({ "cloud": cloud }),
-            &["--take-ownership", "--server-side=false"],
-        );
+        // Whoever forgets half of it does no harm, and runs it again.
+        let values = json!({ "cloud": cloud });
+        let forgotten = cluster.try_to_upgrade(&values, &["--take-ownership"]);
+        let words = forgotten.unwrap_err().to_string();
+        assert!(words.contains("conflict with"), "{cloud}: {words}");
+        let still = Cluster::only(cluster.workloads().await);
+        assert_eq!(still.image(), before.image(), "{cloud}");
+
+        cluster.upgrade(&values, &["--take-ownership", "--server-side=false"]);
         let after = Cluster::only(cluster.workloads().await);
         assert_eq!(after.metadata.uid, before.metadata.uid, "{cloud}");
         assert_eq!(after.selector, before.selector, "{cloud}");
