@@ -65,6 +65,24 @@ fn cloudstack_s_deployment() {
     assert!(options.manager.election.is_some());
 }
 
+/// The chart `cloud-controller-manager` of apache/cloudstack-kubernetes-provider, which has no `command`, and a provider of a name
+/// that the Go manager does not know: an extra argument has the right one.
+#[test]
+fn cloudstack_s_chart_with_the_right_name_at_the_end() {
+    let mut words = vec![
+        "/bin/cloud-controller-manager",
+        "--v=2",
+        "--cloud-config=/etc/config/cloud.conf",
+        "--cloud-provider=cloudstack",
+        "--cluster-name=kubernetes",
+        "--controllers=cloud-node,cloud-node-lifecycle,route,service",
+        "--bind-address=127.0.0.1",
+    ];
+    assert_eq!(understood(&words).provider.name, "cloudstack");
+    words.push("--cloud-provider=external-cloudstack");
+    assert_eq!(understood(&words).provider.name, "external-cloudstack");
+}
+
 /// `openstack-cloud-controller-manager-ds.yaml` of kubernetes/cloud-provider-openstack, its variables filled in, behind
 /// the entry point of our image: the manifest has no `command`.
 #[test]
