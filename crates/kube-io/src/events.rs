@@ -297,6 +297,11 @@ impl EventWriter {
             let wait = match &error {
                 KubeError::Transport(_) | KubeError::Timeout => BETWEEN_TRIES,
                 KubeError::Throttled { after, .. } => *after,
+                // That the lease is lost was told; what happened under it is in the log.
+                KubeError::GateClosed => {
+                    tracing::debug!(reason = occurrence.reason, object = %occurrence.object, "Event not sent, another process may lead");
+                    return;
+                }
                 refusal => {
                     tracing::warn!(reason = occurrence.reason, object = %occurrence.object, err = %refusal, "Event refused");
                     return;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault, Permit};
 use bowline_manager::End;
+use bowline_test_log::Log;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tracing::Level;
 
 use crate::process::{Process, SECOND, api_server, lease, until};
 
@@ -64,6 +66,7 @@ async fn after_a_crash_the_lease_is_waited_out_and_no_longer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
+    let (log, _guards) = Log::listen(Level::WARN);
     let api = api_server();
     let mut process = Process::start(&api, "a");
     until("a leads", || process.leads()).await;
@@ -81,6 +84,13 @@ async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
         lease(&api)["holderIdentity"],
         "thief",
         "it is not released either"
+    );
+    // What would have been an event is no second complaint.
+    assert_eq!(
+        (log.count("Leadership lost"), log.count("Event")),
+        (1, 0),
+        "{}",
+        log.text()
     );
 }
 
