@@ -166,13 +166,22 @@ impl ServiceController {
         })
     }
 
+    /// Whether a parked session need not begin anew because of the Nodes. Before its first write they may be what it waits for;
+    /// after it, the next sync follows them.
+    fn has_its_nodes(&self, Parked { session, progress }: &Parked) -> bool {
+        let nodes = &session.facts().nodes;
+        progress.has_written || self.identities(nodes) == self.balanced_nodes().identities
+    }
+
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.
     fn resume(&self, key: &ServiceKey, service: &Service, causes: Causes) -> Result<Parked, Progress> {
         let (parked, unfinished) = self.tracked(key, |tracked| {
             (tracked.take_parked(false), tracked.take_unfinished(false))
         });
         let earlier = match parked {
-            Some(parked) if causes.is_empty() && parked.is_about(service) => return Ok(parked),
+            Some(parked) if causes.is_empty() && parked.is_about(service) && self.has_its_nodes(&parked) => {
+                return Ok(parked);
+            }
             Some(parked) => parked.progress,
             None => unfinished,
         };

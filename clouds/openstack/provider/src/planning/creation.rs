@@ -6,7 +6,7 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, floating, guards};
+use super::{Next, annotate, apply, floating, guards, waiting};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
@@ -32,6 +32,9 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut
     }
     if own.is_creation_late {
         return Answer::Refused(late(identity, "asked for anew"));
+    }
+    if let Some(wait) = waiting::for_nodes(wanted, seen) {
+        return wait;
     }
     notes.extend(guards::gone_note(identity, seen));
     // It leads nowhere. Beside another load balancer it would be taken for a person's mistake.

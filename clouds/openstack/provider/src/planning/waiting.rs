@@ -1,12 +1,16 @@
-//! How a load balancer is waited for that Octavia is at work on.
+//! What is waited for: a load balancer that Octavia is at work on, and Nodes that are about to be initialised.
 
 use std::time::Duration;
 
+use bowline_cloud_provider::Node;
 use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
 use bowline_plan::Answer;
 
 use super::Next;
+use crate::intent::Wanted;
+use crate::members;
 use crate::observe::Seen;
+use crate::placement;
 
 /// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -14,6 +18,26 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GROWTH: f64 = 1.2;
 /// More pauses than this do not get longer: three hours.
 const MOST_GROWTHS: u16 = 50;
+
+/// How long Nodes are waited for that are not initialised yet, and how often they are looked at; that costs no call to the cloud.
+const NODE_PATIENCE: Duration = Duration::from_secs(60);
+const NODE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Nothing but a Node tells where a new load balancer is to be, and none can yet: a Node tells its server and its addresses when it
+/// is initialised, which on the first start takes about as long as the first look at a Service.
+pub(super) fn for_nodes(wanted: &Wanted, seen: &Seen) -> Option<Next> {
+    let is_needed = placement::is_detected(wanted) && wanted.vip.port.is_none();
+    let tells =
+        |node: &Node| members::server(node).is_some() && members::address(node, wanted.family()).is_some();
+    let nodes = &wanted.all_nodes;
+    let is_none_there = nodes.iter().all(|node| !tells(node));
+    let may_come = nodes.iter().any(|node| node.is_uninitialized());
+    let is_in_time = seen.memory.waited() < NODE_PATIENCE;
+    (is_needed && is_none_there && may_come && is_in_time).then(|| Answer::Wait {
+        after: NODE_PAUSE,
+        reason: "no node is initialised yet, so none tells the subnet".to_owned(),
+    })
+}
 
 /// Octavia is at work on a load balancer. After a write it is looked at once, or, if it is known how long changes take, after that
 /// time; and then in growing pauses.

@@ -1,5 +1,9 @@
 //! New load balancers.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::keys;
 use bowline_openstack_sim::Provisioning;
 use serde_json::json;
 
@@ -149,4 +153,55 @@ async fn parts_are_created_one_by_one_where_the_provider_needs_it() {
         json!("member_node-1_10.0.0.11_30080")
     );
     world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_about_to_be_initialised_is_waited_for_and_costs_no_call() {
+    let mut world = World::with_nodes(1);
+    let node = Arc::make_mut(&mut world.nodes[0]);
+    let (id, addresses) = (node.provider_id.take(), std::mem::take(&mut node.addresses));
+    // Nobody is going to initialise it: a person has to do something at once.
+    let refused = world.run("web").await;
+    assert!(
+        refused.complaint().contains("no node has an address on a port"),
+        "{refused:#?}"
+    );
+    assert!(refused.waited.is_zero());
+
+    uninitialized(&mut world);
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    assert!(
+        run.complaint().contains("no node has an address on a port"),
+        "{run:#?}"
+    );
+    assert_eq!(run.waited, Duration::from_secs(60));
+    let last = calls.last().unwrap().at - calls[0].at;
+    assert!(last < Duration::from_secs(1), "{:?}", in_short(&calls));
+
+    // One Node that tells is enough, also while others wait.
+    world.add_node("node-2");
+    let run = world.run("web").await.settled();
+    assert!(run.waited < Duration::from_secs(30), "{:?}", run.waited);
+    let node = Arc::make_mut(&mut world.nodes[0]);
+    (node.provider_id, node.addresses, node.taints) = (id, addresses, Vec::new());
+    world.run("web").await.settled();
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_subnet_is_named_no_node_is_waited_for() {
+    let mut world = World::with_nodes(1);
+    let subnet = world.sim.home().subnet.to_string();
+    world.annotate("web", "subnet-id", &subnet);
+    let node = Arc::make_mut(&mut world.nodes[0]);
+    (node.provider_id, node.addresses) = (None, Vec::new());
+    uninitialized(&mut world);
+    let run = world.run("web").await.settled();
+    assert!(run.waited < Duration::from_secs(30), "{:?}", run.waited);
+}
+
+/// The first node has the taint that it is registered with.
+fn uninitialized(world: &mut World) {
+    let taint = json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]);
+    Arc::make_mut(&mut world.nodes[0]).taints = serde_json::from_value(taint).unwrap();
 }

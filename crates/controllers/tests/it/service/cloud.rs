@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) busy_looks: u32,
     /// Wants to look again a minute after it settled, so many times.
     pub(super) later_looks: u32,
+    /// Waits before it makes a balancer until this Node is there.
+    pub(super) awaited_node: Option<String>,
     /// Time that one write takes, by Service name; others take none.
     pub(super) write_time: BTreeMap<String, Duration>,
     /// Time that one read takes.
@@ -259,7 +261,12 @@ impl Reconciler for Cloud {
             };
             all(steps)
         };
+        let is_awaited = |node: &String| !intent.nodes.contains(node);
         let answer = match (intent.is_wanted, &seen.observed) {
+            (true, None) if state.awaited_node.as_ref().is_some_and(is_awaited) => Answer::Wait {
+                after: Duration::from_secs(2),
+                reason: "no node tells where".into(),
+            },
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
             (_, Some(_)) if state.busy_looks > 0 => {

@@ -44,6 +44,22 @@ async fn node_changes_update_the_balancer_and_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_waits_before_its_first_write_goes_on_with_the_nodes_of_then() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.awaited_node = Some("b".to_owned()));
+    let uid = world.add_service("web");
+    world.pass(seconds(30)).await;
+    assert_eq!(world.cloud.calls("create"), []);
+    world.add_node("b");
+    world.pass(seconds(3)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_is_known() {
     let world = World::running(&["a"]).await;
     world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } }));
