@@ -43,6 +43,22 @@ async fn a_service_of_two_ports_on_fifty_nodes_is_one_request_and_a_dozen_reads(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_that_is_there_before_the_first_node_is_initialised_raises_no_warning() {
+    let mut world = World::new();
+    quick(&world);
+    world.sim.add_instance(&Instance::plain("n0"));
+    world.apply(tainted_node("n0"));
+    world.ask(web(), Wish::Plain);
+    world.start_with(Start::default());
+    world.settled("web").await;
+    world.assert_served();
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hundred_routes_are_a_handful_of_writes_of_the_router() {
     const NODES: usize = 100;
     let mut world = World::new();
