@@ -107,10 +107,12 @@ pub enum ProviderError {
     Nil,
     /// No provider of this name is built in.
     Unknown(String),
-    /// The file of `--cloud-config` cannot be read.
+    /// The provider's file cannot be read.
     Config {
         /// The path.
         path: String,
+        /// The flag or the variable that names it.
+        named_by: &'static str,
         /// Why.
         source: std::io::Error,
     },
@@ -141,9 +143,14 @@ impl std::fmt::Display for ProviderError {
                     None => Ok(()),
                 }
             }
-            Self::Config { path, source } => {
-                write!(f, "Couldn't open cloud provider configuration {path}: {source}")
-            }
+            Self::Config {
+                path,
+                named_by,
+                source,
+            } => write!(
+                f,
+                "Couldn't open cloud provider configuration {path}: {source}; {named_by} names this file"
+            ),
             Self::Init { name, source } => {
                 write!(f, "{FAILED}: could not init cloud provider {name:?}: {source}")
             }
@@ -248,16 +255,15 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
     let unnamed = (*name == "phoenixnap")
         .then(|| site.environment.value(CCM_SECRET))
         .flatten();
-    let path = options
-        .config
-        .clone()
-        .or_else(|| unnamed.filter(|path| !path.is_empty()).map(PathBuf::from));
-    let config = match &path {
+    let named = options.config.clone().map(|path| (path, "--cloud-config"));
+    let unnamed = unnamed.filter(|path| !path.is_empty());
+    let config = match named.or_else(|| unnamed.map(|path| (PathBuf::from(path), CCM_SECRET))) {
         None => CloudConfig::Absent,
-        Some(path) => {
+        Some((path, named_by)) => {
             let shown = path.display().to_string();
-            let contents = std::fs::read(path).map_err(|source| ProviderError::Config {
+            let contents = std::fs::read(&path).map_err(|source| ProviderError::Config {
                 path: shown.clone(),
+                named_by,
                 source,
             })?;
             CloudConfig::Given {
@@ -542,6 +548,7 @@ mod tests {
             text.starts_with("Couldn't open cloud provider configuration /nonexistent/cloud-sa.json: "),
             "{text}"
         );
+        assert!(text.ends_with("; CCM_SECRET names this file"), "{text}");
         let mut given = options("phoenixnap", false);
         given.config = Some("/nonexistent/given.json".into());
         assert!(error(&given, &site).await.contains("/nonexistent/given.json"));
@@ -583,5 +590,6 @@ mod tests {
             text.starts_with("Couldn't open cloud provider configuration /nonexistent/cloud.conf: "),
             "{text}"
         );
+        assert!(text.ends_with("; --cloud-config names this file"), "{text}");
     }
 }

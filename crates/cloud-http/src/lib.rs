@@ -52,7 +52,7 @@ pub use bowline_failure::{Class, Classified, speaks_of_limit};
 // What this stack and the one to the API server have in common.
 pub use bowline_edge::{
     BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,
-    ProxyRules, Rate, glimpse, is_word, shown_name, yaml,
+    ProxyRules, Rate, glimpse, is_word, meant, shown_name, yaml,
 };
 // The vocabulary of requests and answers, so that a cloud's client needs no HTTP crate of its own.
 pub use bytes::Bytes;

@@ -76,7 +76,8 @@ pub fn shown_name(name: &str) -> String {
 }
 
 /// The known key that this one is a misspelling of, if there is one.
-pub(crate) fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
+#[must_use]
+pub fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let written = plain(written);
     keys.iter()

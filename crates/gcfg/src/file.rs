@@ -46,6 +46,48 @@ pub struct SyntaxError {
     pub column: usize,
     /// What is wrong.
     pub rule: String,
+    /// The character, if it is one that cannot stand where it stands.
+    pub letter: Option<char>,
+}
+
+impl SyntaxError {
+    /// The rule, its line, the variable of that line, and what may help. `known` tells the variable that a name is, or is a
+    /// slip of the pen for; nothing else of the file is shown.
+    #[must_use]
+    pub fn explained(&self, contents: &[u8], known: impl Fn(&str) -> Option<&'static str>) -> String {
+        let line = contents.split(|byte| *byte == b'\n').nth(self.line - 1);
+        let line = String::from_utf8_lossy(line.unwrap_or_default());
+        let written = line.trim_start_matches(is_aside).split(is_aside).next();
+        let written = written.unwrap_or_default();
+        let place = match known(written) {
+            Some(name) if name.eq_ignore_ascii_case(written) => format!("at `{name}`"),
+            Some(name) => format!("at what may be meant for `{name}`"),
+            None => String::new(),
+        };
+        let separator = if place.is_empty() { "" } else { ", " };
+        let remedy = self.letter.and_then(remedy).map(|remedy| format!(": {remedy}"));
+        format!(
+            "{self} (line {}{separator}{place}){}",
+            self.line,
+            remedy.unwrap_or_default()
+        )
+    }
+}
+
+/// Whether a character divides the name of a variable from what is around it, also in other languages than this one.
+fn is_aside(letter: char) -> bool {
+    letter.is_whitespace() || matches!(letter, '=' | ':' | '"' | '\'' | '{' | ',' | '\u{feff}')
+}
+
+/// What to do about a character that cannot stand where it stands.
+fn remedy(letter: char) -> Option<&'static str> {
+    match letter {
+        ':' => Some("write `=` between a name and its value"),
+        '_' => Some("names have hyphens where other files have underscores"),
+        '{' | '}' => Some("the file is not JSON: it has lines such as `name = value`"),
+        '\u{feff}' => Some("the file begins with a byte order mark: save it as UTF-8 without one"),
+        _ => None,
+    }
 }
 
 /// Reads a file.

@@ -56,7 +56,10 @@ pub struct Login {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// There is no way to prove who logs in.
-    #[error("no password, application credential or token is given")]
+    #[error(
+        "no password, application credential or token is given: set `password`, `application-credential-id` with its secret, \
+         or `token`"
+    )]
     NoMethod,
     /// Nobody is named.
     #[error("a user is needed: either username or user-id")]

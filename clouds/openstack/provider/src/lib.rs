@@ -53,7 +53,8 @@ pub use events::event_table;
 pub use metrics::Metrics;
 pub use options::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
-    NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError, option_names,
+    NodeOptions, OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
+    option_names,
 };
 pub use provider::{OpenStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

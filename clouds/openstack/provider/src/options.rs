@@ -2,9 +2,11 @@
 
 mod clouds_yaml;
 mod credentials;
+mod error;
 mod file;
 mod load_balancer;
 mod search_order;
+mod unknown;
 mod value;
 
 use std::cell::RefCell;
@@ -12,14 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_cloud_http::{
-    BaseUrlError, ClientCertificate, CloudHttpConfig, Malformed, SocketOptions, TrustedAuthorities, base_url,
-};
+use bowline_cloud_http::{ClientCertificate, CloudHttpConfig, SocketOptions, TrustedAuthorities, base_url};
 use bowline_cloud_provider::{CloudConfig, Environment};
-use bowline_openstack_client::{Interface, Login, LoginError, RouterId, Settings};
+use bowline_openstack_client::{Interface, Login, RouterId, Settings};
 use ipnet::IpNet;
 
 use self::credentials::credentials;
+pub use self::error::{OptionError, OptionsError, SearchOrderError};
 use self::file::{File, Global};
 pub use self::file::{FileError, option_names};
 pub use self::load_balancer::{
@@ -88,101 +89,6 @@ pub struct NodeOptions {
     pub sort_order: Vec<IpNet>,
 }
 
-/// The configuration cannot be used, or something is missing. No text holds a secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OptionsError {
-    /// There is no file.
-    #[error("no OpenStack cloud provider config file given")]
-    NoFile,
-    /// The file cannot be understood.
-    #[error("cannot read cloud config {path}: {reason}")]
-    File {
-        /// The path.
-        path: String,
-        /// What is wrong, and where.
-        reason: FileError,
-    },
-    /// There is no `clouds.yaml`, or no `clouds-public.yaml` where an entry names one of its own.
-    #[error("use-clouds is on, and no {0} was found")]
-    NoCloudsFile(&'static str),
-    /// The named file of clouds is there and cannot be read.
-    #[error("cannot read {path}, which `clouds-file` or the variable OS_CLIENT_CONFIG_FILE names: {reason}")]
-    Unreadable {
-        /// The path.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// A file of clouds cannot be understood.
-    #[error("cannot read {path}: {reason}")]
-    Yaml {
-        /// The path.
-        path: String,
-        /// What is wrong, and where.
-        reason: Malformed,
-    },
-    /// A file of clouds has several entries, or none.
-    #[error(
-        "clouds.yaml does not have exactly one entry: name one by the option `cloud` or the variable OS_CLOUD"
-    )]
-    NoCloudChosen,
-    /// A file of clouds has no such entry.
-    #[error("{file} has no entry {name:?}")]
-    NoSuchCloud {
-        /// The entry.
-        name: String,
-        /// The file.
-        file: &'static str,
-    },
-    /// Nobody says where Keystone is.
-    #[error("`auth-url` is missing or empty in section \"Global\"")]
-    NoAuthUrl,
-    /// Keystone's URL cannot be used. It is not repeated: it may hold a password.
-    #[error("`auth-url` is {0}")]
-    AuthUrl(BaseUrlError),
-    /// The credentials make no login.
-    #[error(transparent)]
-    Login(#[from] LoginError),
-    /// There is no such kind of endpoint.
-    #[error("`os-endpoint-type` is {0:?}: it is one of public, internal, admin")]
-    EndpointType(String),
-    /// A certificate or key cannot be used.
-    #[error("cannot use `{option}`, file {path}: {reason}")]
-    Certificate {
-        /// The option.
-        option: &'static str,
-        /// The path.
-        path: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The order is none.
-    #[error(transparent)]
-    SearchOrder(#[from] SearchOrderError),
-    /// There is no such version of load balancing.
-    #[error("currently only support LBaaS v2, unrecognised lb-version {0:?}")]
-    LbVersion(String),
-}
-
-/// The option `search-order` is wrong. The texts are the Go manager's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SearchOrderError {
-    /// It is empty.
-    #[error("invalid value in section [Metadata] with key `search-order`. Value cannot be empty")]
-    Empty,
-    /// It has more words than there are.
-    #[error(
-        "invalid value in section [Metadata] with key `search-order`. Value cannot contain more than 2 elements"
-    )]
-    TooMany,
-    /// It has a word that means nothing.
-    #[error(
-        "invalid element {0:?} found in section [Metadata] with key `search-order`.Supported elements include \
-         \"configDrive\" and \"metadataService\""
-    )]
-    Unknown(String),
-}
-
 impl Options {
     /// Reads the file, and whatever other files it names.
     ///
@@ -201,19 +107,36 @@ impl Options {
             path: path.clone(),
             reason,
         })?;
-        let mut warnings: Vec<String> = file
-            .unknown
-            .iter()
-            .map(|unknown| format!("{path}: {unknown} is not known and has no effect"))
-            .collect();
+        let unknown: Vec<String> = file.unknown.iter().map(ToString::to_string).collect();
         let clouds_files = RefCell::default();
         let mut source = path.clone();
+        let read = Self::of(&mut file, &mut source, environment, files, &clouds_files);
+        let mut options = read.map_err(|reason| OptionsError::Option {
+            reason: Box::new(reason),
+            place: source,
+            unknown: unknown.clone(),
+        })?;
+        let unknown = unknown.into_iter().map(|unknown| format!("{path}: {unknown}"));
+        options.warnings.splice(0..0, unknown);
+        options.clouds_files = clouds_files.into_inner();
+        Ok(options)
+    }
+
+    /// Makes sense of what the file says. `source` is told from where options are taken, even if they cannot be used.
+    fn of(
+        file: &mut File,
+        source: &mut String,
+        environment: &Environment,
+        files: Files<'_>,
+        clouds_files: &RefCell<Vec<PathBuf>>,
+    ) -> Result<Self, OptionError> {
+        let mut warnings = Vec::new();
         if file.global.use_clouds {
-            let noting = credentials::noting(files, &clouds_files);
+            let noting = credentials::noting(files, clouds_files);
             let entry = clouds_yaml::fill(&mut file.global, environment, &noting)?;
-            source = format!("{path} and the entry {entry:?} of clouds.yaml");
+            *source = format!("{source} and {entry}");
             tracing::info!(
-                entry,
+                %entry,
                 "Options that the configuration file leaves empty are taken from clouds.yaml"
             );
         }
@@ -233,7 +156,7 @@ impl Options {
         // What is in force is what is told.
         file.global.request_timeout = request_timeout;
         file.metadata.request_timeout = request_timeout;
-        let settings = settings(&file.global, request_timeout, source)?;
+        let settings = settings(&file.global, request_timeout, source.clone())?;
         if settings.region.is_empty() {
             warnings.push(
                 "`region` is empty: endpoints of any region are used, and Nodes get no region".to_owned(),
@@ -241,12 +164,12 @@ impl Options {
         }
         Ok(Self {
             tls: tls(&file.global, files)?,
-            nodes: nodes(&file, environment, &mut warnings),
-            load_balancer: load_balancer::read(&file, environment, &mut warnings)?,
+            nodes: nodes(file, environment, &mut warnings),
+            load_balancer: load_balancer::read(file, environment, &mut warnings)?,
             router: Some(&file.route.router_id)
                 .filter(|id| !id.is_empty())
                 .map(|id| id.as_str().into()),
-            clouds_files: clouds_files.into_inner(),
+            clouds_files: Vec::new(),
             report: file.shown(),
             settings,
             warnings,
@@ -281,18 +204,18 @@ impl Options {
     }
 }
 
-fn settings(global: &Global, request_timeout: Duration, source: String) -> Result<Settings, OptionsError> {
+fn settings(global: &Global, request_timeout: Duration, source: String) -> Result<Settings, OptionError> {
     if global.auth_url.0.is_empty() {
-        return Err(OptionsError::NoAuthUrl);
+        return Err(OptionError::NoAuthUrl);
     }
     let interface = match global.endpoint_type.as_str() {
         "" | "public" => Interface::Public,
         "internal" => Interface::Internal,
         "admin" => Interface::Admin,
-        other => return Err(OptionsError::EndpointType(other.to_owned())),
+        other => return Err(OptionError::EndpointType(other.to_owned())),
     };
     Ok(Settings {
-        auth_url: base_url(&global.auth_url.0).map_err(OptionsError::AuthUrl)?,
+        auth_url: base_url(&global.auth_url.0).map_err(OptionError::AuthUrl)?,
         login: Login::new(&credentials(global))?,
         source,
         region: global.region.clone(),
@@ -301,8 +224,8 @@ fn settings(global: &Global, request_timeout: Duration, source: String) -> Resul
     })
 }
 
-fn tls(global: &Global, files: Files<'_>) -> Result<Tls, OptionsError> {
-    let wrong = |option, path: &str, reason: &dyn ToString| OptionsError::Certificate {
+fn tls(global: &Global, files: Files<'_>) -> Result<Tls, OptionError> {
+    let wrong = |option, path: &str, reason: &dyn ToString| OptionError::Certificate {
         option,
         path: path.to_owned(),
         reason: reason.to_string(),

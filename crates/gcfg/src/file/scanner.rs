@@ -83,7 +83,12 @@ impl<'a> Scanner<'a> {
             ']' => Token::RightBracket,
             '=' => Token::Equals,
             '"' => Token::Quoted(self.quoted(start)?),
-            other => return Err(self.error(start, &illegal(other))),
+            other => {
+                return Err(SyntaxError {
+                    letter: Some(other),
+                    ..self.error(start, &illegal(other))
+                });
+            }
         };
         Ok(Scanned { token, start })
     }
@@ -148,6 +153,7 @@ impl<'a> Scanner<'a> {
             line: self.line_of(offset),
             column: before.len() - begin + 1,
             rule: rule.to_owned(),
+            letter: None,
         }
     }
 

@@ -156,3 +156,45 @@ proptest! {
         prop_assert_eq!(value(&format!("k = \"{quoted}\"")), Ok(Some(text)));
     }
 }
+
+#[test]
+fn a_broken_rule_is_told_with_its_line_and_variable_and_with_nothing_else_of_the_file() {
+    let known = |written: &str| match written {
+        "zone" => Some("zone"),
+        "api_key" => Some("api-key"),
+        _ => None,
+    };
+    for (lines, expected) in [
+        (
+            "[Global]\n zone: a",
+            "2:6: illegal character U+003A ':' (line 2, at `zone`): write `=` between a name and its value",
+        ),
+        (
+            "[Global]\napi_key = hunter2",
+            "2:4: illegal character U+005F '_' (line 2, at what may be meant for `api-key`): names have hyphens where other \
+             files have underscores",
+        ),
+        ("[Global]\nhunter2 x", "2:9: expected '=' (line 2)"),
+        (
+            "\u{feff}[Global]",
+            "1:1: illegal character U+FEFF (line 1): the file begins with a byte order mark: save it as UTF-8 without one",
+        ),
+        (
+            "[Global]\nzone = \"hunter2",
+            "2:8: string not terminated (line 2, at `zone`)",
+        ),
+        (
+            "{\"zone\": \"hunter2\"}",
+            "1:1: illegal character U+007B '{' (line 1, at `zone`): the file is not JSON: it has lines such as `name = value`",
+        ),
+        ("", "1:1: made up (line 1)"),
+    ] {
+        let error = parse(lines.as_bytes()).err().unwrap_or(SyntaxError {
+            line: 1,
+            column: 1,
+            rule: "made up".to_owned(),
+            letter: None,
+        });
+        assert_eq!(error.explained(lines.as_bytes(), known), expected);
+    }
+}

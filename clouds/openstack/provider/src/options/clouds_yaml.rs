@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bowline_cloud_http::{Malformed, Secret, yaml};
+use bowline_cloud_http::{Malformed, Secret, meant, yaml};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::file::Global;
-use super::{Files, OptionsError};
+use super::{Files, OptionError};
 use bowline_cloud_provider::Environment;
 
 /// All keys that are read, for messages.
@@ -116,7 +116,7 @@ impl Cloud {
     }
 }
 
-/// Fills each option of `[Global]` that is empty from the chosen entry, and says which entry that was.
+/// Fills each option of `[Global]` that is empty from the chosen entry, and says which entry of which file that was.
 ///
 /// # Errors
 ///
@@ -125,8 +125,8 @@ pub(super) fn fill(
     global: &mut Global,
     environment: &Environment,
     files: Files<'_>,
-) -> Result<String, OptionsError> {
-    let (name, cloud) = chosen(global, environment, files)?;
+) -> Result<String, OptionError> {
+    let (source, cloud) = chosen(global, environment, files)?;
     let auth = cloud.auth;
     for (option, value) in [
         (&mut global.auth_url.0, auth.auth_url),
@@ -168,31 +168,31 @@ pub(super) fn fill(
     ] {
         *option = option.take().or(value);
     }
-    Ok(name)
+    Ok(source)
 }
 
 fn chosen(
     global: &Global,
     environment: &Environment,
     files: Files<'_>,
-) -> Result<(String, Cloud), OptionsError> {
+) -> Result<(String, Cloud), OptionError> {
     let named = Some(global.clouds_file.as_str())
         .filter(|path| !path.is_empty())
         .or(environment.value(CONFIG_FILE));
     let places = Places { environment, files };
     let named = named.map(Path::new);
-    let mut clouds: Clouds = match named.map(|path| (path, (files)(path))) {
-        Some((path, Ok(contents))) => parse(path, &contents)?,
+    let (path, mut clouds): (String, Clouds) = match named.map(|path| (path, (files)(path))) {
+        Some((path, Ok(contents))) => (path.display().to_string(), parse(path, &contents)?),
         // One that may not be read is a mistake; one that is not there leaves the other places, as for every client.
         Some((path, Err(error))) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(OptionsError::Unreadable {
+            return Err(OptionError::Unreadable {
                 path: path.display().to_string(),
                 reason: error.to_string(),
             });
         }
         _ => places
             .find("clouds")?
-            .ok_or(OptionsError::NoCloudsFile("clouds.yaml"))?,
+            .ok_or(OptionError::NoCloudsFile("clouds.yaml"))?,
     };
     let wanted = Some(global.cloud.as_str())
         .filter(|name| !name.is_empty())
@@ -200,32 +200,32 @@ fn chosen(
     let name = match (wanted, clouds.clouds.len()) {
         (Some(name), _) => name.to_owned(),
         (None, 1) => clouds.clouds.keys().next().cloned().unwrap_or_default(),
-        (None, _) => return Err(OptionsError::NoCloudChosen),
+        (None, _) => return Err(OptionError::NoCloudChosen { path }),
     };
-    let missing = |file| OptionsError::NoSuchCloud {
-        name: name.clone(),
-        file,
-    };
-    let mut cloud = clouds
-        .clouds
-        .remove(&name)
-        .ok_or_else(|| missing("clouds.yaml"))?;
+    let mut cloud = take(&mut clouds.clouds, &name, &path)?;
     if let Some(profile) = cloud.profile.clone().or(cloud.cloud.clone()) {
-        let public: PublicClouds = places
+        let (path, mut public): (String, PublicClouds) = places
             .find("clouds-public")?
-            .ok_or(OptionsError::NoCloudsFile("clouds-public.yaml"))?;
-        let mut public = public.clouds;
-        let base = public.remove(&profile).ok_or(OptionsError::NoSuchCloud {
-            name: profile,
-            file: "clouds-public.yaml",
-        })?;
-        cloud = cloud.over(base);
+            .ok_or(OptionError::NoCloudsFile("clouds-public.yaml"))?;
+        cloud = cloud.over(take(&mut public.clouds, &profile, &path)?);
     }
-    let secure: Option<Clouds> = places.find("secure")?;
-    if let Some(secure) = secure.and_then(|mut secure| secure.clouds.remove(&name)) {
+    let secure: Option<(String, Clouds)> = places.find("secure")?;
+    if let Some(secure) = secure.and_then(|(_, mut secure)| secure.clouds.remove(&name)) {
         cloud = secure.over(cloud);
     }
-    Ok((name, cloud))
+    Ok((format!("the entry {name:?} of {path}"), cloud))
+}
+
+/// The entry of this name, out of the file of this path.
+fn take(clouds: &mut BTreeMap<String, Cloud>, name: &str, path: &str) -> Result<Cloud, OptionError> {
+    clouds.remove(name).ok_or_else(|| {
+        let names: Vec<&str> = clouds.keys().map(String::as_str).collect();
+        OptionError::NoSuchCloud {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            near: meant(name, &names).map(str::to_owned),
+        }
+    })
 }
 
 /// Where files are looked for.
@@ -235,8 +235,9 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// A file by its name without an ending, in the first place that has it: `.yaml` in all places, then `.yml`.
-    fn find<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, OptionsError> {
+    /// A file and its path, by its name without an ending, in the first place that has it: `.yaml` in all places, then
+    /// `.yml`.
+    fn find<T: DeserializeOwned>(&self, name: &str) -> Result<Option<(String, T)>, OptionError> {
         let home = self
             .environment
             .value("HOME")
@@ -249,7 +250,8 @@ impl Places<'_> {
             for place in &places {
                 let path = place.join(format!("{name}.{ending}"));
                 if let Ok(contents) = (self.files)(&path) {
-                    return parse(&path, &contents).map(Some);
+                    let clouds = parse(&path, &contents)?;
+                    return Ok(Some((path.display().to_string(), clouds)));
                 }
             }
         }
@@ -257,8 +259,8 @@ impl Places<'_> {
     }
 }
 
-fn parse<T: DeserializeOwned>(path: &Path, contents: &[u8]) -> Result<T, OptionsError> {
-    yaml::document(contents, KEYS).map_err(|reason: Malformed| OptionsError::Yaml {
+fn parse<T: DeserializeOwned>(path: &Path, contents: &[u8]) -> Result<T, OptionError> {
+    yaml::document(contents, KEYS).map_err(|reason: Malformed| OptionError::Yaml {
         path: path.display().to_string(),
         reason,
     })

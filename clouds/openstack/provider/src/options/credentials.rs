@@ -10,7 +10,7 @@ use bowline_cloud_provider::{CloudConfig, Environment};
 use bowline_openstack_client::{Credentials, Login};
 
 use super::file::{File, Global};
-use super::{Files, Options, OptionsError, clouds_yaml};
+use super::{Files, OptionError, Options, clouds_yaml};
 
 impl Options {
     /// The login, to be followed while the program runs: in the file, and in those beside it that were read for
@@ -44,7 +44,7 @@ impl Options {
             };
             login(own, &environment, &files).map_err(|error| match error {
                 Unread::Own(reason) => (0, reason),
-                Unread::Clouds(OptionsError::Yaml { path, reason }) => {
+                Unread::Clouds(OptionError::Yaml { path, reason }) => {
                     (place(Path::new(&path)).map_or(0, |place| place + 1), reason)
                 }
                 Unread::Clouds(_) => (0, Malformed::because("it names no entry of clouds.yaml")),
@@ -57,7 +57,7 @@ impl Options {
 /// Why files hold no login any more.
 enum Unread {
     Own(Malformed),
-    Clouds(OptionsError),
+    Clouds(OptionError),
 }
 
 fn login(contents: &[u8], environment: &Environment, files: Files<'_>) -> Result<Login, Unread> {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bowline_cloud_http::{Malformed, Secret, shown_name};
+use bowline_cloud_http::{Malformed, Secret, meant};
 use bowline_gcfg::SyntaxError;
 
+use super::unknown::Unknown;
 use super::value::{Section, UrlText, Value, ValueError, sections};
 
 sections! {
@@ -179,8 +180,13 @@ sections! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// The file breaks a rule of its language.
-    #[error(transparent)]
-    Syntax(#[from] SyntaxError),
+    #[error("{told}")]
+    Syntax {
+        /// Where, and what is wrong.
+        error: SyntaxError,
+        /// The same in words, with the option of the line.
+        told: String,
+    },
     /// A value is none of its kind.
     #[error("{source} at section {section:?}, variable {option:?} (line {line})")]
     Value {
@@ -199,7 +205,7 @@ impl FileError {
     /// The same without what the file says, for when it is read again.
     pub(super) fn place(&self) -> Malformed {
         let (what, line) = match self {
-            Self::Syntax(error) => ("it breaks a rule of its language", error.line),
+            Self::Syntax { error, .. } => ("it breaks a rule of its language", error.line),
             Self::Value { line, .. } => ("a value is none of its kind", *line),
         };
         Malformed {
@@ -220,34 +226,44 @@ pub(super) struct File {
     pub(super) route: Route,
     pub(super) metadata: Metadata,
     /// What is unknown, and has no effect.
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: Vec<Unknown>,
 }
 
-/// Sections of programs that read the same file.
-const OF_OTHERS: [&str; 1] = ["BlockStorage"];
+/// The sections, and the options of each. Letter case does not count.
+pub(super) const OPTIONS: [(&str, &[&str]); 6] = [
+    ("Global", Global::NAMES),
+    ("Networking", Networking::NAMES),
+    ("LoadBalancer", LoadBalancer::NAMES),
+    ("LoadBalancerClass", Class::NAMES),
+    ("Route", Route::NAMES),
+    ("Metadata", Metadata::NAMES),
+];
 
 /// The names of all options.
 #[must_use]
 pub fn option_names() -> BTreeSet<&'static str> {
-    let mut file = File::default();
-    file.classes.insert(String::new(), Class::default());
-    file.shown().into_iter().map(|(_, option, _)| option).collect()
+    OPTIONS
+        .iter()
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect()
 }
 
 impl File {
     /// Reads the file. Of an option that stands several times the last one counts, unless it is a list.
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
-        for entry in bowline_gcfg::parse(contents)? {
-            // Each name may be a password in the wrong place.
-            let line = entry.line;
-            let Some((section, options)) = file.section(&entry.section, entry.subsection.as_deref()) else {
-                let is_of_others = OF_OTHERS
-                    .iter()
-                    .any(|name| name.eq_ignore_ascii_case(&entry.section));
-                if entry.variable.is_none() && !is_of_others {
-                    let name = shown_name(&entry.section);
-                    file.unknown.push(format!("section {name} (line {line})"));
+        let entries = bowline_gcfg::parse(contents).map_err(|error| FileError::Syntax {
+            told: error.explained(contents, |written| {
+                OPTIONS.iter().find_map(|(_, names)| meant(written, names))
+            }),
+            error,
+        })?;
+        for entry in entries {
+            let (line, subsection) = (entry.line, entry.subsection.as_deref());
+            let Some((section, options)) = file.section(&entry.section, subsection) else {
+                if entry.variable.is_none() {
+                    file.unknown
+                        .extend(Unknown::section(&entry.section, subsection, line));
                 }
                 continue;
             };
@@ -262,11 +278,7 @@ impl File {
                         source,
                     });
                 }
-                None => {
-                    let name = shown_name(&variable.name);
-                    file.unknown
-                        .push(format!("option {name} in section {section:?} (line {line})"));
-                }
+                None => file.unknown.push(Unknown::option(&variable.name, section, line)),
             }
         }
         Ok(file)

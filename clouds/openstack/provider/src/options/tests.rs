@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 
+mod clouds;
+
 /// What a login needs, and no more.
 const LOGIN: &str = "[Global]
 auth-url = http://keystone:5000/v3
@@ -72,7 +74,7 @@ fn without_a_file_there_is_no_start() {
     });
     assert_eq!(
         read.unwrap_err().to_string(),
-        "no OpenStack cloud provider config file given"
+        "no OpenStack cloud provider config file given: --cloud-config names none"
     );
 }
 
@@ -112,9 +114,95 @@ fn what_is_unknown_is_told_once_and_has_no_effect() {
         options.warnings,
         [
             "cloud.conf: option \"colour\" in section \"Global\" (line 11) is not known and has no effect",
-            "cloud.conf: section \"Colours\" (line 12) is not known and has no effect",
+            "cloud.conf: section \"Colours\" (line 12) is not known and has no effect: the sections are Global, Networking, \
+             LoadBalancer, LoadBalancerClass, Route, Metadata",
         ]
     );
+}
+
+#[test]
+fn a_misspelt_or_misplaced_option_is_told_with_the_one_that_was_meant() {
+    for (lines, expected) in [
+        (
+            "[Global]\nusernmae = u",
+            "option \"usernmae\" in section \"Global\" (line 9) is not known and has no effect: did you mean \"username\"?",
+        ),
+        (
+            "[LoadBalancer]\nrouter-id = r",
+            "option \"router-id\" in section \"LoadBalancer\" (line 9) is not known and has no effect: it belongs in \
+             section \"Route\"",
+        ),
+        (
+            "[Global]\nfloating-network = n",
+            "option \"floating-network\" in section \"Global\" (line 9) is not known and has no effect: did you mean \
+             \"floating-network-id\", which belongs in section \"LoadBalancer\"?",
+        ),
+        (
+            "[Global]\nproject-id = p",
+            "option \"project-id\" in section \"Global\" (line 9) is not known and has no effect: did you mean \
+             \"tenant-id\"?",
+        ),
+        (
+            "[LoadBalancers]\nlb-method = x",
+            "section \"LoadBalancers\" (line 8) is not known and has no effect: did you mean \"LoadBalancer\"?",
+        ),
+        (
+            "[LoadBalancerClass]\nsubnet-id = s",
+            "section \"LoadBalancerClass\" (line 8) is not known and has no effect: it has a name of its own, as in \
+             [LoadBalancerClass \"NAME\"]",
+        ),
+        (
+            "[Route \"a\"]\nrouter-id = r",
+            "section \"Route\" (line 8) is not known and has no effect: it has no name of its own: [Route]",
+        ),
+    ] {
+        let expected = format!("cloud.conf: {expected}");
+        assert_eq!(read(lines).unwrap().warnings, [expected], "{lines}");
+    }
+}
+
+#[test]
+fn an_error_names_the_file_the_section_and_what_may_have_been_meant() {
+    let without = |option: &str| {
+        let lines = LOGIN.lines().filter(|line| !line.starts_with(option));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let error = |text: String| World::default().read(&text).unwrap_err().to_string();
+    let place = "(section \"Global\" of cloud.conf)";
+    assert_eq!(
+        error(without("password")),
+        format!(
+            "no password, application credential or token is given: set `password`, `application-credential-id` with its \
+             secret, or `token` {place}"
+        )
+    );
+    assert_eq!(
+        error(without("username")),
+        format!("a user is needed: either username or user-id {place}")
+    );
+    assert_eq!(
+        error(without("username") + "usrname = user\n"),
+        format!(
+            "a user is needed: either username or user-id {place}; option \"usrname\" in section \"Global\" (line 7) is \
+             not known and has no effect: did you mean \"username\"?"
+        )
+    );
+    assert_eq!(
+        error(without("auth-url")),
+        format!("`auth-url` is missing or empty {place}")
+    );
+    assert_eq!(
+        error(LOGIN.replace("Global", "Globl")),
+        format!(
+            "`auth-url` is missing or empty {place}; section \"Globl\" (line 1) is not known and has no effect: did you \
+             mean \"Global\"?"
+        )
+    );
+    assert_eq!(
+        error(format!("{LOGIN}os-endpoint-type = private\n")),
+        format!("`os-endpoint-type` is \"private\": it is one of public, internal, admin {place}")
+    );
+    assert!(error(format!("{LOGIN}ca-file = /absent\n")).ends_with(place));
 }
 
 #[test]
@@ -156,12 +244,13 @@ fn a_search_order_has_one_or_two_known_words() {
     let error = |order| error(&format!("[Metadata]\nsearch-order = {order}"));
     assert_eq!(
         error("a,b,c"),
-        "invalid value in section [Metadata] with key `search-order`. Value cannot contain more than 2 elements"
+        "invalid value in section [Metadata] with key `search-order`. Value cannot contain more than 2 elements (section \
+         \"Metadata\" of cloud.conf)"
     );
     assert_eq!(
         error("configDrive,W"),
         "invalid element \"W\" found in section [Metadata] with key `search-order`.Supported elements include \
-         \"configDrive\" and \"metadataService\""
+         \"configDrive\" and \"metadataService\" (section \"Metadata\" of cloud.conf)"
     );
     assert_eq!(
         search_order::check("").unwrap_err().to_string(),
@@ -197,7 +286,7 @@ fn load_balancers_may_be_switched_off_and_have_one_version() {
     );
     assert_eq!(
         error("[LoadBalancer]\nlb-version = v1"),
-        "currently only support LBaaS v2, unrecognised lb-version \"v1\""
+        "currently only support LBaaS v2, unrecognised lb-version \"v1\" (section \"LoadBalancer\" of cloud.conf)"
     );
     assert_eq!(
         read("[LoadBalancer]\nlb-provider = haproxy")
@@ -252,139 +341,4 @@ fn no_text_shows_a_secret() {
         Some("https://keystone:5000/v3")
     );
     assert!(!error("[Global]\nauth-url = anna:Secret2@keystone\n").contains("Secret2"));
-}
-
-mod clouds {
-    use super::*;
-
-    const CLOUDS: &str = "clouds:
-  one:
-    auth:
-      auth_url: http://other:5000
-      username: admin
-      password: other
-      project_name: demo
-      domain_name: Default
-    region_name: R
-    interface: internal
-    verify: false
-";
-
-    const OPTIONS: &str = "[Global]\nuse-clouds\nauth-url = http://a:5000/v3\npassword = P\n";
-
-    fn world(files: &[(&'static str, &'static str)]) -> World {
-        World {
-            files: files.iter().copied().collect(),
-            variables: vec![("HOME", "/home/u")],
-        }
-    }
-
-    #[test]
-    fn an_entry_fills_what_the_file_leaves_empty() {
-        let options = world(&[("clouds.yaml", CLOUDS)]).read(OPTIONS).unwrap();
-        assert_eq!(options.settings.auth_url.as_str(), "http://a:5000/v3");
-        assert_eq!(options.nodes.region, "R");
-        assert_eq!(options.settings.interface, Interface::Internal);
-        let login = format!("{:?}", options.settings.login);
-        assert!(
-            login.contains("admin") && login.contains("demo") && login.contains("Default"),
-            "{login}"
-        );
-        assert!(options.tls.verifies_certificates);
-    }
-
-    #[test]
-    fn files_are_found_in_every_place_and_by_the_variable() {
-        for path in [
-            "clouds.yaml",
-            "/home/u/.config/openstack/clouds.yaml",
-            "/etc/openstack/clouds.yaml",
-            "clouds.yml",
-            "/etc/openstack/clouds.yml",
-        ] {
-            assert!(world(&[(path, CLOUDS)]).read(OPTIONS).is_ok(), "{path}");
-        }
-        let mut named = world(&[("/x/y.yaml", CLOUDS)]);
-        assert!(named.read(&format!("{OPTIONS}clouds-file = /x/y.yaml")).is_ok());
-        assert_eq!(
-            named.read(OPTIONS).unwrap_err().to_string(),
-            "use-clouds is on, and no clouds.yaml was found"
-        );
-        named.variables.push(("OS_CLIENT_CONFIG_FILE", "/x/y.yaml"));
-        assert!(named.read(OPTIONS).is_ok());
-    }
-
-    #[test]
-    fn a_named_file_that_may_not_be_read_is_not_passed_over() {
-        let world = world(&[("/etc/openstack/clouds.yaml", CLOUDS)]);
-        assert!(world.read(&format!("{OPTIONS}clouds-file = /absent")).is_ok());
-        let error = world
-            .read(&format!("{OPTIONS}clouds-file = {FORBIDDEN}"))
-            .unwrap_err();
-        assert!(
-            error.to_string().starts_with("cannot read /root/clouds.yaml, "),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn a_text_in_clouds_yaml_may_look_like_a_number() {
-        let clouds = "clouds: {one: {region_name: 7, auth: {username: 1e3, user_domain_id: 0x1f, project_id: 0123, password: 12345}}}";
-        let options = world(&[("clouds.yaml", clouds)])
-            .read("[Global]\nuse-clouds = true\nauth-url = http://a:5000/v3\n")
-            .unwrap();
-        assert_eq!(options.nodes.region, "7");
-        let login = format!("{:?}", options.settings.login);
-        assert!(
-            login.contains("1e3") && login.contains("0x1f") && login.contains("0123"),
-            "{login}"
-        );
-    }
-
-    #[test]
-    fn one_of_several_entries_is_named_by_the_file_or_else_by_the_variable() {
-        const TWO: &str = "clouds:
-  a: {region_name: A, auth: {username: u, domain_id: d, project_id: p}}
-  b: {region_name: B, auth: {username: u, domain_id: d, project_id: p}}
-";
-        let mut world = world(&[("clouds.yaml", TWO)]);
-        assert!(matches!(world.read(OPTIONS), Err(OptionsError::NoCloudChosen)));
-        world.variables.push(("OS_CLOUD", "b"));
-        assert_eq!(world.read(OPTIONS).unwrap().nodes.region, "B");
-        assert_eq!(
-            world.read(&format!("{OPTIONS}cloud = a")).unwrap().nodes.region,
-            "A"
-        );
-        assert_eq!(
-            world
-                .read(&format!("{OPTIONS}cloud = c"))
-                .unwrap_err()
-                .to_string(),
-            "clouds.yaml has no entry \"c\""
-        );
-    }
-
-    #[test]
-    fn a_profile_is_below_the_entry_and_the_secure_file_above() {
-        let files = [
-            (
-                "clouds.yaml",
-                "clouds: {one: {profile: vendor, region_name: Mine, auth: {username: u, project_id: p}}}",
-            ),
-            (
-                "/etc/openstack/clouds-public.yaml",
-                "public-clouds: {vendor: {region_name: Theirs, auth: {auth_url: 'http://vendor:5000/v3', user_domain_name: D}}}",
-            ),
-            ("secure.yaml", "clouds: {one: {auth: {password: hunter2}}}"),
-        ];
-        let options = world(&files).read("[Global]\nuse-clouds = true\n").unwrap();
-        assert_eq!(options.settings.auth_url.as_str(), "http://vendor:5000/v3");
-        assert_eq!(options.nodes.region, "Mine");
-        assert!(!format!("{options:?}").contains("hunter2"));
-        let without = world(&files[..1]).read("[Global]\nuse-clouds = true\n");
-        assert_eq!(
-            without.unwrap_err().to_string(),
-            "use-clouds is on, and no clouds-public.yaml was found"
-        );
-    }
 }

@@ -173,6 +173,11 @@ macro_rules! sections {
             $($(#[$option_doc])* pub(super) $field: $kind,)*
         }
 
+        impl $name {
+            /// The names of its options.
+            pub(super) const NAMES: &'static [&'static str] = &[$($key),*];
+        }
+
         impl Default for $name {
             fn default() -> Self {
                 Self { $($field: sections!(@default $($default)?),)* }

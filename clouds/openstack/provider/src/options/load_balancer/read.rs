@@ -6,7 +6,7 @@ use bowline_openstack_client::SubnetId;
 use super::{
     ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
 };
-use crate::options::OptionsError;
+use crate::options::OptionError;
 use crate::options::file::{Class, File, LoadBalancer};
 
 /// How often a load balancer that is pending is looked at. A text that is no number is as good as none.
@@ -23,13 +23,13 @@ pub(in crate::options) fn read(
     file: &File,
     environment: &Environment,
     warnings: &mut Vec<String>,
-) -> Result<Option<LoadBalancerOptions>, OptionsError> {
+) -> Result<Option<LoadBalancerOptions>, OptionError> {
     let options = &file.load_balancer;
     if !options.enabled {
         return Ok(None);
     }
     if !matches!(options.lb_version.as_str(), "" | "v2") {
-        return Err(OptionsError::LbVersion(options.lb_version.clone()));
+        return Err(OptionError::LbVersion(options.lb_version.clone()));
     }
     for (option, value, known) in [
         ("lb-provider", &options.lb_provider, PROVIDERS.as_slice()),
