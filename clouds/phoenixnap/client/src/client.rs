@@ -62,12 +62,7 @@ impl Client {
     /// place of the settings' whenever it changes.
     pub fn new(http: CloudHttp, settings: &Settings, file: Option<CredentialsFile<Credentials>>) -> Self {
         Self {
-            tokens: Tokens::new(
-                http.clone(),
-                settings.token_url.clone(),
-                settings.credentials.clone(),
-                file,
-            ),
+            tokens: Tokens::new(http.clone(), settings, file),
             http: Http(http),
             base: settings.base_url.clone(),
             lists: Reader::default(),

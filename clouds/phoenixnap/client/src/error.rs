@@ -24,7 +24,7 @@ pub struct ApiError {
     /// The failure below.
     pub http: HttpError,
     /// What to do about it, where it is known.
-    pub(crate) remedy: Option<&'static str>,
+    pub(crate) remedy: Option<Box<str>>,
 }
 
 /// The longest that an API is left alone because it says so, between two tries of a Service or a Node as within one call.
@@ -147,7 +147,7 @@ impl fmt::Display for ApiError {
             }
             _ => self.http.fmt(f)?,
         }
-        match self.remedy {
+        match &self.remedy {
             Some(remedy) => write!(f, " ({remedy})"),
             None => Ok(()),
         }

@@ -19,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Settings {
     /// What opens them.
     pub credentials: Credentials,
+    /// Where the credentials are set, for messages.
+    pub source: String,
     /// The roots of the four APIs are below it; its path, if it has one, is kept.
     pub base_url: Url,
     /// Where tokens come from.
@@ -37,7 +39,7 @@ pub struct Credentials {
 impl Settings {
     /// Settings from URLs as [`bowline_cloud_http::base_url`] reads them. Whether anything answers there is not asked.
     #[must_use]
-    pub fn new(credentials: Credentials, mut base_url: Url, token_url: Url) -> Self {
+    pub fn new(credentials: Credentials, source: String, mut base_url: Url, token_url: Url) -> Self {
         // So that relative paths are appended, whatever the path of the base is.
         let path = format!("{}/", base_url.path().trim_end_matches('/'));
         base_url.set_path(&path);
@@ -45,6 +47,7 @@ impl Settings {
         base_url.set_fragment(None);
         Self {
             credentials,
+            source,
             base_url,
             token_url,
         }
@@ -70,6 +73,7 @@ mod tests {
         };
         Settings::new(
             credentials,
+            "a file".to_owned(),
             base_url(base).unwrap(),
             base_url(DEFAULT_TOKEN_URL).unwrap(),
         )

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::error::ApiError;
-use crate::settings::Credentials;
+use crate::settings::{Credentials, Settings};
 
 /// The scopes asked for, in this order, whatever they are then used for.
 const SCOPES: &str = "bmc bmc.read tags tags.read";
@@ -55,6 +55,8 @@ pub(crate) struct Tokens {
 struct Store {
     http: CloudHttp,
     url: Url,
+    /// Where the credentials are set.
+    source: String,
     /// Where other credentials may appear.
     file: Option<CredentialsFile<Credentials>>,
     state: Mutex<State>,
@@ -72,17 +74,17 @@ struct State {
 impl Tokens {
     pub(crate) fn new(
         http: CloudHttp,
-        url: Url,
-        credentials: Credentials,
+        settings: &Settings,
         file: Option<CredentialsFile<Credentials>>,
     ) -> Self {
         let credentials = match &file {
             Some(file) => file.current(),
-            None => Arc::new(credentials),
+            None => Arc::new(settings.credentials.clone()),
         };
         let store = Arc::new(Store {
             http,
-            url,
+            url: settings.token_url.clone(),
+            source: settings.source.clone(),
             file,
             state: Mutex::new(State {
                 credentials,
@@ -208,7 +210,8 @@ impl Store {
                 request.form(grant.into_iter().chain(own))
             }
         };
-        let response = self.http.send(request).await.map_err(refused)?;
+        let response = self.http.send(request).await;
+        let response = response.map_err(|error| refused(error, &self.source))?;
         let answer: Answer = response.json()?;
         if answer.access_token.expose().is_empty() {
             return Err(response.unusable("it holds no access_token").into());
@@ -235,8 +238,8 @@ fn basic(credentials: &Credentials) -> Secret {
 }
 
 /// Says what the token endpoint said, as far as it is one of the words of RFC 6749, section 5.2: the rest of the answer
-/// is never shown.
-fn refused(error: bowline_cloud_http::HttpError) -> ApiError {
+/// is never shown. `source` is where the credentials are set.
+fn refused(error: bowline_cloud_http::HttpError, source: &str) -> ApiError {
     #[derive(Deserialize)]
     struct Refusal {
         error: String,
@@ -253,14 +256,19 @@ fn refused(error: bowline_cloud_http::HttpError) -> ApiError {
     ) {
         error.class = Class::Unauthenticated;
     }
-    error.remedy = match word.as_ref().map(|refusal| refusal.error.as_str()) {
+    let remedy = match word.as_ref().map(|refusal| refusal.error.as_str()) {
         Some("invalid_client" | "unauthorized_client") => {
-            Some("the client ID or the client secret is wrong, or was revoked")
+            format!("the client ID or the client secret is wrong, or was revoked: correct {source}")
         }
-        Some("invalid_scope") => Some("the credentials need the scopes bmc, bmc.read, tags and tags.read"),
-        _ if error.class == Class::Unauthenticated => Some("the token endpoint refused the credentials"),
-        _ => Some("no token could be fetched"),
+        Some("invalid_scope") => {
+            format!("the credentials need the scopes bmc, bmc.read, tags and tags.read: they are {source}")
+        }
+        _ if error.class == Class::Unauthenticated => {
+            format!("the token endpoint refused the credentials: they are {source}")
+        }
+        _ => "no token could be fetched".to_owned(),
     };
+    error.remedy = Some(remedy.into());
     error
 }
 

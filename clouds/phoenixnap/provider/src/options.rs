@@ -1,21 +1,21 @@
 //! What the operator sets: flag, environment, file, default, in this order.
 
-use std::fmt;
-
-use bowline_cloud_http::{
-    BaseUrlError, CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url, glimpse,
-};
+use bowline_cloud_http::{CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url};
 use bowline_cloud_provider::{CloudConfig, Environment, Selector, SelectorError};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 
 use crate::annotations::LOCATION;
 use file::File;
+use sources::{Origin, Sources};
 
 mod description;
+mod error;
 mod file;
 mod load_balancing;
+mod sources;
 
 pub use description::BlockDescription;
+pub use error::OptionsError;
 pub use load_balancing::LoadBalancing;
 
 /// Everything that the provider is told.
@@ -39,6 +39,8 @@ pub struct Options {
     pub reserved_is_shut_down: bool,
     /// Whether every exchange with the APIs goes to the log, see [`DEBUG_VARIABLE`].
     pub shows_exchanges: bool,
+    /// What the file has that is not known, and has no effect.
+    pub warnings: Vec<String>,
     /// Where each of them came from, for the log.
     report: Vec<(&'static str, String, Origin)>,
 }
@@ -52,47 +54,6 @@ pub const DEBUG_VARIABLE: &str = "PNAP_DEBUG";
 pub struct Given {
     /// `--base-url`.
     pub base_url: Option<String>,
-}
-
-/// An option cannot be used, or is missing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OptionsError {
-    /// There is no file and not enough without it.
-    #[error(
-        "--cloud-config is required, unless both {} and {} are in the environment",
-        Setting::ClientId.variable(),
-        Setting::ClientSecret.variable()
-    )]
-    NoFile,
-    /// The file cannot be understood. Its contents are never repeated.
-    #[error("cannot read cloud config {path}: {reason}")]
-    File {
-        /// The path.
-        path: String,
-        /// What is wrong, and where.
-        reason: String,
-    },
-    /// A credential is set nowhere.
-    #[error("environment variable {} or `{}` in the cloud config is required", .0.variable(), .0.key())]
-    Missing(Setting),
-    /// A value cannot be used.
-    #[error("{origin} {value}: {reason}")]
-    Value {
-        /// The variable or the key that holds it.
-        origin: String,
-        /// As much of the value as may be shown: it may be a secret that stands in the wrong place.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A URL cannot be used. It is not repeated: it may hold a password.
-    #[error("{origin} is {reason}")]
-    Url {
-        /// The flag, the variable or the key that holds it.
-        origin: String,
-        /// What is wrong with it.
-        reason: BaseUrlError,
-    },
 }
 
 /// The options by name.
@@ -180,69 +141,6 @@ impl Setting {
     }
 }
 
-/// Where a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Flag,
-    Environment,
-    File,
-    Default,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Flag => "flag",
-            Self::Environment => "environment",
-            Self::File => "file",
-            Self::Default => "default",
-        })
-    }
-}
-
-/// What is given, by setting.
-struct Sources<'a> {
-    given: &'a Given,
-    environment: &'a Environment,
-    file: File,
-}
-
-impl Sources<'_> {
-    /// The value of a setting without the white space around it, and where it came from; `None` if it is set nowhere. An
-    /// empty variable counts as not set, so the environment cannot blank out the file.
-    fn find(&self, setting: Setting) -> Option<(String, Origin)> {
-        let flag = match setting {
-            Setting::BaseUrl => self.given.base_url.as_deref(),
-            _ => None,
-        };
-        let variable = self.environment.value(setting.variable());
-        let port = self.file.port().map(|port| port.to_string());
-        let in_file = match setting {
-            Setting::ApiServerPort => port.as_deref(),
-            _ => self.file.text(setting),
-        };
-        [
-            (flag, Origin::Flag),
-            (variable, Origin::Environment),
-            (in_file, Origin::File),
-        ]
-        .into_iter()
-        .find_map(|(text, origin)| {
-            let text = text?.trim_ascii();
-            (!text.is_empty()).then(|| (text.to_owned(), origin))
-        })
-    }
-
-    /// How a person would name the place of a value.
-    fn name(setting: Setting, origin: Origin) -> String {
-        match origin {
-            Origin::Flag => format!("--{}", setting.key()),
-            Origin::Environment => setting.variable().to_owned(),
-            Origin::File | Origin::Default => setting.key().to_owned(),
-        }
-    }
-}
-
 impl Options {
     /// Reads the options. The order of the checks is upstream's.
     ///
@@ -271,10 +169,15 @@ impl Options {
             }
             CloudConfig::Absent => return Err(OptionsError::NoFile),
         };
+        let path = match config {
+            CloudConfig::Given { path, .. } => path,
+            CloudConfig::Absent => "",
+        };
         let sources = Sources {
             given,
             environment,
             file,
+            path,
         };
         let mut report = Vec::new();
         let mut text = |setting: Setting, default: &str| {
@@ -290,23 +193,18 @@ impl Options {
             report.push((setting.key(), shown.to_owned(), origin));
             (text, origin)
         };
-        let required = |(text, _): (String, Origin), setting| {
-            if text.is_empty() {
-                Err(OptionsError::Missing(setting))
-            } else {
-                Ok(text)
-            }
-        };
-        let client_id = required(text(Setting::ClientId, ""), Setting::ClientId)?;
-        let client_secret = required(text(Setting::ClientSecret, ""), Setting::ClientSecret)?;
+        let mut required = |setting| sources.required(setting, text(setting, ""));
+        let (client_id, source_of_id) = required(Setting::ClientId)?;
+        let (client_secret, source_of_secret) = required(Setting::ClientSecret)?;
 
         let (port, origin) = text(Setting::ApiServerPort, "0");
-        check_port(&port, origin)?;
+        check_port(&port).map_err(|reason| sources.wrong(Setting::ApiServerPort, origin, &port, reason))?;
 
         let mut url = |setting, default| {
             let (text, origin) = text(setting, default);
             base_url(&text).map_err(|reason| OptionsError::Url {
                 origin: Sources::name(setting, origin),
+                path: sources.path(origin),
                 reason,
             })
         };
@@ -316,39 +214,32 @@ impl Options {
             client_id,
             client_secret: Secret::new(client_secret),
         };
-        let settings = Settings::new(credentials, base, token);
+        let source = format!("{source_of_id} and {source_of_secret}");
+        let settings = Settings::new(credentials, source, base, token);
 
         let (selector, origin) = text(Setting::ServiceNodeSelector, "");
-        let nodes = Selector::parse(&selector).map_err(|error| OptionsError::Value {
-            origin: Sources::name(Setting::ServiceNodeSelector, origin),
-            value: glimpse(&selector),
-            reason: not_a_selector(&error).to_owned(),
+        let nodes = Selector::parse(&selector).map_err(|error| {
+            sources.wrong(
+                Setting::ServiceNodeSelector,
+                origin,
+                &selector,
+                not_a_selector(&error),
+            )
         })?;
         let location = Some(text(Setting::Location, "").0).filter(|location| !location.is_empty());
         let location_annotation = text(Setting::LocationAnnotation, LOCATION.key).0;
         let (balancing, origin) = text(Setting::LoadBalancer, "");
-        let load_balancing = LoadBalancing::parse(&balancing).map_err(|reason| OptionsError::Value {
-            origin: Sources::name(Setting::LoadBalancer, origin),
-            value: glimpse(&balancing),
-            reason,
-        })?;
+        let load_balancing = LoadBalancing::parse(&balancing)
+            .map_err(|reason| sources.wrong(Setting::LoadBalancer, origin, &balancing, reason))?;
         let (description, origin) = text(Setting::BlockDescription, "");
-        let block_description =
-            BlockDescription::parse(&description).map_err(|reason| OptionsError::Value {
-                origin: Sources::name(Setting::BlockDescription, origin),
-                value: glimpse(&description),
-                reason,
-            })?;
+        let block_description = BlockDescription::parse(&description)
+            .map_err(|reason| sources.wrong(Setting::BlockDescription, origin, &description, reason))?;
         let mut switch = |setting| {
             let (value, origin) = text(setting, "false");
             value
                 .to_ascii_lowercase()
                 .parse::<bool>()
-                .map_err(|_| OptionsError::Value {
-                    origin: Sources::name(setting, origin),
-                    value: glimpse(&value),
-                    reason: "neither true nor false".to_owned(),
-                })
+                .map_err(|_| sources.wrong(setting, origin, &value, "neither true nor false"))
         };
         let keeps_kube_vip_annotation = switch(Setting::KubeVipAnnotation)?;
         let reserved_is_shut_down = switch(Setting::ReservedIsShutDown)?;
@@ -364,6 +255,7 @@ impl Options {
             shows_exchanges: environment
                 .value(DEBUG_VARIABLE)
                 .is_some_and(|text| text.trim_ascii().eq_ignore_ascii_case("true")),
+            warnings: sources.file.warnings(),
             report,
         })
     }
@@ -427,6 +319,12 @@ impl Options {
             };
             tracing::info!(option, value, origin = %origin, "Provider option");
         }
+        for warning in &self.warnings {
+            tracing::warn!(
+                reason = warning,
+                "Something in the configuration file is unknown and has no effect"
+            );
+        }
         match &self.load_balancing {
             LoadBalancing::Off => tracing::info!("Load balancing is disabled"),
             LoadBalancing::UnknownType(kind) => tracing::warn!(
@@ -449,17 +347,12 @@ fn not_a_selector(error: &SelectorError) -> &'static str {
 }
 
 /// The port has no effect; it is checked so that a wrong one is not taken for a right one.
-fn check_port(text: &str, origin: Origin) -> Result<(), OptionsError> {
-    let reason = match text.parse::<i64>() {
-        Ok(port) if (0..=65535).contains(&port) => return Ok(()),
-        Ok(_) => "a port is between 0 and 65535",
-        Err(_) => "not a whole number",
-    };
-    Err(OptionsError::Value {
-        origin: Sources::name(Setting::ApiServerPort, origin),
-        value: glimpse(text),
-        reason: reason.to_owned(),
-    })
+fn check_port(text: &str) -> Result<(), &'static str> {
+    match text.parse::<i64>() {
+        Ok(port) if (0..=65535).contains(&port) => Ok(()),
+        Ok(_) => Err("a port is between 0 and 65535"),
+        Err(_) => Err("not a whole number"),
+    }
 }
 
 #[cfg(test)]

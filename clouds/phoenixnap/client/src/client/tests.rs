@@ -42,6 +42,7 @@ fn client_through(transport: Transport) -> Client {
     };
     let settings = Settings::new(
         credentials,
+        "`clientID` and `clientSecret` of /cloud-sa.json".to_owned(),
         base_url("https://api.test").unwrap(),
         base_url(DEFAULT_TOKEN_URL).unwrap(),
     );
@@ -209,6 +210,33 @@ async fn what_the_token_endpoint_says_is_said_of_nothing_else() {
             assert_eq!(error.class, Class::Unauthenticated, "{error}");
             assert!(!error.may_be_gone() && error.status().is_none(), "{error}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_login_names_where_its_credentials_are_set() {
+    let source = "`clientID` and `clientSecret` of /cloud-sa.json";
+    for (status, body, remedy) in [
+        (
+            401,
+            r#"{"error":"invalid_client"}"#,
+            format!("the client ID or the client secret is wrong, or was revoked: correct {source}"),
+        ),
+        (
+            400,
+            r#"{"error":"invalid_scope"}"#,
+            format!("the credentials need the scopes bmc, bmc.read, tags and tags.read: they are {source}"),
+        ),
+        (
+            403,
+            "",
+            format!("the token endpoint refused the credentials: they are {source}"),
+        ),
+        (503, "", "no token could be fetched".to_owned()),
+    ] {
+        let (client, _) = client((status, body), (200, "{}"));
+        let error = client.server("a").await.unwrap_err().to_string();
+        assert!(error.ends_with(&format!("({remedy})")), "{error}");
     }
 }
 

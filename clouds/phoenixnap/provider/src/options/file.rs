@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use bowline_cloud_http::{meant, shown_name};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -12,7 +13,11 @@ use super::Setting;
 
 /// The values of the file, by key in lower case.
 #[derive(Default)]
-pub(super) struct File(BTreeMap<String, Value>);
+pub(super) struct File {
+    values: BTreeMap<String, Value>,
+    /// Keys that are not known and have no effect, as they are written.
+    unknown: Vec<String>,
+}
 
 impl File {
     /// Reads the file. A comma before the closing brace is forgiven, because the vendor's own sample has one; nothing
@@ -36,7 +41,23 @@ impl File {
     }
 
     fn value(&self, setting: Setting) -> Option<&Value> {
-        self.0.get(&setting.key().to_ascii_lowercase())
+        self.values.get(&setting.key().to_ascii_lowercase())
+    }
+
+    /// Whether there is such a key, be it with an empty value.
+    pub(super) fn has(&self, setting: Setting) -> bool {
+        self.value(setting).is_some()
+    }
+
+    /// What is said of the keys that are not known. Each may be a secret in the wrong place.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let known = Setting::ALL.map(Setting::key);
+        let told = |key: &String| {
+            let near = meant(key, &known).map(|near| format!(": did you mean {near:?}?"));
+            let near = near.unwrap_or_default();
+            format!("key {} is not known and has no effect{near}", shown_name(key))
+        };
+        self.unknown.iter().map(told).collect()
     }
 
     /// Texts must be texts, and the port a number of 32 bits.
@@ -102,8 +123,13 @@ impl<'de> Visitor<'de> for InOrder {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
         let mut file = File::default();
         while let Some((key, value)) = map.next_entry::<String, Option<Value>>()? {
-            if let Some(value) = value {
-                file.0.insert(key.to_ascii_lowercase(), value);
+            if !Setting::ALL
+                .iter()
+                .any(|setting| setting.key().eq_ignore_ascii_case(&key))
+            {
+                file.unknown.push(key);
+            } else if let Some(value) = value {
+                file.values.insert(key.to_ascii_lowercase(), value);
             }
         }
         Ok(file)

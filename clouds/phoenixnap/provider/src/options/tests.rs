@@ -48,16 +48,59 @@ fn without_a_file_both_credentials_must_be_in_the_environment() {
 }
 
 #[test]
-fn a_missing_credential_is_named_by_variable_and_key() {
-    let error = read(&[], &config("{}")).unwrap_err().to_string();
-    assert!(
-        error.contains("PNAP_CLIENT_ID") && error.contains("clientID"),
-        "{error}"
+fn a_missing_credential_is_told_with_every_place_it_was_looked_for_in() {
+    let error = |variables: &[(&str, &str)], text| read(variables, &config(text)).unwrap_err().to_string();
+    assert_eq!(
+        error(&[], "{}"),
+        "environment variable PNAP_CLIENT_ID or `clientID` in the cloud config is required: the variable is not set, and the \
+         key is missing in /etc/cloud-sa/cloud-sa.json"
     );
-    let error = read(&BOTH[..1], &config("{}")).unwrap_err().to_string();
+    assert_eq!(
+        error(&BOTH[..1], r#"{"clientSecret":" "}"#),
+        "environment variable PNAP_CLIENT_SECRET or `clientSecret` in the cloud config is required: the variable is not set, \
+         and the key is empty in /etc/cloud-sa/cloud-sa.json"
+    );
+    let misspelt = error(
+        &[],
+        r#"{"client_id":"a","clientSecert":"hunter2","region":"PHX"}"#,
+    );
     assert!(
-        error.contains("PNAP_CLIENT_SECRET") && error.contains("clientSecret"),
-        "{error}"
+        misspelt.ends_with(
+            "; key \"client_id\" is not known and has no effect: did you mean \"clientID\"?; key \"clientSecert\" is not \
+             known and has no effect: did you mean \"clientSecret\"?; key \"region\" is not known and has no effect"
+        ),
+        "{misspelt}"
+    );
+}
+
+#[test]
+fn a_key_that_is_not_known_has_no_effect_and_is_told() {
+    let file = r#"{"clientID":"a","clientSecret":"b","annotationIpLoaction":"x","hunter2":null}"#;
+    assert_eq!(
+        read(&[], &config(file)).unwrap().warnings,
+        [
+            "key \"annotationIpLoaction\" is not known and has no effect: did you mean \"annotationIPLocation\"?",
+            "key (a text of 7 characters) is not known and has no effect",
+        ]
+    );
+}
+
+#[test]
+fn where_the_credentials_are_set_is_known() {
+    let source =
+        |variables: &[(&str, &str)], config: &CloudConfig| read(variables, config).unwrap().settings.source;
+    let path = "/etc/cloud-sa/cloud-sa.json";
+    assert_eq!(
+        source(&[], &config(FILE)),
+        format!("`clientID` in {path} and `clientSecret` in {path}")
+    );
+    assert_eq!(
+        source(&BOTH, &CloudConfig::Absent),
+        "the variable PNAP_CLIENT_ID and the variable PNAP_CLIENT_SECRET"
+    );
+    assert_eq!(
+        source(&BOTH[..1], &config(FILE)),
+        format!("the variable PNAP_CLIENT_ID and `clientSecret` in {path}")
     );
 }
 
@@ -248,7 +291,10 @@ fn a_switch_is_true_or_false_in_the_file_and_in_the_environment() {
     let options = read(&[("PNAP_RESERVED_IS_SHUT_DOWN", "false")], &with("true")).unwrap();
     assert!(!options.reserved_is_shut_down && !options.keeps_kube_vip_annotation);
     let error = read(&[], &with("\"yes\"")).unwrap_err().to_string();
-    assert_eq!(error, "reservedIsShutDown `yes`: neither true nor false");
+    assert_eq!(
+        error,
+        "reservedIsShutDown `yes`: neither true nor false (in /etc/cloud-sa/cloud-sa.json)"
+    );
     let error = read(&[("PNAP_KUBE_VIP_ANNOTATION", "1")], &with("true")).unwrap_err();
     assert_eq!(
         error.to_string(),

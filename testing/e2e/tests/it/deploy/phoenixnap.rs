@@ -83,7 +83,13 @@ fn the_secret_holds_json_that_needs_nothing_but_credentials() {
         };
         Options::read(&Given::default(), &Environment::default(), &config)
     };
-    assert_eq!(read(&file).err(), Some(OptionsError::Missing(Setting::ClientId)));
+    assert!(matches!(
+        read(&file),
+        Err(OptionsError::Missing {
+            setting: Setting::ClientId,
+            ..
+        })
+    ));
     file["clientID"] = "id".into();
     file["clientSecret"] = "secret".into();
     assert_eq!(read(&file).unwrap().settings.credentials.client_id, "id");
