@@ -188,7 +188,8 @@ impl Caller {
             Some(cookies) => request.secret_header(HeaderName::from_static("cookie"), "", &cookies),
             None => request,
         };
-        self.send(request, parameters).await
+        let answer = self.send(request, parameters).await;
+        answer.map_err(|error| error.advised(&self.url, (self.clock)()))
     }
 
     async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {

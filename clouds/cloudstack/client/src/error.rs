@@ -5,10 +5,12 @@ use std::fmt;
 use std::time::Duration;
 
 use bowline_cloud_http::{
-    Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure, speaks_of_limit,
+    Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure, Url, speaks_of_limit,
 };
+use jiff::Timestamp;
 use serde::Deserialize;
 
+use crate::remedy;
 use crate::sign::Parameters;
 
 /// Another rule has this port of this address.
@@ -19,7 +21,7 @@ const INTERNAL: u16 = 530;
 /// A call, or the job that it started, that failed.
 ///
 /// The text is `CloudStack API error CODE (CSExceptionErrorCode: N): TEXT` if the API said something, else `command:
-/// METHOD path: what failed`; without query, form, keys or signature.
+/// METHOD path: what failed`, then what to do where that is known; without query, form, keys or signature.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
@@ -29,10 +31,19 @@ pub struct ApiError {
     pub said: Option<Box<Said>>,
     /// The failure below.
     pub http: HttpError,
-    /// What failed, where the failure below does not say it for people.
-    note: Option<Box<str>>,
+    /// What this client has to say itself.
+    words: Option<Box<Words>>,
     /// Set if a job failed, not the call.
     job: Option<JobText>,
+}
+
+/// What a client says of a failure.
+#[derive(Debug, Clone)]
+enum Words {
+    /// What failed, where the failure below does not say it for people.
+    Instead(String),
+    /// What to do about it, where the answer tells it.
+    Remedy(String),
 }
 
 /// In which form a job told its failure.
@@ -99,6 +110,20 @@ impl ApiError {
         Self::said(members.said(0), answer, Some(sent))
     }
 
+    /// The same with what to do, where the answer tells that a clock or the URL is wrong. `now` is the time of the answer by
+    /// our clock.
+    pub(crate) fn advised(mut self, url: &Url, now: Timestamp) -> Self {
+        let remedy = match (&self.http.failure, &self.said) {
+            (Failure::Status(failure), _) if self.class == Class::Unauthenticated => {
+                remedy::of_clock(&failure.headers, now)
+            }
+            (_, None) => remedy::of_url(url, &self.http),
+            _ => None,
+        };
+        self.words = remedy.map(|remedy| Words::Remedy(remedy).into()).or(self.words);
+        self
+    }
+
     /// A job that failed.
     pub(crate) fn of_job(said: Said, form: JobText, answer: HttpError) -> Self {
         Self {
@@ -110,7 +135,7 @@ impl ApiError {
     /// A failure that only this client sees, in words for people.
     pub(crate) fn noted(class: Class, note: String, http: HttpError) -> Self {
         Self {
-            note: Some(note.into()),
+            words: Some(Words::Instead(note).into()),
             ..Self::bare(class, http)
         }
     }
@@ -120,7 +145,7 @@ impl ApiError {
             class,
             said: None,
             http,
-            note: None,
+            words: None,
             job: None,
         }
     }
@@ -264,13 +289,17 @@ impl fmt::Display for Said {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.note, &self.said) {
-            (Some(note), _) => f.write_str(note),
+        match (self.words.as_deref(), &self.said) {
+            (Some(Words::Instead(words)), _) => return f.write_str(words),
             // What operators and their alerts know of failed jobs begins with these words.
-            (None, Some(said)) if self.job == Some(JobText::Object) => write!(f, "Undefined error: {said}"),
-            (None, Some(said)) if self.job == Some(JobText::Bare) => f.write_str(&said.text),
-            (None, Some(said)) => said.fmt(f),
-            (None, None) => self.http.fmt(f),
+            (_, Some(said)) if self.job == Some(JobText::Object) => write!(f, "Undefined error: {said}"),
+            (_, Some(said)) if self.job == Some(JobText::Bare) => f.write_str(&said.text),
+            (_, Some(said)) => said.fmt(f),
+            (_, None) => self.http.fmt(f),
+        }?;
+        match self.words.as_deref() {
+            Some(Words::Remedy(remedy)) => write!(f, "; {remedy}"),
+            _ => Ok(()),
         }
     }
 }

@@ -24,6 +24,7 @@ mod error;
 mod jobs;
 mod paging;
 mod project;
+mod remedy;
 mod settings;
 mod sign;
 pub mod wire;

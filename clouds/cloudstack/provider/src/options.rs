@@ -7,7 +7,6 @@ use bowline_cloud_http::{
 };
 use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
-use bowline_gcfg::SyntaxError;
 use std::time::Duration;
 
 use self::file::File;
@@ -62,20 +61,32 @@ pub enum OptionsError {
         /// The path.
         path: String,
     },
-    /// The file is no configuration file.
-    #[error("could not parse cloud provider config: {0}")]
-    Syntax(#[from] SyntaxError),
     /// The file says something that means nothing.
-    #[error("could not parse cloud provider config: {0}")]
-    File(#[from] FileError),
+    #[error("could not parse cloud provider config: {reason} (in {path})")]
+    File {
+        /// What is wrong, and where.
+        reason: FileError,
+        /// The path.
+        path: String,
+    },
     /// The URL cannot be used.
-    #[error("could not parse cloud provider config: {0}")]
-    Url(#[from] SettingsError),
+    #[error("could not parse cloud provider config: {reason} (in {path})")]
+    Url {
+        /// What is wrong with it.
+        reason: SettingsError,
+        /// The path.
+        path: String,
+    },
     /// The version is none.
     #[error(
-        "could not parse cloud provider config: `version`: {0} is no version of CloudStack; one is 4.20.1.0"
+        "could not parse cloud provider config: `version`: {value} is no version of CloudStack; one is 4.20.1.0 (in {path})"
     )]
-    Version(String),
+    Version {
+        /// As much of it as may be shown.
+        value: String,
+        /// The path.
+        path: String,
+    },
 }
 
 impl Options {
@@ -88,7 +99,10 @@ impl Options {
         let CloudConfig::Given { path, contents } = config else {
             return Err(OptionsError::NoFile);
         };
-        let file = File::parse(contents)?;
+        let file = File::parse(contents).map_err(|reason| OptionsError::File {
+            reason,
+            path: path.clone(),
+        })?;
         let [url, api_key, secret_key] = required(
             &file,
             [Setting::ApiUrl, Setting::ApiKey, Setting::SecretKey],
@@ -98,7 +112,11 @@ impl Options {
             url,
             keys(api_key, secret_key),
             Project::parse(file.text(Setting::ProjectId)),
-        )?;
+        )
+        .map_err(|reason| OptionsError::Url {
+            reason,
+            path: path.clone(),
+        })?;
         let set = |setting| Some(file.text(setting).to_owned()).filter(|text| !text.is_empty());
         Ok(Self {
             settings,
@@ -110,7 +128,12 @@ impl Options {
             },
             zone: set(Setting::Zone),
             version: set(Setting::Version)
-                .map(|text| Version::parse(&text).map_err(|_| OptionsError::Version(glimpse(&text))))
+                .map(|text| {
+                    Version::parse(&text).map_err(|_| OptionsError::Version {
+                        value: glimpse(&text),
+                        path: path.clone(),
+                    })
+                })
                 .transpose()?,
             ignored: file.ignored,
         })

@@ -4,6 +4,7 @@ use bowline_cloud_kit::service::json;
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use http::header::{CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use serde_json::{Map, Value, json as value};
 
@@ -43,7 +44,7 @@ pub(crate) struct Api {
 impl Api {
     fn answer(&self, request: &Request<Bytes>) -> Reply {
         if request.uri().path() != PATH {
-            return json(StatusCode::NOT_FOUND, &value!({ "error": "no such path" }));
+            return no_such_page();
         }
         let params = Params::of(request);
         let answer = self.shared.write(|state| {
@@ -66,6 +67,16 @@ impl Api {
 
 fn enveloped(name: String, payload: Value) -> Value {
     Value::Object(Map::from_iter([(name, payload)]))
+}
+
+/// What the web server answers where there is neither the API nor a file of its user interface.
+fn no_such_page() -> Reply {
+    let page = "<html><head><title>Error 404 Not Found</title></head><body><h2>HTTP ERROR 404 Not Found</h2></body></html>";
+    let mut reply = Reply::new(Bytes::from_static(page.as_bytes()));
+    *reply.status_mut() = StatusCode::NOT_FOUND;
+    let kind = HeaderValue::from_static("text/html;charset=iso-8859-1");
+    reply.headers_mut().insert(CONTENT_TYPE, kind);
+    reply
 }
 
 fn refusal(name: String, error: &ApiError) -> Reply {
@@ -99,7 +110,14 @@ impl Cloud for Api {
 
     fn handle(&self, request: Request<Bytes>, _arrival: Arrival) -> BoxFuture<'static, Reply> {
         let api = self.clone();
-        Box::pin(async move { api.answer(&request) })
+        Box::pin(async move {
+            let mut reply = api.answer(&request);
+            let date = admit::date(&api.shared.read());
+            if let Some(date) = date {
+                reply.headers_mut().insert(DATE, date);
+            }
+            reply
+        })
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {

@@ -37,6 +37,8 @@ pub struct Behaviour {
     pub max_expiry: Option<u64>,
     /// How many seconds the server's clock is ahead of the simulator's; negative if it is behind.
     pub clock_skew_s: i64,
+    /// Whether answers have a `Date`, as those that come through a proxy: the management server itself sends none.
+    pub sends_date: bool,
     /// Whether ordinary users see virtual machines that are destroyed and not yet expunged, as root admins do.
     pub users_see_destroyed: bool,
     /// Whether public addresses that nobody has are listed.
@@ -82,6 +84,7 @@ impl Default for Behaviour {
             post_only: false,
             max_expiry: None,
             clock_skew_s: 0,
+            sends_date: false,
             users_see_destroyed: false,
             lists_free_addresses: true,
             pending_addresses_take_rules: false,

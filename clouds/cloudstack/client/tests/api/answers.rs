@@ -53,15 +53,19 @@ impl Api {
     }
 
     fn client_with(&self, project: Option<&str>, file: Option<CredentialsFile<Keys>>) -> Client {
+        self.client_of("https://cloud.example/client/api", project, file)
+    }
+
+    pub(crate) fn client_at(&self, url: &str) -> Client {
+        self.client_of(url, None, None)
+    }
+
+    fn client_of(&self, url: &str, project: Option<&str>, file: Option<CredentialsFile<Keys>>) -> Client {
         let keys = Keys {
             api_key: Secret::new(API_KEY),
             secret_key: Secret::new(SECRET_KEY),
         };
-        let settings = Settings::new(
-            "https://cloud.example/client/api",
-            keys,
-            project.and_then(Project::parse),
-        );
+        let settings = Settings::new(url, keys, project.and_then(Project::parse));
         let http = CloudHttp::new(
             CloudHttpConfig::new("external-cloudstack", "bowline/test"),
             self.transport(),

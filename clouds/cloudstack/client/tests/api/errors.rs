@@ -109,11 +109,75 @@ async fn a_body_that_is_not_the_apis_is_a_readable_error() {
     assert!(error.to_string().contains("missing field `jobid`"), "{error}");
 }
 
+/// The clock of the client shows 02:54:05.
+#[tokio::test]
+async fn a_signature_that_is_refused_for_a_wrong_clock_says_by_how_much_it_is_wrong() {
+    let refused = "unable to verify user credentials and/or request signature";
+    let body = format!(r#"{{"associateipaddressresponse":{{"errorcode":401,"errortext":"{refused}"}}}}"#);
+    let said = format!("CloudStack API error 401 (CSExceptionErrorCode: 0): {refused}");
+    let remedy = |place: &str| {
+        format!(
+            "{said}; the clock of this machine is {place} that of the answer, and a signature is good for some minutes only: \
+             correct the time of the node"
+        )
+    };
+    for (date, expected) in [
+        ("Wed, 02 Jan 2030 03:06:00 GMT", remedy("11 min behind")),
+        ("Wed, 02 Jan 2030 02:47:05 GMT", remedy("7 min ahead of")),
+        ("Wed, 02 Jan 2030 02:55:30 GMT", said.clone()),
+        ("today", said.clone()),
+    ] {
+        let answer = Answer::Header(401, ("date", date), body.clone());
+        assert_eq!(write(answer).await.to_string(), expected, "{date}");
+    }
+    // Another refusal has another cause.
+    let body = body.replace("401", "431");
+    let answer = Answer::Header(431, ("date", "Wed, 02 Jan 2030 03:06:00 GMT"), body);
+    assert!(!write(answer).await.to_string().contains("clock"));
+}
+
+#[tokio::test]
+async fn what_answers_at_a_url_that_is_not_the_apis_is_told_with_what_is_expected() {
+    let error = async |url: &str, answer: Answer| {
+        let api = Api::new([answer]);
+        let to = Association::Network("n-7".into());
+        let refused = api.client_at(url).associate_ip_address(&to, None).await;
+        refused.unwrap_err().to_string()
+    };
+    let page = |status| Answer::Body(status, "<html>No such page.</html>".to_owned());
+    let usual = "`api-url` is the whole URL, such as https://cloud.example:8443/client/api";
+    for (status, path) in [(404, "/"), (302, "/client"), (405, "/api"), (200, "/client/")] {
+        let error = error(
+            &format!("https://cloud.example:8443{path}?x=hunter2"),
+            page(status),
+        )
+        .await;
+        let expected =
+            format!("; what answers at https://cloud.example:8443{path} is not CloudStack's API: {usual}");
+        assert!(error.ends_with(&expected), "{status}: {error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let usual = error("http://cloud.example/client/api", page(404)).await;
+    assert!(
+        usual.ends_with(
+            "; what answers at http://cloud.example/client/api is not CloudStack's API: correct scheme, host or port of \
+             `api-url`"
+        ),
+        "{usual}"
+    );
+    for answer in [page(502), Answer::ok("{"), Answer::Body(431, String::new())] {
+        let error = error("http://cloud.example/api", answer.clone()).await;
+        assert!(!error.contains("api-url"), "{answer:?}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn no_connection_is_no_effect() {
     let error = write(Answer::NoConnection).await;
     assert_eq!(error.class, Class::Unanswered);
     assert!(!error.maybe_applied());
+    let text = error.to_string();
+    assert!(text.ends_with("(host cloud.example)"), "{text}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_http::{Malformed, glimpse, shown_name};
+use bowline_cloud_http::{Malformed, glimpse, meant, shown_name};
 use bowline_gcfg::{SyntaxError, Variable};
 
 /// The one section. Letter case does not count.
@@ -102,8 +102,13 @@ pub enum FileError {
         line: usize,
     },
     /// The file breaks a rule of its language.
-    #[error(transparent)]
-    Syntax(#[from] SyntaxError),
+    #[error("{told}")]
+    Syntax {
+        /// Where, and what is wrong.
+        error: SyntaxError,
+        /// The same in words, with the variable of the line.
+        told: String,
+    },
 }
 
 impl FileError {
@@ -117,7 +122,7 @@ impl FileError {
                 Some(setting.key()),
                 Some(*line),
             ),
-            Self::Syntax(error) => ("it breaks a rule of its language", None, Some(error.line)),
+            Self::Syntax { error, .. } => ("it breaks a rule of its language", None, Some(error.line)),
         };
         Malformed { what, key, line }
     }
@@ -137,7 +142,13 @@ impl File {
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
         let mut unknown = Vec::new();
-        for entry in bowline_gcfg::parse(contents)? {
+        let entries = bowline_gcfg::parse(contents).map_err(|error| FileError::Syntax {
+            told: error.explained(contents, |written| {
+                meant(written, &Setting::ALL.map(Setting::key))
+            }),
+            error,
+        })?;
+        for entry in entries {
             // Each name may be a key of the API in the wrong place.
             let (section, line) = (shown_name(&entry.section), entry.line);
             let is_known = entry.section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
@@ -154,9 +165,12 @@ impl File {
                     Some(setting) => file.set(setting, value, line)?,
                     None => {
                         // Without an equals sign it may be a value whose name is missing.
+                        let near = meant(&name, &Setting::ALL.map(Setting::key));
+                        let near = near.map(|near| format!(": did you mean {near:?}?"));
                         let name = value.map_or_else(|| glimpse(&name), |_| shown_name(&name));
                         unknown.push(format!(
-                            "can't store data at section {section}, variable {name} (line {line})"
+                            "can't store data at section {section}, variable {name} (line {line}){}",
+                            near.unwrap_or_default()
                         ));
                     }
                 },

@@ -140,7 +140,7 @@ fn what_is_unknown_is_refused_with_name_and_line() {
         ),
         (
             "apiurl = x",
-            "can't store data at section \"Global\", variable \"apiurl\" (line 5)",
+            "can't store data at section \"Global\", variable \"apiurl\" (line 5): did you mean \"api-url\"?",
         ),
         (
             "[Global \"x\"]\nzone = a",
@@ -163,7 +163,7 @@ fn what_is_unknown_is_refused_with_name_and_line() {
             format!(
                 "could not parse cloud provider config: {expected}; the one section is [Global], with the variables \
                  api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version, \
-                 full-instance-types, ipv6-addresses, ignore-unknown"
+                 full-instance-types, ipv6-addresses, ignore-unknown (in /config/cloud-config)"
             )
         );
     }
@@ -209,6 +209,28 @@ fn what_is_no_text_url_or_version_is_refused() {
         let error = read(&text).unwrap_err();
         let expected = format!("could not parse cloud provider config: {expected}");
         assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_character_that_cannot_stand_there_is_told_with_file_line_and_key() {
+    for (line, expected) in [
+        (
+            "secret-key: hunter2",
+            "5:11: illegal character U+003A ':' (line 5, at `secret-key`): write `=` between a name and its value",
+        ),
+        (
+            "secret_key = hunter2",
+            "5:7: illegal character U+005F '_' (line 5, at what may be meant for `secret-key`): names have hyphens where \
+             other files have underscores",
+        ),
+    ] {
+        assert_eq!(
+            read(&with(line)).map(drop),
+            Err(format!(
+                "could not parse cloud provider config: {expected} (in /config/cloud-config)"
+            ))
+        );
     }
 }
 

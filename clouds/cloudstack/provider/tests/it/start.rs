@@ -114,6 +114,44 @@ async fn wrong_keys_end_the_start_with_the_apis_words() {
     }
 }
 
+/// The server itself sends no `Date`; a proxy in front of it does.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_wrong_ends_the_start_and_is_told_where_the_answer_has_a_date() {
+    for (sends_date, skew_s, told) in [
+        (true, 660, Some("11 min behind")),
+        (true, -360, Some("6 min ahead of")),
+        (false, 660, None),
+    ] {
+        let site = Site::new();
+        site.sim.set_behaviour(|it| {
+            (it.sends_date, it.clock_skew_s, it.max_expiry) = (sends_date, skew_s, Some(900));
+        });
+        let error = site.start().await.err().unwrap().to_string();
+        let refused = "CloudStack API error 401 (CSExceptionErrorCode: 0): unable to verify user credentials";
+        assert!(error.starts_with(refused), "{error}");
+        match told {
+            Some(told) => assert!(
+                error.contains(&format!("the clock of this machine is {told} ")),
+                "{error}"
+            ),
+            None => assert!(!error.contains("clock"), "{error}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_url_with_a_wrong_path_ends_the_start_and_is_told_with_what_is_expected() {
+    let site = Site::new().with("api-url = http://cloud.test/client\n");
+    let error = site.start().await.err().unwrap().to_string();
+    assert!(
+        error.ends_with(
+            "; what answers at http://cloud.test/client is not CloudStack's API: `api-url` is the whole URL, such as \
+             http://cloud.test/client/api"
+        ),
+        "{error}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_key_is_cut_at_a_comment_sign_unless_it_is_quoted() {
     let user = |secret: &str| UserSpec::new(CloudstackSim::API_KEY, secret);

@@ -1,7 +1,7 @@
 //! Who may call what, and when.
 
 use bowline_cloud_kit::Clock;
-use http::Method;
+use http::{HeaderValue, Method};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -99,9 +99,20 @@ fn moment(text: &str) -> Option<Timestamp> {
     Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", text).ok()
 }
 
+/// The time by the server's clock.
+fn moment_of(clock: Clock, behaviour: &Behaviour) -> Timestamp {
+    clock.now() + SignedDuration::from_secs(behaviour.clock_skew_s)
+}
+
+/// The `Date` of an answer, if it has one.
+pub(super) fn date(state: &State) -> Option<HeaderValue> {
+    let date = moment_of(state.clock, &state.behaviour).strftime("%a, %d %b %Y %H:%M:%S GMT");
+    let sends = state.behaviour.sends_date;
+    sends.then(|| HeaderValue::from_str(&date.to_string()).ok())?
+}
+
 fn is_current(expires: Timestamp, clock: Clock, behaviour: &Behaviour) -> bool {
-    let now = clock.now() + SignedDuration::from_secs(behaviour.clock_skew_s);
-    let left = expires.duration_since(now);
+    let left = expires.duration_since(moment_of(clock, behaviour));
     let too_far = |most: u64| i64::try_from(most).is_ok_and(|most| left.as_secs() > most);
     left.is_positive() && !behaviour.max_expiry.is_some_and(too_far)
 }

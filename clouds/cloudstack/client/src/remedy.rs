@@ -1,0 +1,62 @@
+//! What to do about answers whose cause lies with who asked: a clock that is wrong, or a URL that is not the API's.
+
+use bowline_cloud_http::{Failure, HeaderMap, HttpError, StatusCode, Url};
+use jiff::Timestamp;
+
+/// From which difference on a clock is told of, in minutes: a signature is good for ten, and some servers refuse one that is
+/// good for more than 15.
+const TELLING_MINUTES: u64 = 2;
+
+/// How the URL ends on servers that were installed as documented.
+const USUAL_PATH: &str = "/client/api";
+
+/// What to do where a signature was refused and our clock is not that of the answer. The management server itself sends no
+/// `Date` (`ServerDaemon.java`: `setSendDateHeader(false)`); proxies in front of it do.
+pub(crate) fn of_clock(headers: &HeaderMap, now: Timestamp) -> Option<String> {
+    let date = headers.get("date")?.to_str().ok()?;
+    let theirs = jiff::fmt::rfc2822::parse(date).ok()?.timestamp();
+    let seconds = now.duration_since(theirs).as_secs();
+    let minutes = seconds.unsigned_abs() / 60;
+    if minutes < TELLING_MINUTES {
+        return None;
+    }
+    let place = if seconds < 0 { "behind" } else { "ahead of" };
+    Some(format!(
+        "the clock of this machine is {minutes} min {place} that of the answer, and a signature is good for some minutes only: \
+         correct the time of the node"
+    ))
+}
+
+/// What to do where what answers at the URL is not the API.
+pub(crate) fn of_url(url: &Url, error: &HttpError) -> Option<String> {
+    let is_elsewhere = match &error.failure {
+        Failure::Status(failure) => {
+            failure.status.is_redirection()
+                || matches!(
+                    failure.status,
+                    StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+                )
+        }
+        Failure::Decode { excerpt, .. } => excerpt.starts_with('<'),
+        _ => false,
+    };
+    if !is_elsewhere {
+        return None;
+    }
+    // Whatever else stands in it may be a secret.
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let path = url.path();
+    let what = if path.trim_end_matches('/').ends_with(USUAL_PATH) {
+        "correct scheme, host or port of `api-url`".to_owned()
+    } else {
+        format!(
+            "`api-url` is the whole URL, such as {}://{host}{port}{USUAL_PATH}",
+            url.scheme()
+        )
+    };
+    Some(format!(
+        "what answers at {}://{host}{port}{path} is not CloudStack's API: {what}",
+        url.scheme()
+    ))
+}
