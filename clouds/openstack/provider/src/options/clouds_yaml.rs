@@ -192,7 +192,7 @@ fn chosen(
         }
         _ => places
             .find("clouds")?
-            .ok_or(OptionError::NoCloudsFile("clouds.yaml"))?,
+            .ok_or_else(|| places.missing("clouds", named))?,
     };
     let wanted = Some(global.cloud.as_str())
         .filter(|name| !name.is_empty())
@@ -206,7 +206,7 @@ fn chosen(
     if let Some(profile) = cloud.profile.clone().or(cloud.cloud.clone()) {
         let (path, mut public): (String, PublicClouds) = places
             .find("clouds-public")?
-            .ok_or(OptionError::NoCloudsFile("clouds-public.yaml"))?;
+            .ok_or_else(|| places.missing("clouds-public", None))?;
         cloud = cloud.over(take(&mut public.clouds, &profile, &path)?);
     }
     let secure: Option<(String, Clouds)> = places.find("secure")?;
@@ -235,9 +235,19 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// A file and its path, by its name without an ending, in the first place that has it: `.yaml` in all places, then
-    /// `.yml`.
+    /// A file and its path, by its name without an ending, in the first place that has it.
     fn find<T: DeserializeOwned>(&self, name: &str) -> Result<Option<(String, T)>, OptionError> {
+        for path in self.paths(name) {
+            if let Ok(contents) = (self.files)(&path) {
+                let clouds = parse(&path, &contents)?;
+                return Ok(Some((path.display().to_string(), clouds)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a file may be, by its name without an ending: `.yaml` in all places, then `.yml`.
+    fn paths(&self, name: &str) -> Vec<PathBuf> {
         let home = self
             .environment
             .value("HOME")
@@ -246,16 +256,40 @@ impl Places<'_> {
             .into_iter()
             .flatten()
             .collect();
-        for ending in ["yaml", "yml"] {
-            for place in &places {
-                let path = place.join(format!("{name}.{ending}"));
-                if let Ok(contents) = (self.files)(&path) {
-                    let clouds = parse(&path, &contents)?;
-                    return Ok(Some((path.display().to_string(), clouds)));
-                }
+        ["yaml", "yml"]
+            .into_iter()
+            .flat_map(|ending| {
+                places
+                    .iter()
+                    .map(move |place| place.join(format!("{name}.{ending}")))
+            })
+            .collect()
+    }
+
+    /// That a file is in none of its places, with each of them. `named` is the one that somebody named.
+    fn missing(&self, name: &str, named: Option<&Path>) -> OptionError {
+        let named = named.map(|path| format!("{} (by its name)", path.display()));
+        let paths = self.paths(name).into_iter().map(|path| {
+            let place = match path.is_relative() {
+                true => format!("{} in the working directory", path.display()),
+                false => path.display().to_string(),
+            };
+            match (self.files)(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => format!("{place} ({error})"),
+                _ => place,
             }
+        });
+        let home = self.environment.value("HOME").is_none();
+        let home = home.then(|| "not in a home directory, because HOME is not set".to_owned());
+        OptionError::NoCloudsFile {
+            name: format!("{name}.yaml"),
+            looked_for: named
+                .into_iter()
+                .chain(paths)
+                .chain(home)
+                .collect::<Vec<String>>()
+                .join(", "),
         }
-        Ok(None)
     }
 }
 

@@ -39,8 +39,13 @@ pub enum OptionsError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
     /// There is no `clouds.yaml`, or no `clouds-public.yaml` where an entry names one of its own.
-    #[error("use-clouds is on, and no {0} was found")]
-    NoCloudsFile(&'static str),
+    #[error("use-clouds is on, and no {name} was found: looked for {looked_for}")]
+    NoCloudsFile {
+        /// Its name.
+        name: String,
+        /// Each place, and why the file there could not be read, if there is one.
+        looked_for: String,
+    },
     /// The named file of clouds is there and cannot be read.
     #[error("cannot read {path}, which `clouds-file` or the variable OS_CLIENT_CONFIG_FILE names: {reason}")]
     Unreadable {

@@ -14,8 +14,9 @@ domain-id = default
 region = RegionOne
 ";
 
-/// A file that may not be read.
+/// Files that may not be read.
 const FORBIDDEN: &str = "/root/clouds.yaml";
+const LOCKED: &str = "/locked/";
 
 /// Files by their path, and variables by their name.
 #[derive(Default)]
@@ -31,7 +32,7 @@ impl World {
             contents: contents.as_bytes().to_vec(),
         };
         let files = |path: &Path| {
-            if path == Path::new(FORBIDDEN) {
+            if path == Path::new(FORBIDDEN) || path.starts_with(LOCKED) {
                 return Err(io::ErrorKind::PermissionDenied.into());
             }
             let file = self.files.get(path.to_str().unwrap_or_default());

@@ -49,12 +49,45 @@ fn files_are_found_in_every_place_and_by_the_variable() {
     }
     let mut named = world(&[("/x/y.yaml", CLOUDS)]);
     assert!(named.read(&format!("{OPTIONS}clouds-file = /x/y.yaml")).is_ok());
-    assert_eq!(
-        named.read(OPTIONS).unwrap_err().to_string(),
-        "use-clouds is on, and no clouds.yaml was found (section \"Global\" of cloud.conf)"
-    );
+    assert!(named.read(OPTIONS).is_err());
     named.variables.push(("OS_CLIENT_CONFIG_FILE", "/x/y.yaml"));
     assert!(named.read(OPTIONS).is_ok());
+}
+
+#[test]
+fn where_no_file_is_found_each_place_is_told() {
+    let error = |world: &World, more: &str| {
+        let error = world.read(&format!("{OPTIONS}{more}")).unwrap_err();
+        error.to_string()
+    };
+    let beginning = "use-clouds is on, and no clouds.yaml was found: looked for ";
+    let end = "(section \"Global\" of cloud.conf)";
+    assert_eq!(
+        error(&world(&[]), "clouds-file = /absent.yaml"),
+        format!(
+            "{beginning}/absent.yaml (by its name), clouds.yaml in the working directory, /home/u/.config/openstack/clouds.yaml, \
+             /etc/openstack/clouds.yaml, clouds.yml in the working directory, /home/u/.config/openstack/clouds.yml, \
+             /etc/openstack/clouds.yml {end}"
+        )
+    );
+    let homeless = World::default();
+    assert_eq!(
+        error(&homeless, ""),
+        format!(
+            "{beginning}clouds.yaml in the working directory, /etc/openstack/clouds.yaml, clouds.yml in the working directory, \
+             /etc/openstack/clouds.yml, not in a home directory, because HOME is not set {end}"
+        )
+    );
+    // A file that is there and may not be read is told as such.
+    let locked = World {
+        variables: vec![("HOME", "/locked")],
+        ..World::default()
+    };
+    let error = error(&locked, "");
+    assert!(
+        error.contains("/locked/.config/openstack/clouds.yaml (permission denied), "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -146,8 +179,11 @@ fn a_profile_is_below_the_entry_and_the_secure_file_above() {
     assert_eq!(options.nodes.region, "Mine");
     assert!(!format!("{options:?}").contains("hunter2"));
     let without = world(&files[..1]).read("[Global]\nuse-clouds = true\n");
-    assert_eq!(
-        without.unwrap_err().to_string(),
-        "use-clouds is on, and no clouds-public.yaml was found (section \"Global\" of cloud.conf)"
+    let without = without.unwrap_err().to_string();
+    assert!(
+        without.starts_with(
+            "use-clouds is on, and no clouds-public.yaml was found: looked for clouds-public.yaml in the working directory, "
+        ),
+        "{without}"
     );
 }
