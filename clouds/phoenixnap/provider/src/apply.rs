@@ -165,6 +165,14 @@ impl Writer<'_> {
         }
         let is_limit = error.class == Class::Exhausted;
         let refusal = Refusal::new(error.to_string()).of_limit(is_limit);
+        // It is the location that has no more, whatever the account may have.
+        let refusal = match error.status() {
+            Some(406) => refusal.with_remedy(format!(
+                "location {} has no free IP block of size {}: name another location, or wait, it is tried again by itself",
+                new.location, new.cidr_block_size
+            )),
+            _ => refusal,
+        };
         Ok(Learned::NotBought(Purchase::Refused(refusal)))
     }
 }

@@ -2,7 +2,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttpConfig, Secret, Transport, base_url};
+use bowline_cloud_http::{CloudHttpConfig, Secret, Transport, TransportError, base_url};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
@@ -237,6 +237,30 @@ async fn a_refused_login_names_where_its_credentials_are_set() {
         let (client, _) = client((status, body), (200, "{}"));
         let error = client.server("a").await.unwrap_err().to_string();
         assert!(error.ends_with(&format!("({remedy})")), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_cannot_be_reached_is_named_be_it_that_of_the_tokens_or_that_of_the_apis() {
+    for host in ["auth.phoenixnap.com", "api.test"] {
+        let transport = Transport::memory(tower::service_fn(
+            move |request: http::Request<Full<Bytes>>| async move {
+                if request.uri().host() == Some(host) {
+                    let cause = "failed to lookup address information: Name or service not known";
+                    return Err(TransportError::Connect(cause.into()));
+                }
+                Ok(Response::new(Full::new(Bytes::from_static(TOKEN.1.as_bytes()))))
+            },
+        ));
+        let error = client_through(transport)
+            .server("a")
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("Name or service not known") && error.contains(&format!("(host {host})")),
+            "{error}"
+        );
     }
 }
 
