@@ -16,6 +16,8 @@ const THROTTLED: Duration = Duration::from_secs(10);
 pub struct CloudError {
     kind: ErrorKind,
     message: String,
+    /// Whether the delay of [`ErrorKind::Throttled`] is ours, because the cloud stated none.
+    is_delay_ours: bool,
 }
 
 /// The families of errors, by what the caller does next.
@@ -56,6 +58,7 @@ impl CloudError {
         Self {
             kind,
             message: message.into(),
+            is_delay_ours: false,
         }
     }
 
@@ -105,13 +108,19 @@ impl CloudError {
         &self.message
     }
 
-    /// The delay that the cloud stated, if it did.
+    /// How long to leave the cloud alone, where that does not follow from the schedule.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self.kind {
             ErrorKind::Throttled { after } => Some(after),
             _ => None,
         }
+    }
+
+    /// The same, if the cloud stated it.
+    #[must_use]
+    pub fn stated_delay(&self) -> Option<Duration> {
+        self.retry_after().filter(|_| !self.is_delay_ours)
     }
 
     /// The same error with words in front: `<context>: <message>`.
@@ -145,7 +154,11 @@ impl From<Class> for ErrorKind {
 
 impl<E: Classified> From<E> for CloudError {
     fn from(error: E) -> Self {
-        Self::new(error.class().into(), error.to_string())
+        let class = error.class();
+        Self {
+            is_delay_ours: class == Class::Throttled { after: None },
+            ..Self::new(class.into(), error.to_string())
+        }
     }
 }
 // guide: end
@@ -170,6 +183,31 @@ mod tests {
         }
         let unstated = ErrorKind::from(Class::Throttled { after: None });
         assert_eq!(unstated, ErrorKind::Throttled { after: THROTTLED });
+    }
+
+    #[test]
+    fn a_delay_of_ours_is_told_from_one_that_the_cloud_stated() {
+        struct Failed(Class);
+        impl std::fmt::Display for Failed {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("busy")
+            }
+        }
+        impl Classified for Failed {
+            fn class(&self) -> Class {
+                self.0
+            }
+        }
+        let stated = Some(Duration::from_secs(7));
+        for (class, delay) in [
+            (Class::Throttled { after: stated }, stated),
+            (Class::Unavailable { after: stated }, stated),
+            (Class::Throttled { after: None }, None),
+            (Class::Unavailable { after: None }, None),
+        ] {
+            let error = CloudError::from(Failed(class)).context("list");
+            assert_eq!(error.stated_delay(), delay, "{class:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
 
+/// Delays as events tell them, in seconds, rounded up: a cloud that asks for another one each time makes few events.
+const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
+
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {
     /// All is as it should be with these Nodes; perhaps it is looked again after a time.
@@ -49,8 +52,10 @@ impl Outcome {
     pub(super) fn of_drive_error(prefix: &str, error: &DriveError<KubeError>, progress: Progress) -> Self {
         let text = error.to_string();
         match error {
-            DriveError::Observe(cause) | DriveError::Step { error: cause, .. } => {
-                Self::Failed(Failure::cloud(prefix, text, cause), progress)
+            DriveError::Observe(cause) => Self::Failed(Failure::cloud(prefix, "", text, cause), progress),
+            DriveError::Step { error: cause, label } => {
+                let during = format!("error during {label}: ");
+                Self::Failed(Failure::cloud(prefix, &during, text, cause), progress)
             }
             DriveError::Kube { error: cause, .. } => Self::of_kube_text(prefix, text, cause, progress),
             // As for a refusal: nobody is told again before the text is another one.
@@ -73,6 +78,8 @@ impl Outcome {
 pub(super) struct Failure {
     /// The whole text, as it goes into the event.
     pub(super) text: String,
+    /// The cloud's own words, where the event has others.
+    words: Option<String>,
     /// What kind of failure it is, for whoever watches.
     reason: Reason,
     /// The delay that the cloud stated; else the schedule decides.
@@ -86,6 +93,7 @@ impl Failure {
         let is_limit = refusal.is_limit && refusal.remedy.is_none();
         Self {
             text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
+            words: None,
             reason: match refusal.is_limit {
                 true => Reason::Quota,
                 false => Reason::Refused,
@@ -95,10 +103,16 @@ impl Failure {
         }
     }
 
-    fn cloud(prefix: &str, text: String, error: &CloudError) -> Self {
+    /// `during` are the words for the step that failed, if it was one.
+    fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
         let is_limit = error.kind() == ErrorKind::Exhausted;
+        let (text, words) = match throttled(error) {
+            Some(throttled) => (format!("{during}{throttled}"), Some(text)),
+            None => (text, None),
+        };
         Self {
             text: said(prefix, &text) + if is_limit { LIMIT } else { "" },
+            words,
             reason: error.kind().into(),
             after: error.retry_after(),
             is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
@@ -116,11 +130,29 @@ impl Failure {
         );
         Self {
             text: said(prefix, &text),
+            words: None,
             reason: Reason::Kubernetes,
             after,
             is_quiet,
         }
     }
+}
+
+/// What is said where the cloud asks to be left alone. Its own words are left out: they may count down.
+fn throttled(error: &CloudError) -> Option<String> {
+    let after = error.retry_after()?;
+    let is_enough = |seconds: &u64| Duration::from_secs(*seconds) >= after;
+    let seconds = TOLD_DELAYS_S
+        .into_iter()
+        .find(is_enough)
+        .unwrap_or(after.as_secs());
+    let asked = match error.stated_delay() {
+        Some(_) => format!(", and asked to wait up to {seconds} s"),
+        None => String::new(),
+    };
+    Some(format!(
+        "the cloud limits the rate of calls, or is overloaded{asked}; tried again in up to {seconds} s"
+    ))
 }
 
 /// A text behind what was being done; an empty prefix is none.
@@ -291,7 +323,8 @@ impl ServiceController {
             });
             tracked.said.is_news(note.reason, &note.text) || !failure.is_quiet
         });
-        tracing::warn!(service = %key, err = %failure.text, "Load balancer sync failed, will be tried again");
+        let words = failure.words.as_deref();
+        tracing::warn!(service = %key, err = %failure.text, words, "Load balancer sync failed, will be tried again");
         if is_said && let Some(service) = vanished.or(service) {
             self.ctx.event(&*service, note);
         }

@@ -9,6 +9,7 @@ mod left_behind;
 mod missing;
 mod node_sync;
 mod ownership;
+mod throttled;
 mod unsettled;
 mod world;
 
