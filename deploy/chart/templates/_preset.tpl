@@ -54,16 +54,52 @@
   {{- with index $instead (replace "_" "-" $name) -}}
     {{- fail (printf "flags.%s would contradict what else is rendered: set %s instead." $name .) -}}
   {{- end -}}
+{{- end -}}
+{{- /* What flags have their own values for, and the values that are given. */}}
+{{- $given := dict -}}
+{{- with .Values.cluster.name }}{{ $_ := set $given "cluster-name" (list "cluster.name" .) }}{{ end -}}
+{{- with .Values.enabledControllers }}{{ $_ := set $given "controllers" (list "enabledControllers" (join "," .)) }}{{ end -}}
+{{- if not (kindIs "invalid" .Values.logVerbosityLevel) }}{{ $_ := set $given "v" (list "logVerbosityLevel" (int .Values.logVerbosityLevel | toString)) }}{{ end -}}
+{{- $elects := "true" -}}
+{{- range $flag, $value := .Values.flags -}}
+  {{- $name := replace "_" "-" $flag -}}
   {{- $text := include "bowline.text" $value -}}
-  {{- if and $.Values.cluster.name (eq (replace "_" "-" $name) "cluster-name") (ne $text $.Values.cluster.name) -}}
-    {{- fail (printf "flags.%s is %s, and cluster.name is %s: leave the flag out." $name $text $.Values.cluster.name) -}}
+  {{- with index $given $name -}}
+    {{- if ne $text (last .) -}}
+      {{- fail (printf "flags.%s is %s, and %s is %s: leave the flag out." $flag $text (first .) (last .)) -}}
+    {{- end -}}
+  {{- end -}}
+  {{- $_ := set $given $name (list (printf "flags.%s" $flag) $text) -}}
+  {{- if eq $name "leader-elect" }}{{ $elects = $text }}{{ end -}}
+{{- end -}}
+{{- range $word := include "bowline.extra" . | fromYamlArray -}}
+  {{- if hasPrefix "-" $word -}}
+    {{- $name := splitList "=" $word | first | trimAll "-" | replace "_" "-" -}}
+    {{- $text := ternary (splitn "=" 2 $word)._1 "true" (contains "=" $word) -}}
+    {{- with and $isStrict (index $instead $name) -}}
+      {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $name .) -}}
+    {{- end -}}
+    {{- with and $isStrict (index $given $name) -}}
+      {{- if ne $text (last .) -}}
+        {{- fail (printf "--%s in controllerExtraArgs is %s, and %s is %s: leave one of them out." $name $text (first .) (last .)) -}}
+      {{- end -}}
+    {{- end -}}
+    {{- if eq $name "leader-elect" }}{{ $elects = $text }}{{ end -}}
   {{- end -}}
 {{- end -}}
-{{- range include "bowline.extra" . | fromYamlArray -}}
-  {{- $name := splitList "=" . | first | trimAll "-" | replace "_" "-" -}}
-  {{- with and $isStrict (hasPrefix "-" .) (index $instead $name) -}}
-    {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $name .) -}}
+{{- if and (eq $settings.kind "Deployment") (has (lower $elects) (list "false" "f" "0")) (gt (int .Values.replicas) 1) -}}
+  {{- fail (printf "replicas is %d, and leader-elect is false: several managers would do the same work side by side. Leave leader-elect out, or set replicas=1." (int .Values.replicas)) -}}
+{{- end -}}
+{{- range ternary (.Values.extraEnv | default list) list $isStrict -}}
+  {{- if and (eq .name "CLUSTER_NAME") (eq $cloud "openstack") $.Values.cluster.name (ne (.value | default "") ($.Values.cluster.name | default "")) -}}
+    {{- fail (printf "extraEnv has CLUSTER_NAME, and cluster.name is %s: leave the variable out." $.Values.cluster.name) -}}
   {{- end -}}
+  {{- if and (eq .name ($settings.secret.variable | default "")) $.Values.accessToken -}}
+    {{- fail (printf "extraEnv has %s, and accessToken is given: leave one of them out." .name) -}}
+  {{- end -}}
+{{- end -}}
+{{- if and .Values.rbac.legacy (not .Values.rbac.create) -}}
+  {{- fail "rbac.legacy is true, and rbac.create is false, which makes no roles: leave one of them out." -}}
 {{- end -}}
 {{- $type := dig "type" "RollingUpdate" ($settings.strategy | default dict) -}}
 {{- $types := ternary (list "RollingUpdate" "OnDelete") (list "RollingUpdate" "Recreate") (eq $settings.kind "DaemonSet") -}}
@@ -101,6 +137,10 @@
   {{- end -}}
 {{- end -}}
 {{- if and (ne $kind $settings.kind) (not .Values.strategy) -}}
+  {{- $_ := set $settings "strategy" (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1)) -}}
+{{- end -}}
+{{- /* In the host's network a port is taken once on each node: where there is no other node, a surge would never start. */}}
+{{- if and .Values.strategy (eq $settings.kind "Deployment") $settings.hostNetwork (eq "RollingUpdate" (dig "type" "RollingUpdate" .Values.strategy)) (not (dig "rollingUpdate" nil .Values.strategy)) -}}
   {{- $_ := set $settings "strategy" (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1)) -}}
 {{- end -}}
 {{- if .Values.bindAddress -}}

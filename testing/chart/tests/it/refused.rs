@@ -247,6 +247,107 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
 }
 
 #[test]
+fn values_that_contradict_each_other_are_refused_and_not_decided() {
+    let Some(helm) = Helm::or_leave_out("contradictions") else {
+        return;
+    };
+    let variable = |name: &str| json!([{ "name": name, "value": "b" }]);
+    let cases = [
+        (
+            of(
+                "phoenixnap",
+                json!({ "replicas": 2, "flags": { "leader-elect": false } }),
+            ),
+            "replicas is 2, and leader-elect is false",
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "replicas": 2, "controllerExtraArgs": ["--leader_elect=False"] }),
+            ),
+            "replicas is 2, and leader-elect is false",
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "logVerbosityLevel": 2, "flags": { "v": 3 } }),
+            ),
+            "flags.v is 3, and logVerbosityLevel is 2: leave the flag out",
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "enabledControllers": ["service", "cloud-node"], "flags": { "controllers": "service" } }),
+            ),
+            "flags.controllers is service, and enabledControllers is service,cloud-node",
+        ),
+        (
+            of(
+                "cloudscale",
+                json!({ "cluster": { "name": "a" }, "controllerExtraArgs": ["--cluster-name=b"] }),
+            ),
+            "--cluster-name in controllerExtraArgs is b, and cluster.name is a",
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "flags": { "v": 3 }, "controllerExtraArgs": ["-v=4"] }),
+            ),
+            "--v in controllerExtraArgs is 4, and flags.v is 3",
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "cluster": { "name": "a" }, "extraEnv": variable("CLUSTER_NAME") }),
+            ),
+            "extraEnv has CLUSTER_NAME, and cluster.name is a",
+        ),
+        (
+            of(
+                "cloudscale",
+                json!({ "accessToken": "t", "extraEnv": variable("CLOUDSCALE_ACCESS_TOKEN") }),
+            ),
+            "extraEnv has CLOUDSCALE_ACCESS_TOKEN, and accessToken is given",
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "rbac": { "create": false, "legacy": true } }),
+            ),
+            "rbac.legacy is true, and rbac.create is false",
+        ),
+    ];
+    for (values, expected) in cases {
+        let words = refusal(&helm, &values);
+        assert!(words.contains(expected), "{values}: {words}");
+    }
+    for good in [
+        of(
+            "phoenixnap",
+            json!({ "replicas": 1, "flags": { "leader-elect": false } }),
+        ),
+        of(
+            "phoenixnap",
+            json!({ "replicas": 3, "controllerExtraArgs": ["--leader-elect"] }),
+        ),
+        of(
+            "phoenixnap",
+            json!({ "logVerbosityLevel": 2, "flags": { "v": 2 } }),
+        ),
+        of(
+            "cloudscale",
+            json!({ "extraEnv": variable("CLOUDSCALE_ACCESS_TOKEN") }),
+        ),
+        of(
+            "openstack",
+            json!({ "former": "chart", "logVerbosityLevel": 2, "controllerExtraArgs": "[--v=3]" }),
+        ),
+    ] {
+        rendered(&helm, &good);
+    }
+}
+
+#[test]
 fn what_is_good_is_not_refused() {
     let Some(helm) = Helm::or_leave_out("good values") else {
         return;

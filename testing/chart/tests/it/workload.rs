@@ -170,6 +170,56 @@ fn several_replicas_are_a_deployment_s_and_are_not_all_evicted_at_once() {
     assert_eq!(only(&objects, "Deployment")["spec"]["replicas"], 0);
 }
 
+/// Two pods on one node would want the same port.
+#[test]
+fn an_update_in_the_hosts_network_has_no_surge_unless_one_is_asked_for() {
+    let Some(helm) = Helm::or_leave_out("surges") else {
+        return;
+    };
+    let strategy = |values: Value| {
+        let objects = rendered(&helm, &of("phoenixnap", values));
+        only(&objects, "Deployment")["spec"]["strategy"].clone()
+    };
+    let rolling = json!({ "type": "RollingUpdate" });
+    let none = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 1 } });
+    assert_eq!(strategy(json!({})), json!({ "type": "Recreate" }));
+    assert_eq!(strategy(json!({ "strategy": rolling })), none);
+    assert_eq!(
+        strategy(json!({ "strategy": rolling, "hostNetwork": false })),
+        rolling
+    );
+    let asked = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1 } });
+    assert_eq!(strategy(json!({ "strategy": asked })), asked);
+    let objects = rendered(&helm, &of("phoenixnap", json!({ "replicas": 0 })));
+    assert_eq!(only(&objects, "Deployment")["spec"]["replicas"], 0);
+}
+
+#[test]
+fn whoever_installs_without_roles_is_told_what_the_controllers_accounts_need() {
+    let Some(helm) = Helm::or_leave_out("notes") else {
+        return;
+    };
+    let chart = bowline_chart::chart();
+    let notes = |values: &str| {
+        let set = format!("cloud=phoenixnap,{values}");
+        let words = [
+            "install",
+            "bowline",
+            chart.to_str().unwrap(),
+            "--dry-run=client",
+            "--set",
+            &set,
+        ];
+        let told = helm.run(&words).unwrap();
+        told.split_once("NOTES:").unwrap().1.to_owned()
+    };
+    let told = "rbac.create=false makes no roles";
+    assert!(notes("useServiceAccountCredentials=true,rbac.create=false").contains(told));
+    for values in ["useServiceAccountCredentials=true", "rbac.create=false"] {
+        assert!(!notes(values).contains(told), "{values}");
+    }
+}
+
 #[test]
 fn the_secure_port_is_closed_to_all_but_those_who_are_named() {
     let Some(helm) = Helm::or_leave_out("network policies") else {
