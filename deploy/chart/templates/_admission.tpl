@@ -382,9 +382,10 @@ validations:
         [variables.known.filter(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !(variables.isNew || has(object.spec.loadBalancerIP) != has(oldObject.spec.loadBalancerIP) || has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != oldObject.spec.loadBalancerIP)
-      || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '' || isIP(object.spec.loadBalancerIP.trim()))
+      || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''
+      || isIP(object.spec.loadBalancerIP.trim()) && ip(object.spec.loadBalancerIP.trim()).family() == 4)
     message: |-
-      spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated
+      spec.loadBalancerIP must be an IPv4 address. Leave it out, and an address is allocated
   - expression: |-
       !(variables.isNew || has(object.spec.ipFamilies) != has(oldObject.spec.ipFamilies) || has(object.spec.ipFamilies) && object.spec.ipFamilies != oldObject.spec.ipFamilies)
       || (!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies)

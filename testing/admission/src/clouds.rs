@@ -229,8 +229,8 @@ fn phoenixnap() -> Cloud {
             Rule {
                 keys: Vec::new(),
                 fields: &["loadBalancerIP"],
-                holds: "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '' || isIP(object.spec.loadBalancerIP.trim())".to_owned(),
-                message: "spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated".to_owned(),
+                holds: "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''\n|| isIP(object.spec.loadBalancerIP.trim()) && ip(object.spec.loadBalancerIP.trim()).family() == 4".to_owned(),
+                message: "spec.loadBalancerIP must be an IPv4 address. Leave it out, and an address is allocated".to_owned(),
             },
             Rule {
                 keys: Vec::new(),

@@ -414,6 +414,14 @@ fn of_several() -> Vec<Case> {
         case("phoenixnap", CaughtBeforeTheCloud, "loadBalancerIP", &|it| {
             it["spec"]["loadBalancerIP"] = "web".into();
         }),
+        case(
+            "phoenixnap",
+            CaughtBeforeTheCloud,
+            "must be an IPv4 address",
+            &|it| {
+                it["spec"]["loadBalancerIP"] = "2001:db8::7".into();
+            },
+        ),
         case("phoenixnap", Good, "", &|it| {
             it["spec"]["loadBalancerIP"] = " 192.0.2.7 ".into()
         }),
