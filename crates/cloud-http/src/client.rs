@@ -209,7 +209,9 @@ impl Shared {
             Err(Failure::TooLarge { status, .. }) => Some(*status),
             Err(_) => None,
         };
-        if let Some(status) = status {
+        if outcome.as_ref().is_ok_and(Response::is_page) {
+            counted.was_page();
+        } else if let Some(status) = status {
             counted.answered(status);
             if outcome.is_ok() && request.kind == Kind::Read && !request.is_preliminary {
                 counted.was_good_read();

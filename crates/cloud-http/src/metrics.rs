@@ -24,6 +24,8 @@ const NO_ANSWER: &str = "<error>";
 
 /// The `code` of an exchange whose caller went away before its end: another call that it belongs with may have failed.
 const GIVEN_UP: &str = "<cancelled>";
+/// The code of an exchange that was answered by somebody else than the API.
+const PAGE: &str = "<page>";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabels {
@@ -114,7 +116,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "cloud_api_requests",
-            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer, <cancelled> where nobody waited for it any more",
+            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer, <page> with one for people, such as that of a proxy, <cancelled> where nobody waited for it any more",
             self.requests.clone(),
         );
         registry.register(
@@ -176,6 +178,11 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub(crate) fn answered(&mut self, status: http::StatusCode) {
         self.code = Cow::Owned(status.as_str().to_owned());
+    }
+
+    /// The status is good, but the answer is none of an API.
+    pub(crate) fn was_page(&mut self) {
+        self.code = Cow::Borrowed(PAGE);
     }
 
     pub(crate) fn failed(&mut self) {

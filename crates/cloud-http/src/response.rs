@@ -56,6 +56,12 @@ impl Response {
         }
     }
 
+    /// Whether it is for people: a proxy, or a cloud that is being repaired, may answer every request with such a page. No cloud's
+    /// API answers with markup.
+    pub(crate) fn is_page(&self) -> bool {
+        self.body.trim_ascii_start().starts_with(b"<")
+    }
+
     /// Which call this answers.
     pub fn call(&self) -> &Call {
         &self.call
