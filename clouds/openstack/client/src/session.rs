@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile, Request, Response, SharedRead, Url};
 
+pub(crate) use self::discovery::choices;
 use self::token::{Ticket, Tokens};
 use crate::error::ApiError;
 use crate::login::Login;

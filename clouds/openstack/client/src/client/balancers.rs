@@ -7,6 +7,7 @@ use super::{Client, Deleted, read, write};
 use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
+use crate::session::choices;
 use crate::wire::{
     ApiVersion, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer, Resource, Wrapped,
 };
@@ -27,7 +28,11 @@ impl Client {
         self.observed(operation::API_VERSIONS_LIST, async {
             let root = self.session.endpoint(Octavia).await?.root.clone();
             let request = Request::read(Method::GET, operation::API_VERSIONS_LIST.name, root).preliminary();
-            Ok(self.session.send(request).await?.json::<Versions>()?.versions)
+            let versions: Versions = match self.session.send(request).await {
+                Ok(response) => response.json()?,
+                Err(error) => choices(&error).ok_or(error)?,
+            };
+            Ok(versions.versions)
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 use bowline_cloud_http::{Class, Failure, Method, Request, Url};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::token::Tokens;
 use super::{Endpoint, Service};
@@ -87,7 +88,7 @@ pub(crate) fn versions(
 }
 
 /// The body of a `300`, which the HTTP stack counts as a refusal, because it follows no redirects.
-fn choices(error: &ApiError) -> Option<Versions> {
+pub(crate) fn choices<T: DeserializeOwned>(error: &ApiError) -> Option<T> {
     match &error.cause {
         Cause::Http(http) => match &http.failure {
             Failure::Status(failure) if failure.status.as_u16() == 300 => {

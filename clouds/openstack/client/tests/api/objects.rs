@@ -2,7 +2,7 @@ use bowline_openstack_client::{
     AddressKind, Class, Direction, EtherType, PortStatus, SecurityGroupRule, ServerStatus,
 };
 
-use crate::cloud::{Answer, client, neutron, octavia};
+use crate::cloud::{Answer, client, neutron, octavia, refusal};
 
 #[tokio::test(start_paused = true)]
 async fn recorded_servers_and_flavors_are_read() {
@@ -68,11 +68,17 @@ async fn recorded_objects_of_neutron_are_read() {
 
 #[tokio::test(start_paused = true)]
 async fn octavias_versions_come_in_its_own_order() {
-    let (client, api) = octavia([Answer::ok(include_str!("recorded/octavia-versions.json"))]);
-    let versions = client.load_balancer_versions().await.unwrap();
-    assert_eq!(versions.len(), 31);
-    assert_eq!(versions.last().unwrap().id, "v2.30");
-    assert_eq!(crate::cloud::lines(&api, 2), ["GET http://127.0.0.1:19876/"]);
+    let recorded = include_str!("recorded/octavia-versions.json");
+    // What stands before it may answer as the other services do.
+    for answer in [Answer::ok(recorded), refusal(300, recorded)] {
+        let (client, api) = octavia([answer]);
+        let versions = client.load_balancer_versions().await.unwrap();
+        assert_eq!(versions.len(), 31);
+        assert_eq!(versions.last().unwrap().id, "v2.30");
+        assert_eq!(crate::cloud::lines(&api, 2), ["GET http://127.0.0.1:19876/"]);
+    }
+    let (client, _) = octavia([refusal(300, "elsewhere")]);
+    client.load_balancer_versions().await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
