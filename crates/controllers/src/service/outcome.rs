@@ -268,7 +268,7 @@ impl ServiceController {
                 if interruption == Interruption::Outdated
                     && let Some(known) = &known
                 {
-                    self.services.is_outdated(known);
+                    self.services.ask_about(known);
                 }
                 // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
                 if is_changed {

@@ -78,7 +78,7 @@ impl<T: CacheKey> Cache<T> {
 
     /// The API server holds another version of this object than the one that is known, and it is time that a watch had shown
     /// it: the object is asked for by its name, and if there is news, everything is listed again.
-    pub fn is_outdated(&self, known: &T) {
+    pub fn ask_about(&self, known: &T) {
         let version = version_number(known.resource_version()).unwrap_or_default();
         self.raise(known.key(), version, false);
     }
