@@ -12,7 +12,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use bowline_cloud_http::lenient::{list, or_default};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
 pub use self::floating_ip::FloatingIp;
@@ -31,6 +31,35 @@ pub type Tags = BTreeMap<String, String>;
 
 fn is_empty(tags: &Tags) -> bool {
     tags.is_empty()
+}
+
+/// Tags of an object that the API showed.
+///
+/// Pairs instead of a map: the smallest map has room for eleven, most objects have one tag, and the list of a project has a
+/// thousand objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShownTags(Box<[(String, String)]>);
+
+impl ShownTags {
+    /// The value of a tag; `None` if the object has no such tag.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(there, _)| there == key)?;
+        Some(value)
+    }
+}
+
+impl FromIterator<(String, String)> for ShownTags {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(tags: T) -> Self {
+        Self(tags.into_iter().collect())
+    }
+}
+
+impl<'de> Deserialize<'de> for ShownTags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tags: Tags = or_default(deserializer)?;
+        Ok(tags.into_iter().collect())
+    }
 }
 
 /// A reference to another object: its id, with its name where the API gives one.

@@ -298,7 +298,11 @@ fn balancer(new: &NewLoadBalancer, id: uuid::Uuid) -> LoadBalancer {
             slug: new.flavor.clone(),
         },
         vip_addresses,
-        tags: (*new.tags).clone(),
+        tags: new
+            .tags
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool
 
 /// Whether a balancer was made for the Service.
 fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(&identity.uid)
+    !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(identity.uid.as_str())
 }
 
 /// Whose a balancer is that is not the Service's; `None` if nothing says that it is somebody else's.
@@ -63,7 +63,7 @@ fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
 /// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was
 /// exported, and even the same Service UID, from a copy of the API server's data.
 fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a>> {
-    let theirs = balancer.tags.get(TAG_CLUSTER_NAME).map(String::as_str);
+    let theirs = balancer.tags.get(TAG_CLUSTER_NAME);
     match (theirs, identity.cluster_name.as_deref()) {
         (Some(theirs), Some(ours)) if theirs != ours => return Some(Owner::Cluster { theirs }),
         // The UUID annotation may have come from anywhere: only what holds the Service's own UID tells that it is ours.
@@ -76,7 +76,7 @@ fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a
         _ => {}
     }
     let marked = balancer.tags.get(TAG_SERVICE_UID)?;
-    let is_others = *marked != identity.uid
+    let is_others = marked != identity.uid
         // A restored Service has a new UID but still names its balancer.
         && (identity.annotated != Some(balancer.uuid) || identity.services.has_uid(marked));
     is_others.then_some(Owner::Service)
@@ -161,12 +161,12 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
         let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
         Some(MadeFor {
             key: ServiceKey::new(namespace, name),
-            uid: balancer.tags.get(TAG_SERVICE_UID)?.clone(),
+            uid: balancer.tags.get(TAG_SERVICE_UID)?.to_owned(),
         })
     };
     balancers
         .iter()
-        .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(&cluster))
+        .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(cluster.as_str()))
         .filter(|balancer| !claimed.contains(&balancer.uuid))
         .filter_map(made_for)
         .collect()

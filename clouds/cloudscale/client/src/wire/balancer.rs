@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadBalancerId, LoadBalancerStatus, Slug, SubnetStub, Tags};
+use super::{LoadBalancerId, LoadBalancerStatus, ShownTags, Slug, SubnetStub, Tags};
 
 /// A load balancer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,8 +26,8 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "super::list")]
     pub vip_addresses: Vec<VipAddress>,
     /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
+    #[serde(default)]
+    pub tags: ShownTags,
 }
 
 /// An address of a load balancer.

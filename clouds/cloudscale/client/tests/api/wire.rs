@@ -54,8 +54,8 @@ async fn every_part_of_a_balancer_is_read() {
     assert_eq!(balancer.status, LoadBalancerStatus::Changing);
     assert_eq!(balancer.vip_addresses[1].address, "2001:db8:1::80");
     assert_eq!(
-        balancer.tags["k8s-service-uid"],
-        "77777777-aaaa-4aaa-8aaa-000000000001"
+        balancer.tags.get("k8s-service-uid"),
+        Some("77777777-aaaa-4aaa-8aaa-000000000001")
     );
     let pool = client.pools().await.unwrap().remove(0);
     assert_eq!(pool.load_balancer.uuid, balancer.uuid);

@@ -372,9 +372,9 @@ proptest! {
                 balancer(number, name, mark, [None, Some("blue"), Some("green")][usize::from(*cluster)])
             })
             .collect();
-        let theirs: BTreeMap<LoadBalancerId, Option<&String>> =
+        let theirs: BTreeMap<LoadBalancerId, Option<&str>> =
             there.iter().map(|it| (it.uuid, it.tags.get(TAG_CLUSTER_NAME))).collect();
-        let marks: BTreeMap<LoadBalancerId, Option<&String>> =
+        let marks: BTreeMap<LoadBalancerId, Option<&str>> =
             there.iter().map(|it| (it.uuid, it.tags.get(TAG_SERVICE_UID))).collect();
         let candidates: Vec<LoadBalancer> = there.iter().filter(|it| is_candidate(&identity, it)).cloned().collect();
         let mut touched = doomed(&identity, &candidates).own;
