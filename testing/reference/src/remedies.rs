@@ -17,7 +17,7 @@ const COMMANDS: &[&str] = &["doctor", "plan"];
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 
 /// Flags of other programs that texts of ours name.
-const FLAGS_OF_OTHERS: &[&str] = &["--register-with-taints"];
+const FLAGS_OF_OTHERS: &[&str] = &["--as", "--list", "--register-with-taints"];
 
 /// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and
 /// k3s.

@@ -211,7 +211,7 @@ fn judge_waiting(waiting: &[(&Node, Option<&InstanceResult>)], now: Timestamp) -
     oldest.sort_by_key(|(node, _)| node.created);
     let lines = oldest.iter().map(|(node, answer)| {
         let why = match answer {
-            None => "the cloud was not asked".to_owned(),
+            None => "the cloud does not list its instances".to_owned(),
             Some(Ok(InstanceAnswer::Foreign)) => "it is of another cloud, which has to do it".to_owned(),
             Some(Ok(InstanceAnswer::Present(_))) => {
                 "its instance is there: see who leads, what it may, and the Node's events".to_owned()
@@ -345,7 +345,7 @@ mod tests {
             both.details,
             [
                 "late, for 20 min: no such instance",
-                "fresh, for 5 min: the cloud was not asked"
+                "fresh, for 5 min: the cloud does not list its instances"
             ]
         );
         assert_eq!(

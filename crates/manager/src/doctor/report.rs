@@ -196,7 +196,7 @@ mod tests {
     static DOOR: Topic = Topic {
         category: Category::Cloud,
         name: "the door is open",
-        help: "docs/door.md#open",
+        help: "docs/README.md",
     };
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
                failed   the door is open: it is shut\n             \
                           by the wind\n           \
                         do:  open it\n           \
-                        see: docs/door.md#open\n  \
+                        see: docs/README.md\n  \
                skipped  the door is open: there is no house\n\
              1 ok, 0 warning, 1 failed, 1 skipped\n"
         );
@@ -223,7 +223,7 @@ mod tests {
             parsed[1],
             json!({
                 "category": "cloud", "check": "the door is open", "outcome": "failed", "seen": "it is shut",
-                "details": ["by the wind"], "remedy": "open it", "help": "docs/door.md#open",
+                "details": ["by the wind"], "remedy": "open it", "help": "docs/README.md",
             })
         );
         assert_eq!(parsed.as_array().unwrap().len(), 3);
