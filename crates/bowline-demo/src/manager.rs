@@ -100,7 +100,9 @@ impl Manager {
         let options = match args::read(&line) {
             Invocation::Run(options) => options,
             Invocation::Wrong { errors, .. } => bail!("the manifest's command line: {}", errors.join("; ")),
-            Invocation::Plan(..) | Invocation::Print(_) => bail!("the manifest's command runs no manager"),
+            Invocation::Plan(..) | Invocation::Doctor(..) | Invocation::Print(_) => {
+                bail!("the manifest's command runs no manager")
+            }
         };
         let (log, path) = start_log(&options.logging, log)?;
         let log = steps::tell_of_steps(log, listener);
@@ -142,7 +144,9 @@ impl Manager {
         let (options, plan) = match args::read(&line) {
             Invocation::Plan(options, plan) => (options, plan),
             Invocation::Wrong { errors, .. } => bail!("{}", errors.join("; ")),
-            Invocation::Run(_) | Invocation::Print(_) => bail!("`{}` is no plan", line.join(" ")),
+            Invocation::Run(_) | Invocation::Doctor(..) | Invocation::Print(_) => {
+                bail!("`{}` is no plan", line.join(" "))
+            }
         };
         let surroundings = surroundings(&self.environment, self.seed);
         let reports = commands::plan_reports(&options, &plan, surroundings).await;

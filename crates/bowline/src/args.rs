@@ -18,7 +18,7 @@ pub use flag::{Flag, Group, Status};
 pub use options::{
     ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
 };
-pub use table::{PLAN, flag_table};
+pub use table::{DOCTOR, PLAN, flag_table};
 pub use value::Kind;
 
 use crate::version::Version;
@@ -30,6 +30,8 @@ pub enum Invocation {
     Run(Box<Options>),
     /// Print what would be done for Services.
     Plan(Box<Options>, PlanOptions),
+    /// Print what keeps the manager from its work.
+    Doctor(Box<Options>, DoctorOptions),
     /// Print this text on stdout; nothing else is to be done.
     Print(String),
     /// The command line is wrong.
@@ -47,14 +49,23 @@ pub struct PlanOptions {
     /// Only these Services; empty for all.
     pub services: Vec<ServiceKey>,
     /// The form of the output.
-    pub output: PlanOutput,
+    pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
     pub has_log: bool,
 }
 
-/// The form of a printed plan.
+/// What the word `doctor` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoctorOptions {
+    /// The form of the output.
+    pub output: OutputForm,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// The form of what a command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanOutput {
+pub enum OutputForm {
     /// For people.
     Text,
     /// For programs.
@@ -85,9 +96,10 @@ pub fn read(line: &[String]) -> Invocation {
     let called = file_name(called);
     let preset = built_in(called);
     let program = if preset.is_some() { called } else { PROGRAM };
-    match words.split_first() {
-        Some((word, rest)) if word == "plan" => command(Word::Plan, program, preset, rest),
-        _ => command(Word::Run, program, preset, words),
+    let named = words.split_first();
+    match named.and_then(|(word, rest)| Some((Word::named(word)?, rest))) {
+        Some((word, rest)) => command(word, program, preset, rest),
+        None => command(Word::Run, program, preset, words),
     }
 }
 
@@ -113,12 +125,35 @@ fn built_in(program: &str) -> Option<&'static str> {
 enum Word {
     Run,
     Plan,
+    Doctor,
+}
+
+impl Word {
+    /// The command of this name.
+    fn named(word: &str) -> Option<Self> {
+        match word {
+            "plan" => Some(Self::Plan),
+            "doctor" => Some(Self::Doctor),
+            _ => None,
+        }
+    }
+
+    /// What stands behind the program's name.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Run => "",
+            Self::Plan => " plan",
+            Self::Doctor => " doctor",
+        }
+    }
 }
 
 fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) -> Invocation {
     let mut groups: Vec<&Group> = Vec::new();
-    if word == Word::Plan {
-        groups.push(&PLAN);
+    match word {
+        Word::Run => {}
+        Word::Plan => groups.push(&PLAN),
+        Word::Doctor => groups.push(&DOCTOR),
     }
     groups.extend(flag_table());
     let mut flags = match parse::parse(&groups, words) {
@@ -147,15 +182,24 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         errors.push(error);
         Version::current()
     });
-    let options = options::resolve(&flags, program, version, &mut errors);
-    let plan = (word == Word::Plan).then(|| plan_options(&flags, &mut errors));
-    match (options, plan) {
-        _ if !errors.is_empty() => Invocation::Wrong {
-            errors,
-            usage: String::new(),
-        },
-        (options, Some(plan)) => Invocation::Plan(Box::new(options), plan),
-        (options, None) => Invocation::Run(Box::new(options)),
+    let options = Box::new(options::resolve(&flags, program, version, &mut errors));
+    let invocation = match word {
+        Word::Run => Invocation::Run(options),
+        Word::Plan => Invocation::Plan(options, plan_options(&flags, &mut errors)),
+        Word::Doctor => Invocation::Doctor(
+            options,
+            DoctorOptions {
+                output: output(&flags, &mut errors),
+                has_log: has_log(&flags),
+            },
+        ),
+    };
+    if errors.is_empty() {
+        return invocation;
+    }
+    Invocation::Wrong {
+        errors,
+        usage: String::new(),
     }
 }
 
@@ -169,20 +213,26 @@ fn plan_options(flags: &parse::Flags, errors: &mut Vec<String>) -> PlanOptions {
             _ => errors.push(format!("--service must be namespace/name, got {text:?}")),
         }
     }
-    let output = match flags.text("output").as_str() {
-        "text" => PlanOutput::Text,
-        "json" => PlanOutput::Json,
-        other => {
-            errors.push(format!("--output must be text or json, got {other:?}"));
-            PlanOutput::Text
-        }
-    };
-    let has_log = flags.is_given("v") || flags.is_given("vmodule");
     PlanOptions {
         services,
-        output,
-        has_log,
+        output: output(flags, errors),
+        has_log: has_log(flags),
     }
+}
+
+fn output(flags: &parse::Flags, errors: &mut Vec<String>) -> OutputForm {
+    match flags.text("output").as_str() {
+        "text" => OutputForm::Text,
+        "json" => OutputForm::Json,
+        other => {
+            errors.push(format!("--output must be text or json, got {other:?}"));
+            OutputForm::Text
+        }
+    }
+}
+
+fn has_log(flags: &parse::Flags) -> bool {
+    flags.is_given("v") || flags.is_given("vmodule")
 }
 
 fn about(word: Word, program: &str) -> String {
@@ -199,23 +249,31 @@ fn about(word: Word, program: &str) -> String {
              Exit status: 0 nothing to do; 2 changes, or a cloud that is busy; 1 a plan could not\n\
              be made, or something has to be changed by a person first.\n"
         }
+        Word::Doctor => {
+            "Finds out why the manager does not do its work, and changes nothing: configuration,\n\
+             API server and permissions, cloud, Nodes, Services.\n\
+             Takes the flags of the manager as well, so that they are read from one place.\n\
+             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
+             The checks go to stdout; warnings and errors go to stderr, with -v the log, too.\n\n\
+             Exit status: 0 all is well, or there are only warnings; 1 a check failed, or the\n\
+             command line is wrong.\n"
+        }
     };
     format!("{text}\n{}", usage(word, program))
 }
 
 fn usage(word: Word, program: &str) -> String {
     match word {
-        Word::Run => format!("Usage:\n  {program} [flags]\n  {program} plan [flags]\n"),
-        Word::Plan => format!("Usage:\n  {program} plan [flags]\n"),
+        Word::Run => {
+            format!("Usage:\n  {program} [flags]\n  {program} plan [flags]\n  {program} doctor [flags]\n")
+        }
+        word => format!("Usage:\n  {program}{} [flags]\n", word.suffix()),
     }
 }
 
 /// What is said after a fault of the command line.
 fn hint(word: Word, program: &str) -> String {
-    let help = match word {
-        Word::Run => format!("{program} --help"),
-        Word::Plan => format!("{program} plan --help"),
-    };
+    let help = format!("{program}{} --help", word.suffix());
     format!("{}\nUse \"{help}\" for all flags.\n", usage(word, program))
 }
 

@@ -1,7 +1,9 @@
 //! The commands: one function each, from plain options to an exit status.
 
 mod connect;
+mod doctor;
 mod plan;
+mod reading;
 mod run;
 
 use std::io::Write as _;
@@ -9,6 +11,7 @@ use std::io::Write as _;
 use bowline_cloud_provider::Environment;
 use bowline_manager::Identity;
 
+pub use doctor::{TOPICS as DOCTOR_TOPICS, checks as doctor_checks, doctor};
 pub use plan::{plan, plan_reports};
 pub use run::{run, run_until};
 
@@ -16,7 +19,8 @@ pub use run::{run, run_until};
 pub mod exit {
     /// All went well.
     pub const SUCCESS: u8 = 0;
-    /// A wrong command line or kubeconfig, a port in use, a lost lease, a second signal; a plan that cannot be made.
+    /// A wrong command line or kubeconfig, a port in use, a lost lease, a second signal; a plan that cannot be made; a check of
+    /// `doctor` that failed.
     pub const FAILURE: u8 = 1;
     /// The program panicked: a defect, and nothing was tidied up. Also: a plan that has changes.
     pub const PANIC: u8 = 2;

@@ -12,6 +12,9 @@ fn main() -> ExitCode {
     let code = match args::read(&line) {
         Invocation::Run(options) => commands::run(*options, Surroundings::of_process()),
         Invocation::Plan(options, plan) => commands::plan(*options, &plan, Surroundings::of_process()),
+        Invocation::Doctor(options, doctor) => {
+            commands::doctor(*options, &doctor, Surroundings::of_process())
+        }
         Invocation::Print(text) => commands::print(&text),
         Invocation::Wrong { errors, usage } => commands::complain(&errors, &usage),
     };

@@ -5,9 +5,9 @@
 use std::error::Error;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics};
+use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_manager::FencingGate;
 use prometheus_client::registry::Registry;
@@ -38,6 +38,24 @@ pub struct Site {
     pub series: Series,
     /// Where jitter comes from.
     pub seed: u64,
+    /// Is told the settings in force, as soon as they are known to be usable.
+    pub shown: Shown,
+}
+
+/// The settings in force, for people.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(Arc<Mutex<Option<Vec<ShownSetting>>>>);
+
+impl Shown {
+    fn tell(&self, settings: Vec<ShownSetting>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(settings);
+    }
+
+    /// The settings; `None` if none could be used.
+    #[must_use]
+    pub fn take(&self) -> Option<Vec<ShownSetting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// The series that single providers keep beside those of all.
@@ -329,6 +347,7 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
         let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
         let mut http = site.http(PROVIDER_NAME);
         settings.configure(&mut http);
+        site.shown.tell(settings.shown());
         Ok(CloudHttp::new(http, Transport::sockets(&sockets)?))
     })?;
     tracing::info!("cloudscale-cloud-controller-manager initialized");
@@ -347,6 +366,7 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let mut http = site.http(PROVIDER_NAME);
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
+        site.shown.tell(options.shown(config));
         let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
         let asking = CloudHttp::new(of_questions(&http), transport.clone());
         let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
@@ -372,6 +392,7 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         http.user_agent = words.chain([own.as_str()]).collect::<Vec<_>>().join(" ");
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
+        site.shown.tell(options.shown());
         let asking = CloudHttp::new(of_questions(&http), transport.clone());
         let asking = Client::new(asking, options.settings.clone());
         let offer = Offer::ask(&asking, &options, site.balances).await?;
@@ -391,6 +412,7 @@ fn paper(site: &Site, config: &CloudConfig) -> Built {
     let settings = Paper::settings(&site.environment, config)?;
     let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
     let http = CloudHttp::new(site.http(PROVIDER_NAME), Transport::sockets(&sockets)?);
+    site.shown.tell(Vec::new());
     Ok(Arc::new(Paper::new(http, &settings)))
 }
 // guide: end
@@ -411,6 +433,7 @@ fn phoenixnap(site: &Site, config: &CloudConfig) -> Built {
     http.user_agent = format!("cloud-provider-phoenixnap/{}", site.version);
     options.configure(&mut http);
     let http = CloudHttp::new(http, Transport::sockets(&sockets)?);
+    site.shown.tell(options.shown());
     Ok(Arc::new(PhoenixNap::new(http, &options, credentials)))
 }
 
@@ -431,6 +454,7 @@ mod tests {
             balances: true,
             series: Series::default(),
             seed: 0,
+            shown: Shown::default(),
         }
     }
 

@@ -30,6 +30,7 @@ mod response;
 mod retry;
 mod secret;
 mod shared_read;
+mod shown;
 mod transport;
 mod words;
 
@@ -42,6 +43,7 @@ pub use request::{Body, Kind, Request, UrlError, resolve};
 pub use response::Response;
 pub use secret::{Secret, mask_token};
 pub use shared_read::SharedRead;
+pub use shown::ShownSetting;
 pub use transport::{
     AnswerBody, ClientCertificate, SocketOptions, Transport, TransportError, TransportSetupError,
     TrustedAuthorities,

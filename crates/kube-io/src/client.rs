@@ -170,6 +170,12 @@ impl Kube {
         }
     }
 
+    /// Host and port of the API server; of one in the same process, what stands for them.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.link.host
+    }
+
     /// The clock that was handed in.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {

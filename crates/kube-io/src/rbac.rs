@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+mod question;
 mod remedy;
 mod rules;
 
+pub use question::{Named, Question, questions};
 pub(crate) use remedy::Asked;
 pub use rules::RULES;
 

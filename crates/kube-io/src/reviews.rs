@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON};
+use crate::rbac::Question;
 use crate::reads::read;
 
 /// A user as the API server knows it.
@@ -92,6 +93,28 @@ impl Kube {
         spec["nonResourceAttributes"] = json!({ "path": path, "verb": verb });
         self.is_allowed("SubjectAccessReview", "subjectaccessreviews", &spec)
             .await
+    }
+
+    /// Whether we may do what the question asks for, as everybody may ask about himself. A closed gate does not hold it: it
+    /// changes nothing. The gate stays closed for all else.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer.
+    pub async fn may(&self, question: &Question) -> Result<bool, KubeError> {
+        let (resource, subresource) = question
+            .resource
+            .split_once('/')
+            .unwrap_or((question.resource, ""));
+        let attributes = json!({
+            "verb": question.verb,
+            "group": question.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": question.namespace.as_deref().unwrap_or_default(),
+            "name": question.name.as_deref().unwrap_or_default(),
+        });
+        self.for_reviews().review_own_access(attributes).await
     }
 
     /// Whether we may do this to a resource.

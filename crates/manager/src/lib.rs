@@ -7,6 +7,7 @@
 pub mod cluster;
 pub mod config;
 pub mod controllers;
+pub mod doctor;
 mod fencing;
 pub mod health;
 mod identities;

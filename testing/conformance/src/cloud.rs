@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 mod balanced;
 mod churn;
 mod crashes;
+mod doctors;
 mod fuse;
 mod leadership;
 mod lifecycle;
@@ -148,6 +149,18 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             what_is_printed_is_what_is_done_in_that_order,
             what_is_predicted_is_what_becomes,
             a_plan_that_is_done_has_nothing_left_to_do,
+        }
+        doctors () {
+            nothing_is_wrong_where_a_manager_works,
+            the_cloud_is_asked_although_there_is_nothing_in_the_cluster,
+            unknown_credentials_are_a_failure_of_the_cloud_alone,
+            a_node_that_waits_is_named_with_the_reason,
+            the_calls_for_many_nodes_are_those_for_a_few,
+            without_an_api_server_the_cloud_is_asked_all_the_same,
+            what_may_not_be_written_is_told_by_its_rule,
+        }
+        doctors (OtherProjects) {
+            credentials_of_another_project_are_told,
         }
         outages () {
             unknown_credentials_are_named_on_nodes_and_never_shown,

@@ -284,3 +284,13 @@ fn a_page_without_its_heading_and_a_link_in_code_are_told_apart() {
         Some("no such heading")
     );
 }
+
+#[test]
+fn every_check_of_the_doctor_is_on_its_page() {
+    let page = std::fs::read_to_string(root().join("docs/guides/doctor.md")).unwrap_or_default();
+    let topics = bowline::commands::DOCTOR_TOPICS
+        .iter()
+        .chain(bowline_manager::doctor::TOPICS);
+    let missing = topics.filter(|topic| !page.contains(topic.name));
+    assert_none(&missing.map(|topic| topic.name.to_owned()).collect::<Vec<_>>());
+}

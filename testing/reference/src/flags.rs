@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bowline::args::flag_table;
+use bowline::args::{DOCTOR, PLAN, flag_table};
 
 use crate::{cell, code};
 
@@ -11,11 +11,13 @@ pub(crate) fn page() -> String {
         "# Flags\n\nNames, defaults and meanings are those of the Kubernetes cloud controller manager. `_` may stand for `-`. \
          Durations are written as in `1h2m3s`; lists are separated by commas, and the flag may be repeated.\n",
     );
-    for group in flag_table() {
+    let of_manager = flag_table().iter().map(|group| (group.title.to_owned(), group));
+    let of_commands = [("plan", &PLAN), ("doctor", &DOCTOR)];
+    let of_commands = of_commands.map(|(word, group)| (format!("Only for the command `{word}`"), group));
+    for (title, group) in of_manager.chain(of_commands) {
         let _ = write!(
             page,
-            "\n## {}\n\n| flag | default | meaning |\n| --- | --- | --- |\n",
-            group.title
+            "\n## {title}\n\n| flag | default | meaning |\n| --- | --- | --- |\n"
         );
         for flag in group.flags {
             let short = flag

@@ -11,13 +11,13 @@ use bowline_plan::EventSpec;
 use crate::documents::{documents, files, root};
 
 /// The words that the program takes before its flags.
-const COMMANDS: &[&str] = &["plan"];
+const COMMANDS: &[&str] = &["doctor", "plan"];
 
 /// What may follow the words that name a command, and is none.
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 
 /// Flags of other programs that texts of ours name.
-const FLAGS_OF_OTHERS: &[&str] = &["--register-with-taints"];
+const FLAGS_OF_OTHERS: &[&str] = &["--as", "--list", "--register-with-taints"];
 
 /// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and
 /// k3s.
@@ -215,7 +215,8 @@ fn events(text: &str) -> Vec<&str> {
 }
 
 fn known_flags() -> BTreeSet<String> {
-    let groups = bowline::args::flag_table().iter().chain([&bowline::args::PLAN]);
+    let more = [&bowline::args::PLAN, &bowline::args::DOCTOR];
+    let groups = bowline::args::flag_table().iter().chain(more);
     let flags = groups
         .flat_map(|group| group.flags)
         .map(|flag| format!("--{}", flag.name));

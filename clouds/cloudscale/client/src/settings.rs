@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Secret, Url, base_url};
+use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Secret, ShownSetting, Url, base_url};
 
 /// The API of cloudscale.ch.
 const DEFAULT_URL: &str = "https://api.cloudscale.ch/";
@@ -79,6 +79,27 @@ impl Settings {
         config.write_timeout = self.write_timeout;
     }
 
+    /// The settings in force, for people.
+    #[must_use]
+    pub fn shown(&self) -> Vec<ShownSetting> {
+        let origin = |is_default| if is_default { "default" } else { "environment" };
+        let timeout = format!("{} s", self.read_timeout.as_secs());
+        vec![
+            ShownSetting::secret("CLOUDSCALE_ACCESS_TOKEN", origin(false)),
+            ShownSetting::new(
+                "CLOUDSCALE_API_URL",
+                &self.shown_url,
+                origin(self.shown_url == DEFAULT_URL),
+            ),
+            ShownSetting::new(
+                "CLOUDSCALE_API_TIMEOUT",
+                timeout,
+                // One that is given holds for both.
+                origin(self.read_timeout != self.write_timeout),
+            ),
+        ]
+    }
+
     /// Writes the line that says which API is used with which token; upstream writes the same.
     pub fn log(&self) {
         tracing::info!(
@@ -104,6 +125,31 @@ mod tests {
     }
 
     const TOKEN: (&str, &str) = ("CLOUDSCALE_ACCESS_TOKEN", "Qv7tMz0aLk42sXbR9eYcU");
+
+    #[test]
+    fn settings_are_shown_with_their_origin_and_without_the_token() {
+        let told = |environment: &[(&str, &str)]| -> Vec<String> {
+            let shown = settings(environment).unwrap().shown().into_iter();
+            shown.map(|it| format!("{} {}", it.value, it.origin)).collect()
+        };
+        assert_eq!(
+            told(&[TOKEN]),
+            [
+                "<set> environment",
+                "https://api.cloudscale.ch/ default",
+                "20 s default"
+            ]
+        );
+        let given = [
+            TOKEN,
+            ("CLOUDSCALE_API_URL", "http://h:1"),
+            ("CLOUDSCALE_API_TIMEOUT", "20"),
+        ];
+        assert_eq!(
+            told(&given),
+            ["<set> environment", "http://h:1 environment", "20 s environment"]
+        );
+    }
 
     #[test]
     fn a_missing_or_empty_token_is_refused_with_upstreams_text() {

@@ -3,7 +3,8 @@
 mod file;
 
 use bowline_cloud_http::{
-    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, SocketOptions, glimpse,
+    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, ShownSetting, SocketOptions,
+    glimpse,
 };
 use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
@@ -166,8 +167,8 @@ impl Options {
         sockets.verifies_certificates = self.verifies_certificates;
     }
 
-    /// Writes one line for each option that is in force, and what has to be said about them. Keys are not shown.
-    pub fn log(&self) {
+    /// The options in force, without the keys.
+    fn in_force(&self) -> Vec<(&'static str, String)> {
         let project = match &self.settings.project {
             None => "",
             Some(Project::Id(id)) => id.as_str(),
@@ -175,17 +176,38 @@ impl Options {
         };
         let version = self.version.as_ref().map(ToString::to_string);
         let on = |is_on| if is_on { "true" } else { "" };
-        for (setting, value) in [
+        let all = [
             (Setting::ApiUrl, self.settings.url.as_str()),
             (Setting::ProjectId, project),
             (Setting::Region, self.nodes.region.as_deref().unwrap_or_default()),
             (Setting::Version, version.as_deref().unwrap_or_default()),
             (Setting::FullInstanceTypes, on(self.nodes.full_instance_types)),
             (Setting::Ipv6Addresses, on(self.nodes.ipv6_addresses)),
-        ] {
-            if !value.is_empty() {
-                tracing::info!(option = setting.key(), value, "Provider option");
-            }
+        ];
+        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
+        given
+            .map(|(setting, value)| (setting.key(), value.to_owned()))
+            .collect()
+    }
+
+    /// The options in force, for people. What is not in the file has no value.
+    #[must_use]
+    pub fn shown(&self, config: &CloudConfig) -> Vec<ShownSetting> {
+        let path = match config {
+            CloudConfig::Given { path, .. } => path,
+            CloudConfig::Absent => "",
+        };
+        let keys = [Setting::ApiKey, Setting::SecretKey];
+        let keys = keys.map(|setting| ShownSetting::secret(setting.key(), path));
+        let given = self.in_force().into_iter();
+        let given = given.map(|(name, value)| ShownSetting::new(name, value, path));
+        keys.into_iter().chain(given).collect()
+    }
+
+    /// Writes one line for each option that is in force, and what has to be said about them. Keys are not shown.
+    pub fn log(&self) {
+        for (option, value) in self.in_force() {
+            tracing::info!(option, value, "Provider option");
         }
         if !self.verifies_certificates {
             tracing::warn!(

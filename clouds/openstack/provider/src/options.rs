@@ -14,7 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_cloud_http::{ClientCertificate, CloudHttpConfig, SocketOptions, TrustedAuthorities, base_url};
+use bowline_cloud_http::{
+    ClientCertificate, CloudHttpConfig, ShownSetting, SocketOptions, TrustedAuthorities, base_url,
+};
 use bowline_cloud_provider::{CloudConfig, Environment};
 use bowline_openstack_client::{Interface, Login, RouterId, Settings};
 use ipnet::IpNet;
@@ -184,6 +186,23 @@ impl Options {
         sockets.authorities.clone_from(&self.tls.authorities);
         sockets.certificate.clone_from(&self.tls.certificate);
         sockets.verifies_certificates = self.tls.verifies_certificates;
+    }
+
+    /// The options that have a value, for people.
+    #[must_use]
+    pub fn shown(&self) -> Vec<ShownSetting> {
+        let defaults = File::default().shown();
+        let given = self.report.iter().filter(|(_, _, value)| !value.is_empty());
+        given
+            .map(|option| {
+                let (section, name, value) = option;
+                let origin = match defaults.contains(option) {
+                    true => "default",
+                    false => self.settings.source.as_str(),
+                };
+                ShownSetting::new(format!("[{section}] {name}"), value, origin)
+            })
+            .collect()
     }
 
     /// Writes one line for each option that has a value, and what has to be said about them. Secrets are not shown.

@@ -1,6 +1,8 @@
 //! What the operator sets: flag, environment, file, default, in this order.
 
-use bowline_cloud_http::{CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url};
+use bowline_cloud_http::{
+    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, ShownSetting, base_url,
+};
 use bowline_cloud_provider::{CloudConfig, Environment, Selector, SelectorError};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 
@@ -307,16 +309,36 @@ impl Options {
         .map(Some)
     }
 
+    /// Each option with its value in force, and where it came from.
+    fn in_force(&self) -> impl Iterator<Item = (&'static str, String, Origin)> {
+        self.report.iter().map(|(option, value, origin)| {
+            let value = match *option {
+                "base-url" => self.settings.base_url.to_string(),
+                "token-url" => self.settings.token_url.to_string(),
+                "loadbalancer" => self.load_balancing.to_string(),
+                _ => value.clone(),
+            };
+            (*option, value, *origin)
+        })
+    }
+
+    /// The options that have a value, for people.
+    #[must_use]
+    pub fn shown(&self) -> Vec<ShownSetting> {
+        let given = self.in_force().filter(|(_, value, _)| !value.is_empty());
+        given
+            .map(
+                |(option, value, origin)| match option == Setting::ClientSecret.key() {
+                    true => ShownSetting::secret(option, origin.to_string()),
+                    false => ShownSetting::new(option, value, origin.to_string()),
+                },
+            )
+            .collect()
+    }
+
     /// Writes one line for each option: its value in force, and where it came from. The secret is not shown.
     pub fn log(&self) {
-        let balancer = self.load_balancing.to_string();
-        for (option, value, origin) in &self.report {
-            let value = match *option {
-                "base-url" => self.settings.base_url.as_str(),
-                "token-url" => self.settings.token_url.as_str(),
-                "loadbalancer" => &balancer,
-                _ => value,
-            };
+        for (option, value, origin) in self.in_force() {
             tracing::info!(option, value, origin = %origin, "Provider option");
         }
         for warning in &self.warnings {

@@ -45,6 +45,8 @@ pub struct Options {
     pub deprecated_flags: Vec<&'static str>,
     /// The configuration in effect, as `/configz` shows it.
     pub configz: serde_json::Value,
+    /// Flags on the command line, in the order of the table.
+    pub given_flags: Vec<&'static str>,
     /// Each flag with its value, for the log.
     pub flags: Vec<(&'static str, String)>,
 }
@@ -167,6 +169,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
         idle_flags: given_with(flags, Status::Accepted),
         deprecated_flags: given_with(flags, Status::Deprecated),
         configz: configz::page(flags),
+        given_flags: flags.given().collect(),
         flags: flags.all().collect(),
     }
 }

@@ -147,7 +147,10 @@ fn describe(error: &clap::Error) -> String {
 impl Flags {
     fn read(groups: &[&Group], matches: &ArgMatches) -> Result<Self, String> {
         if let Some(word) = matches.get_raw(POSITIONAL).and_then(|mut words| words.next()) {
-            let hint = if word == "plan" {
+            let is_command = word
+                .to_str()
+                .is_some_and(|word| super::Word::named(word).is_some());
+            let hint = if is_command {
                 " (a command is the first word)"
             } else {
                 ""

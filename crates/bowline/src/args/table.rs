@@ -82,6 +82,12 @@ pub static PLAN: Group = Group {
     flags: generic::PLAN,
 };
 
+/// What only the word `doctor` takes.
+pub static DOCTOR: Group = Group {
+    title: "Doctor",
+    flags: generic::DOCTOR,
+};
+
 /// Looks a flag up by name.
 pub(super) fn find<'a>(groups: impl IntoIterator<Item = &'a Group>, name: &str) -> Option<&'static Flag> {
     groups

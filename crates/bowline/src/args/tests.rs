@@ -183,7 +183,7 @@ fn unknown_flags_and_words_are_refused_by_name() {
     assert_eq!(wrong(&["--bogus=1"]), ["unknown flag: --bogus"]);
     assert_eq!(wrong(&["--bogus_flag=1"]), ["unknown flag: --bogus-flag"]);
     assert_eq!(wrong(&["-x"]), ["unknown shorthand flag: 'x' in -x"]);
-    assert_eq!(wrong(&["doctor"]), ["unknown command or argument: \"doctor\""]);
+    assert_eq!(wrong(&["mend"]), ["unknown command or argument: \"mend\""]);
     assert_eq!(
         wrong(&["--cluster-name"]),
         ["flag needs an argument: --cluster-name"]
@@ -447,7 +447,7 @@ fn a_plan_takes_the_manager_s_flags_and_its_own() {
         plan.services,
         [ServiceKey::new("default", "web"), ServiceKey::new("a", "b")]
     );
-    assert_eq!(plan.output, PlanOutput::Json);
+    assert_eq!(plan.output, OutputForm::Json);
 
     let words = [
         "ccm",
@@ -466,6 +466,24 @@ fn a_plan_takes_the_manager_s_flags_and_its_own() {
             "--output must be text or json, got \"xml\""
         ]
     );
+}
+
+#[test]
+fn a_doctor_takes_the_manager_s_flags_and_its_own() {
+    let words = |more: &'static str| line(&["ccm", "doctor", "--cloud-provider=cloudscale", more]);
+    let Invocation::Doctor(options, doctor) = read(&words("--output=json")) else {
+        panic!("not understood");
+    };
+    assert_eq!(options.provider.name, "cloudscale");
+    assert_eq!(options.given_flags, ["output", "cloud-provider"]);
+    assert_eq!((doctor.output, doctor.has_log), (OutputForm::Json, false));
+    let Invocation::Doctor(_, doctor) = read(&words("--v=2")) else {
+        panic!("not understood");
+    };
+    assert_eq!((doctor.output, doctor.has_log), (OutputForm::Text, true));
+    for wrong in ["--output=xml", "--service=default/web"] {
+        assert!(matches!(read(&words(wrong)), Invocation::Wrong { .. }), "{wrong}");
+    }
 }
 
 #[test]
@@ -500,6 +518,14 @@ fn help_shows_every_flag_that_is_not_hidden() {
         printed(&["ccm", "plan", "--help"])
             .lines()
             .take(24)
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    insta::assert_snapshot!(
+        "help_doctor",
+        printed(&["ccm", "doctor", "--help"])
+            .lines()
+            .take(20)
             .collect::<Vec<_>>()
             .join("\n")
     );

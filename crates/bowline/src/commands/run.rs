@@ -216,6 +216,7 @@ async fn start(
         balances: options.manager.controllers.includes(ControllerName::Service),
         series: of_provider,
         seed: surroundings.seed,
+        shown: providers::Shown::default(),
     };
     let provider = tokio::select! {
         biased;

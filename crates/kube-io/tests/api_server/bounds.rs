@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::NodeName;
 use bowline_kube_api::{Effect, Fault, Status};
+use bowline_kube_io::rbac::{Named, Part, questions};
 use bowline_kube_io::{Kube, KubeError, KubeOptions, NodePatch, Rate};
 use tokio::time::Instant;
 
@@ -34,6 +35,36 @@ async fn a_closed_gate_stops_writes_and_no_reads() {
     assert!(api.journal().writes().is_empty());
     kube.node(&node.name).await.unwrap();
     client(&api).patch_node(&node, &label()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_closed_gate_one_may_ask_what_one_may_and_nothing_else() {
+    let api = server();
+    api.apply_json(node("a")).unwrap();
+    let gate = Switch::open();
+    gate.close();
+    let kube = client(&api).with_gate(gate);
+    let parts = [Part::CloudNode, Part::LeaderElection, Part::ServiceAccounts];
+    let asked = questions(&parts, &Named::default());
+    for question in &asked {
+        assert_eq!(kube.may(question).await, Ok(true), "{question}");
+    }
+    let node = kube.node(&NodeName::new("a")).await.unwrap();
+    let closed = kube.patch_node(&node, &label()).await;
+    assert_eq!(closed.unwrap_err(), KubeError::GateClosed);
+    assert_eq!(kube.review_token("any").await.unwrap_err(), KubeError::GateClosed);
+    let sent = api
+        .journal()
+        .all()
+        .into_iter()
+        .filter(|request| request.verb != "get");
+    let sent: Vec<String> = sent
+        .map(|request| format!("{} {}", request.verb, request.resource))
+        .collect();
+    assert_eq!(
+        sent,
+        vec!["create selfsubjectaccessreviews".to_owned(); asked.len()]
+    );
 }
 
 #[tokio::test(start_paused = true)]

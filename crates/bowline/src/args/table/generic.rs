@@ -194,14 +194,18 @@ const fn of_klog(name: &'static str, kind: Kind, default: &'static str) -> Flag 
     .hidden()
 }
 
+const OUTPUT: Flag = Flag::new(
+    "output",
+    Kind::Text,
+    "text",
+    "The format of what is printed: text or json.",
+)
+.short('o');
+
+pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
+
 pub(super) static PLAN: &[Flag] = &[
-    Flag::new(
-        "output",
-        Kind::Text,
-        "text",
-        "The format of the plan: text or json.",
-    )
-    .short('o'),
+    OUTPUT,
     Flag::new(
         "service",
         Kind::List,

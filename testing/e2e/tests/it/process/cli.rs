@@ -49,7 +49,12 @@ macro_rules! snapshot {
 #[test]
 fn help_is_the_table_of_flags_on_stdout() {
     // The text itself is a snapshot of the crate that makes it.
-    for words in [&["--help"][..], &["-h"], &["plan", "--help"]] {
+    for words in [
+        &["--help"][..],
+        &["-h"],
+        &["plan", "--help"],
+        &["doctor", "--help"],
+    ] {
         let line: Vec<String> = [NAME]
             .iter()
             .chain(words)

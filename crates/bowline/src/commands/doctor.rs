@@ -1,0 +1,206 @@
+//! `cloud-controller-manager doctor`: find out why the manager does not do its work, and change nothing.
+
+use std::time::Duration;
+
+use bowline_cloud_http::ShownSetting;
+use bowline_manager::doctor::{
+    Category, Check, Cloud, Outcome, Patient, Topic, examine, render_json, render_text,
+};
+use tokio::time::{Instant, timeout};
+
+use super::reading::{self, Reading};
+use super::{Surroundings, exit};
+use crate::args::{DoctorOptions, Options, OutputForm};
+use crate::migration;
+use crate::providers::{self, ProviderError};
+
+static PROVIDER: Topic = Topic {
+    category: Category::Configuration,
+    name: "the provider is built in",
+    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
+};
+
+static FLAGS: Topic = Topic {
+    category: Category::Configuration,
+    name: "flags are understood",
+    help: "docs/reference/flags.md",
+};
+
+static SETTINGS: Topic = Topic {
+    category: Category::Configuration,
+    name: "the cloud's configuration can be used",
+    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
+};
+
+static CONTROLLERS: Topic = Topic {
+    category: Category::Configuration,
+    name: "the controllers have been told what they need",
+    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
+};
+
+static MIGRATION: Topic = Topic {
+    category: Category::Configuration,
+    name: "the file of leader migration can be used",
+    help: "docs/guides/leader-migration.md",
+};
+
+/// What the configuration is looked at for; for the page about the command.
+pub const TOPICS: &[&Topic] = &[&PROVIDER, &FLAGS, &SETTINGS, &CONTROLLERS, &MIGRATION];
+
+/// How long the questions of a provider that asks at its start may take.
+const BUILT_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long the API server may take for one answer.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Prints the checks; gives the exit status: 0 all is well or there are only warnings, 1 a check failed.
+#[must_use]
+pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
+    let checks = match reading::block_on(&options, doctor.has_log, async || {
+        checks(&options, surroundings).await
+    }) {
+        Ok(checks) => checks,
+        Err(error) => return super::complain(&[error], ""),
+    };
+    let text = match doctor.output {
+        OutputForm::Text => render_text(&checks),
+        OutputForm::Json => render_json(&checks) + "\n",
+    };
+    match super::print(&text) {
+        exit::SUCCESS => status(&checks),
+        failure => failure,
+    }
+}
+
+fn status(checks: &[Check]) -> u8 {
+    let has_failed = checks.iter().any(|check| check.outcome == Outcome::Failed);
+    if has_failed { exit::FAILURE } else { exit::SUCCESS }
+}
+
+/// The checks that [`doctor`] prints.
+pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check> {
+    let mut reading = Reading::new(options, surroundings);
+    let mut checks = vec![flags(&reading.options)];
+    if let Some(file) = &reading.options.migration {
+        match migration::load(file.config.as_deref()) {
+            Ok(loaded) => {
+                checks.push(MIGRATION.ok(format!("its lease is {}", loaded.migration.lease)));
+                reading.options.manager.migration = Some(loaded.migration);
+            }
+            Err(error) => checks
+                .push(MIGRATION.failed(error, "correct the file, or leave --enable-leader-migration out")),
+        }
+    }
+    let options = &reading.options;
+    let cloud = build(&reading, &mut checks).await;
+    checks.push(match &cloud {
+        Cloud::Built(provider, _) => match options.manager.check(&**provider) {
+            Ok(()) => CONTROLLERS.ok("they fit the provider"),
+            Err(error) => CONTROLLERS.failed(error.to_string(), "correct the flag"),
+        },
+        Cloud::Refused(_) | Cloud::Unknown => CONTROLLERS.skipped("there is no provider"),
+    });
+    let kube = reading.kube("doctor").await;
+    let patient = Patient {
+        config: &options.manager,
+        is_serving: options.serving.is_some(),
+        is_manager: options.kube.kubeconfig.is_none() && options.kube.master.is_none(),
+        kube: kube.map(|kube| kube.with_timeout(ANSWERED_WITHIN)),
+        cloud,
+        holder: reading.holder(),
+    };
+    checks.extend(examine(&patient).await);
+    checks
+}
+
+/// Builds the provider, and tells what its configuration has to do with it if there is none.
+async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
+    let options = &reading.options.provider;
+    if let Err(error) = providers::check(options) {
+        checks.push(PROVIDER.failed(error.to_string(), "correct --cloud-provider"));
+        checks.push(SETTINGS.skipped("there is no provider"));
+        return Cloud::Unknown;
+    }
+    checks.push(PROVIDER.ok(&options.name));
+    let site = reading.site();
+    let begun = Instant::now();
+    let built = timeout(BUILT_WITHIN, providers::build(options, &site)).await;
+    let shown = site.shown.take();
+    let usable = |shown: Vec<ShownSetting>| {
+        let lines = shown.into_iter();
+        let lines = lines.map(|it| format!("{} = {} ({})", it.name, it.value, it.origin));
+        SETTINGS.ok("in force are").with(lines.collect())
+    };
+    match (built, shown) {
+        (Ok(Ok(provider)), shown) => {
+            checks.push(usable(shown.unwrap_or_default()));
+            Cloud::Built(provider, begun.elapsed())
+        }
+        (Ok(Err(ProviderError::Init { source, .. })), Some(shown)) => {
+            checks.push(usable(shown));
+            Cloud::Refused(source.to_string())
+        }
+        (Err(_), shown) => {
+            checks.push(usable(shown.unwrap_or_default()));
+            Cloud::Refused(format!("no answer within {} s", BUILT_WITHIN.as_secs()))
+        }
+        (Ok(Err(error)), _) => {
+            let remedy = "correct what the text names, in the file of --cloud-config, in the environment or among the flags";
+            checks.push(SETTINGS.failed(error.to_string(), remedy));
+            Cloud::Unknown
+        }
+    }
+}
+
+/// The flags on the command line, and what else says where the cluster is.
+fn flags(options: &Options) -> Check {
+    let mut lines = Vec::new();
+    for (name, value) in &options.flags {
+        if !options.given_flags.contains(name) {
+            continue;
+        }
+        let remark = match () {
+            () if options.idle_flags.contains(name) => ", no effect here",
+            () if options.deprecated_flags.contains(name) => ", deprecated",
+            () => "",
+        };
+        lines.push(format!("--{name} = {} (flag{remark})", without_password(value)));
+    }
+    if let (Some(path), "$KUBECONFIG") = (&options.kube.kubeconfig, options.kube.kubeconfig_source) {
+        lines.push(format!("$KUBECONFIG = {} (environment)", path.display()));
+    }
+    FLAGS.ok("given are").with(lines)
+}
+
+/// An address may hold a password.
+fn without_password(value: &str) -> &str {
+    match value.contains("://") && value.contains('@') {
+        true => "<set>",
+        false => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_failed_check_is_a_failure() {
+        let [ok, warning, skipped, failed] = [
+            PROVIDER.ok(""),
+            PROVIDER.warning("", ""),
+            PROVIDER.skipped(""),
+            PROVIDER.failed("", ""),
+        ];
+        let well = [ok, warning, skipped];
+        assert_eq!(status(&well), exit::SUCCESS);
+        assert_eq!(status(&[well.as_slice(), &[failed]].concat()), exit::FAILURE);
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_not_shown() {
+        assert_eq!(without_password("https://a:b@host"), "<set>");
+        assert_eq!(without_password("https://host"), "https://host");
+        assert_eq!(without_password("a@b"), "a@b");
+    }
+}

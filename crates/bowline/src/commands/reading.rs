@@ -1,0 +1,125 @@
+//! What the commands that only read have in common: where the cluster is, a closed gate, and where the log goes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bowline_cloud_http::CancellationToken;
+use bowline_kube_io::{ConnectError, Kube, KubeMetrics};
+use bowline_manager::FencingGate;
+
+use super::{Surroundings, connect};
+use crate::args::{LoggingOptions, Options};
+use crate::{logging, providers};
+
+/// The variable in which people tell `kubectl` where their cluster is.
+const KUBECONFIG: &str = "KUBECONFIG";
+
+/// A command that only reads.
+pub(super) struct Reading {
+    /// The options, with the kubeconfig of the environment where none is given.
+    pub(super) options: Options,
+    surroundings: Surroundings,
+}
+
+impl Reading {
+    pub(super) fn new(options: &Options, surroundings: Surroundings) -> Self {
+        let mut options = options.clone();
+        if let Some(path) = kubeconfig_of_environment(&options, &surroundings) {
+            options.kube.kubeconfig = Some(path);
+            options.kube.kubeconfig_source = "$KUBECONFIG";
+        }
+        Self {
+            options,
+            surroundings,
+        }
+    }
+
+    /// The API server. No write passes here nor the provider's own gate, so nothing can be written by mistake.
+    ///
+    /// # Errors
+    ///
+    /// It is not said where it is, or the credentials cannot be read.
+    pub(super) async fn kube(&self, word: &str) -> Result<Kube, String> {
+        let gate = Arc::new(FencingGate::closed());
+        let kube = connect::api_server(&self.options, &self.surroundings, gate, KubeMetrics::default());
+        kube.await.map_err(|error| match error {
+            ConnectError::NotConfigured => {
+                format!("{error}; {word} also takes the kubeconfig of ${KUBECONFIG}")
+            }
+            error => error.to_string(),
+        })
+    }
+
+    /// What a provider is built from.
+    pub(super) fn site(&self) -> providers::Site {
+        let Options {
+            version,
+            program,
+            provider,
+            ..
+        } = &self.options;
+        providers::Site {
+            environment: self.surroundings.environment.clone(),
+            calls: providers::Calls::ToRead,
+            metrics: bowline_cloud_http::Metrics::default(),
+            shutdown: CancellationToken::new(),
+            user_agent: version.user_agent(program),
+            version: version.git_version.clone(),
+            base_url: provider.base_url.clone(),
+            user_agents: provider.user_agents.clone(),
+            balances: true,
+            series: providers::Series::default(),
+            seed: self.surroundings.seed,
+            shown: providers::Shown::default(),
+        }
+    }
+
+    /// Who this process is.
+    pub(super) fn holder(&self) -> String {
+        self.surroundings.identity.holder.clone()
+    }
+}
+
+/// Runs the command. stdout is for what it prints, and stderr for what its reader has to know, unless the log is asked for.
+///
+/// # Errors
+///
+/// There is no runtime.
+pub(super) fn block_on<T>(
+    options: &Options,
+    has_log: bool,
+    work: impl AsyncFnOnce() -> T,
+) -> Result<T, String> {
+    logging::start(LoggingOptions {
+        split: None,
+        is_quiet: !has_log,
+        ..options.logging.clone()
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("could not start the runtime: {error}"))?;
+    let result = runtime.block_on(work());
+    runtime.shutdown_background();
+    Ok(result)
+}
+
+/// The kubeconfig that the environment names, as for `kubectl`: of several in `$KUBECONFIG` the first that is there.
+///
+/// Only for a person's command: where the manager runs as a daemon, its flags and its pod say where the cluster is.
+fn kubeconfig_of_environment(options: &Options, surroundings: &Surroundings) -> Option<PathBuf> {
+    if options.kube.kubeconfig.is_some() || options.kube.master.is_some() {
+        return None;
+    }
+    let list = surroundings.environment.value(KUBECONFIG).unwrap_or_default();
+    let paths: Vec<PathBuf> = std::env::split_paths(list)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    let mut there = paths.iter().filter(|path| path.exists());
+    // If none of them is there, the error names the first one.
+    let used = there.next().or(paths.first())?.clone();
+    if there.next().is_some() {
+        tracing::warn!(used = %used.display(), "Of the files in $KUBECONFIG only the first one is read");
+    }
+    Some(used)
+}

@@ -1,0 +1,226 @@
+//! Why a manager would not do its work, found out without changing anything.
+//!
+//! One function per category asks what there is to ask; what is made of the answers is pure. A failure stops only the checks
+//! that have nothing to go by without it.
+
+mod cloud;
+mod kubernetes;
+mod nodes;
+mod permissions;
+mod report;
+mod services;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid, Node, Service};
+use bowline_kube_io::rbac::NAMESPACE;
+use bowline_kube_io::{Kube, KubeError};
+use tokio::time::{Instant, timeout};
+
+use crate::config::Config;
+
+pub use report::{Category, Check, Outcome, Topic, render_json, render_text};
+
+/// How long one question may take, its retries included. A person waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// All that the checks of this crate look at; for links and for the page about them.
+pub const TOPICS: &[&Topic] = &[
+    &kubernetes::ANSWERS,
+    &permissions::PERMISSIONS,
+    &permissions::ACCOUNTS,
+    &kubernetes::LEASE,
+    &cloud::LOGIN,
+    &cloud::INSTANCES,
+    &cloud::LOAD_BALANCERS,
+    &nodes::READ,
+    &nodes::OWNERS,
+    &nodes::INSTANCES,
+    &nodes::INITIALIZED,
+    &services::READ,
+    &services::SETTLED,
+];
+
+/// What is looked at.
+pub struct Patient<'a> {
+    /// What the manager is told.
+    pub config: &'a Config,
+    /// Whether it serves a secure port.
+    pub is_serving: bool,
+    /// Whether the API server is asked in the manager's own name: in its pod.
+    pub is_manager: bool,
+    /// The API server, behind a closed gate; or why there is none to ask.
+    pub kube: Result<Kube, String>,
+    /// The cloud.
+    pub cloud: Cloud,
+    /// Who this process is.
+    pub holder: String,
+}
+
+/// What became of the provider.
+pub enum Cloud {
+    /// It was built, in this time; some clouds have been asked for something by then.
+    Built(Arc<dyn CloudProvider>, Duration),
+    /// The cloud refused, or could not be asked.
+    Refused(String),
+    /// The configuration cannot be used, which was told before.
+    Unknown,
+}
+
+impl Cloud {
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        match self {
+            Self::Built(provider, _) => Some(&**provider),
+            Self::Refused(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// What was read from the API server.
+struct Objects {
+    nodes: Option<Result<Vec<Arc<Node>>, KubeError>>,
+    services: Option<Result<Vec<Arc<Service>>, KubeError>>,
+    cluster: Arc<ClusterFacts>,
+}
+
+impl Objects {
+    fn nodes(&self) -> &[Arc<Node>] {
+        self.nodes
+            .as_ref()
+            .and_then(|it| it.as_deref().ok())
+            .unwrap_or_default()
+    }
+
+    fn services(&self) -> &[Arc<Service>] {
+        self.services
+            .as_ref()
+            .and_then(|it| it.as_deref().ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Makes all checks, in the order in which they are told. Nothing is written, to the cloud or to Kubernetes.
+///
+/// # Cancellation
+///
+/// May be dropped at any await.
+pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref()).await;
+    checks.push(answer);
+    let provider = patient.cloud.provider();
+    checks.extend(permissions::check(patient, kube, provider).await);
+    checks.push(kubernetes::lease(patient.config.election.as_ref(), kube, &patient.holder).await);
+
+    let objects = match kube {
+        Some(kube) => {
+            let (nodes, services) = (kube.list_nodes().await, kube.list_services().await);
+            let uid = match provider.map(CloudProvider::cluster_uid) {
+                Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
+                Some(ClusterUid::Unused) | None => None,
+            };
+            Objects {
+                nodes: Some(nodes),
+                services: Some(services),
+                cluster: cluster(patient, uid, version),
+            }
+        }
+        None => Objects {
+            nodes: None,
+            services: None,
+            cluster: cluster(patient, None, None),
+        },
+    };
+    let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
+    checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
+    let now = kube.map(|kube| kube.clock().now());
+    checks.extend(nodes::checks(objects.nodes.as_ref(), answers.as_ref(), now));
+    checks.extend(services::checks(objects.services.as_ref()));
+    checks
+}
+
+fn cluster(
+    patient: &Patient<'_>,
+    uid: Option<String>,
+    server_version: Option<bowline_cloud_provider::ServerVersion>,
+) -> Arc<ClusterFacts> {
+    Arc::new(ClusterFacts {
+        name: patient.config.cluster_name.clone(),
+        uid,
+        server_version,
+        holder: patient.holder.clone(),
+    })
+}
+
+/// The answer, and how long it took; `None` if there was none in time.
+async fn timed<T>(question: impl Future<Output = T>) -> Option<(T, Duration)> {
+    let begun = Instant::now();
+    let answer = timeout(PATIENCE, question).await.ok()?;
+    Some((answer, begun.elapsed()))
+}
+
+/// What is said of a question that has no answer in time.
+fn no_answer() -> String {
+    format!("no answer within {} s", PATIENCE.as_secs())
+}
+
+/// A time as people read it.
+fn took(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ ..1_000 => format!("{millis} ms"),
+        millis => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+    }
+}
+
+/// How many names are told; the rest is counted.
+const NAMED: usize = 10;
+
+/// The first names and how many more there are.
+fn some_of(names: impl IntoIterator<Item = String>) -> String {
+    let mut names = names.into_iter();
+    let mut text = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
+    let rest = names.count();
+    if rest > 0 {
+        text.push_str(&format!(" and {rest} more"));
+    }
+    text
+}
+
+/// The first lines and how many more there are.
+fn some_lines(lines: Vec<String>) -> Vec<String> {
+    let rest = lines.len().saturating_sub(NAMED);
+    let more = (rest > 0).then(|| format!("and {rest} more"));
+    lines.into_iter().take(NAMED).chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_names_are_told_and_the_rest_is_counted() {
+        let names = |count: usize| (1..=count).map(|index| format!("n{index}"));
+        assert_eq!(some_of(names(2)), "n1, n2");
+        assert!(some_of(names(10)).ends_with("n9, n10"));
+        assert!(some_of(names(12)).ends_with("n9, n10 and 2 more"));
+        assert_eq!(some_lines(names(12).collect()).len(), 11);
+        assert_eq!(some_lines(names(12).collect())[10], "and 2 more");
+        assert_eq!(some_lines(names(3).collect()).len(), 3);
+    }
+
+    #[test]
+    fn a_time_is_told_in_milliseconds_or_seconds() {
+        for (millis, text) in [(7, "7 ms"), (999, "999 ms"), (1_000, "1.0 s"), (12_340, "12.3 s")] {
+            assert_eq!(took(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn a_topic_is_named_once() {
+        let mut names: Vec<_> = TOPICS.iter().map(|topic| (topic.category, topic.name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), TOPICS.len());
+    }
+}

@@ -1,0 +1,201 @@
+//! The cloud's API: whether it answers to what the controllers ask for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{
+    CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose, Service, ServiceFacts,
+    ServicesView, facts,
+};
+use bowline_controllers::node_set;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Category, Check, Cloud, Objects, Patient, Topic, no_answer, timed, took};
+use crate::controllers::ControllerName;
+
+pub(super) static LOGIN: Topic = Topic {
+    category: Category::Cloud,
+    name: "the provider can be built",
+    help: "docs/guides/troubleshoot.md#the-cloud",
+};
+
+pub(super) static INSTANCES: Topic = Topic {
+    category: Category::Cloud,
+    name: "instances are listed",
+    help: "docs/guides/troubleshoot.md#the-cloud",
+};
+
+pub(super) static LOAD_BALANCERS: Topic = Topic {
+    category: Category::Cloud,
+    name: "load balancers are read",
+    help: "docs/guides/troubleshoot.md#the-cloud",
+};
+
+/// A name that no instance has. To look for it takes a listing of all.
+const NOBODY: &str = "bowline-doctor";
+
+/// Services that are tried until one can be looked up.
+const TRIED: usize = 3;
+
+/// What the cloud says about the instances of Nodes, from one listing.
+pub(super) struct Answers {
+    pub(super) of_nodes: Vec<(Arc<Node>, InstanceResult)>,
+    /// How long it took; or why there is no listing.
+    pub(super) listing: Result<Duration, CloudError>,
+}
+
+/// Asks about all Nodes at once, as the controllers do. What is more is asked of Nodes that wait for their cloud: whether all
+/// is there that they need.
+pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
+    let instances = cloud.provider()?.instances()?;
+    let nobody = Arc::new(Node::named(NOBODY));
+    let queries: Vec<InstanceQuery> = nodes
+        .iter()
+        .chain([&nobody])
+        .map(|node| InstanceQuery {
+            node: Arc::clone(node),
+            purpose: match node.is_uninitialized() || Arc::ptr_eq(node, &nobody) {
+                true => Purpose::Metadata,
+                false => Purpose::Sighting,
+            },
+        })
+        .collect();
+    let (mut answers, time) = match timed(instances.instances(&queries)).await {
+        Some(answered) => answered,
+        None => {
+            let error = CloudError::transient(no_answer());
+            return Some(Answers {
+                of_nodes: Vec::new(),
+                listing: Err(error),
+            });
+        }
+    };
+    let listing = match answers.pop() {
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(time),
+    };
+    Some(Answers {
+        of_nodes: nodes.iter().cloned().zip(answers).collect(),
+        listing,
+    })
+}
+
+/// The checks of this category.
+pub(super) async fn checks(
+    patient: &Patient<'_>,
+    answers: Option<&Answers>,
+    objects: &Objects,
+) -> Vec<Check> {
+    const NO_PROVIDER: &str = "there is no provider";
+    let (provider, time) = match &patient.cloud {
+        Cloud::Built(provider, time) => (provider, *time),
+        Cloud::Refused(error) => {
+            return vec![
+                LOGIN.failed(
+                    error,
+                    "look at the credentials, the address of the API and the network",
+                ),
+                INSTANCES.skipped(NO_PROVIDER),
+                LOAD_BALANCERS.skipped(NO_PROVIDER),
+            ];
+        }
+        Cloud::Unknown => {
+            let because = "the configuration cannot be used";
+            return vec![
+                LOGIN.skipped(because),
+                INSTANCES.skipped(NO_PROVIDER),
+                LOAD_BALANCERS.skipped(NO_PROVIDER),
+            ];
+        }
+    };
+    let listed = match answers.map(|answers| &answers.listing) {
+        None => INSTANCES.ok("the provider has none"),
+        Some(Ok(time)) => INSTANCES.ok(format!("in {}", took(*time))),
+        Some(Err(error)) => failed(&INSTANCES, error),
+    };
+    let is_served = patient.config.controllers.includes(ControllerName::Service);
+    let balanced = match provider.load_balancer() {
+        None => LOAD_BALANCERS.ok("the provider makes none, as it is configured"),
+        Some(_) if !is_served => LOAD_BALANCERS.ok("not needed: the service controller is switched off"),
+        Some(load_balancer) => look_up(&load_balancer, objects).await,
+    };
+    vec![
+        LOGIN.ok(format!("{}, in {}", provider.name(), took(time))),
+        listed,
+        balanced,
+    ]
+}
+
+fn failed(topic: &'static Topic, error: &CloudError) -> Check {
+    topic.failed(
+        error.message(),
+        match error.kind() {
+            ErrorKind::Denied => {
+                "the cloud does not take the credentials, or they may not do this: look at them, and at their project"
+            }
+            ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
+            ErrorKind::Transient => "look at the address of the API, at the network and at the cloud's own status page",
+            _ => "follow the text",
+        },
+    )
+}
+
+/// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.
+async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Check {
+    let view: Arc<dyn ServicesView> = Arc::new(objects.services().to_vec());
+    let nodes: Arc<[Arc<Node>]> = node_set::balanced(objects.nodes(), load_balancer.node_set()).into();
+    let wanted = objects
+        .services()
+        .iter()
+        .filter(|service| facts::is_wanted(service));
+    let facts_of = |service| {
+        ServiceFacts::of(
+            service,
+            Arc::clone(&nodes),
+            Arc::clone(&view),
+            Arc::clone(&objects.cluster),
+            Timestamp::UNIX_EPOCH,
+        )
+    };
+    let made_up = stand_in().map(|service| {
+        // What has no Service any more is looked for whatever that one said, and without Nodes.
+        let facts = ServiceFacts {
+            is_wanted: false,
+            ..facts_of(service)
+        };
+        ("one that is not there".to_owned(), facts)
+    });
+    let real = wanted.take(TRIED).cloned().map(|service| {
+        let facts = facts_of(service);
+        (format!("the one of Service {}", facts.key()), facts)
+    });
+    for (name, facts) in real.chain(made_up) {
+        // What a Service asks for may be refused; a plan tells that.
+        let Ok(mut session) = Arc::clone(load_balancer).begin(facts) else {
+            continue;
+        };
+        return match timed(session.observe()).await {
+            None => failed(&LOAD_BALANCERS, &CloudError::transient(no_answer())),
+            Some((Ok(()), time)) => LOAD_BALANCERS.ok(format!("{name}, in {}", took(time))),
+            Some((Err(error), _)) => failed(&LOAD_BALANCERS, &error),
+        };
+    }
+    LOAD_BALANCERS.skipped("there is no Service whose load balancer could be read")
+}
+
+/// A Service that nobody has made.
+fn stand_in() -> Option<Arc<Service>> {
+    let service = json!({
+        "metadata": {
+            "namespace": bowline_kube_io::rbac::NAMESPACE,
+            "name": NOBODY,
+            "uid": "00000000-0000-4000-8000-000000000000",
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "ports": [{ "name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP" }],
+        },
+    });
+    serde_json::from_value(service).ok().map(Arc::new)
+}

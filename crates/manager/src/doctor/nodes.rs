@@ -1,0 +1,357 @@
+//! Nodes: whose they are, whether they are initialised, and whether the cloud has instances for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, keys};
+use bowline_kube_io::KubeError;
+use jiff::{SignedDuration, Timestamp};
+
+use super::cloud::Answers;
+use super::{Category, Check, Topic, some_lines, some_of};
+
+pub(super) static READ: Topic = Topic {
+    category: Category::Nodes,
+    name: "Nodes are read",
+    help: "docs/reference/rbac.md",
+};
+
+pub(super) static OWNERS: Topic = Topic {
+    category: Category::Nodes,
+    name: "Nodes are of this cloud",
+    help: "docs/guides/troubleshoot.md#nodes",
+};
+
+pub(super) static INSTANCES: Topic = Topic {
+    category: Category::Nodes,
+    name: "Nodes have their instances",
+    help: "docs/guides/troubleshoot.md#nodes",
+};
+
+pub(super) static INITIALIZED: Topic = Topic {
+    category: Category::Nodes,
+    name: "Nodes are initialised",
+    help: "docs/runbooks/BowlineNodeNotInitialized.md",
+};
+
+/// After this time a Node does not wait any more: something is wrong. The alert has the same.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+
+/// The checks of this category.
+pub(super) fn checks(
+    nodes: Option<&Result<Vec<Arc<Node>>, KubeError>>,
+    answers: Option<&Answers>,
+    now: Option<Timestamp>,
+) -> Vec<Check> {
+    let skipped = |read: Check, because: &str| {
+        let rest = [&OWNERS, &INSTANCES, &INITIALIZED].map(|topic| topic.skipped(because));
+        [read].into_iter().chain(rest).collect()
+    };
+    let (nodes, now) = match (nodes, now) {
+        (None, _) | (_, None) => {
+            return skipped(
+                READ.skipped("the API server does not answer"),
+                "Nodes are not read",
+            );
+        }
+        (Some(Err(error)), _) => {
+            let remedy = "apply the manager's ClusterRole again, or look at the API server";
+            return skipped(READ.failed(error.to_string(), remedy), "Nodes are not read");
+        }
+        (Some(Ok(nodes)), _) if nodes.is_empty() => {
+            let remedy = "look at the kubelets: they register their Nodes";
+            return skipped(READ.warning("there is none", remedy), "there is no Node");
+        }
+        (Some(Ok(nodes)), Some(now)) => (nodes, now),
+    };
+    let known = answers.filter(|answers| answers.listing.is_ok());
+    let (owners, instances) = match known {
+        Some(answers) => (
+            judge_owners(&answers.of_nodes),
+            judge_instances(&answers.of_nodes),
+        ),
+        None => {
+            let because = "the cloud does not list its instances";
+            (OWNERS.skipped(because), INSTANCES.skipped(because))
+        }
+    };
+    let waiting: Vec<(&Node, Option<&InstanceResult>)> = nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.is_uninitialized())
+        .map(|(index, node)| {
+            let answer = known.and_then(|answers| answers.of_nodes.get(index));
+            (&**node, answer.map(|(_, answer)| answer))
+        })
+        .collect();
+    vec![
+        READ.ok(format!("{}", nodes.len())),
+        owners,
+        instances,
+        judge_waiting(&waiting, now),
+    ]
+}
+
+type Answered = (Arc<Node>, InstanceResult);
+
+fn is_foreign(answer: &InstanceResult) -> bool {
+    matches!(answer, Ok(InstanceAnswer::Foreign))
+}
+
+fn is_missing(answer: &InstanceResult) -> bool {
+    match answer {
+        Ok(InstanceAnswer::Absent(_)) => true,
+        Ok(InstanceAnswer::Present(_) | InstanceAnswer::Foreign) => false,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+/// Whose the Nodes are, by their provider IDs.
+fn judge_owners(answers: &[Answered]) -> Check {
+    let mut clouds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let (mut ours, mut without) = (0, 0);
+    for (node, answer) in answers {
+        match node.provider_id.as_deref() {
+            None => without += 1,
+            Some(id) if is_foreign(answer) => {
+                let cloud = id.split_once("://").map_or("?", |(cloud, _)| cloud);
+                clouds.entry(cloud).or_default().push(node.name.to_string());
+            }
+            Some(_) => ours += 1,
+        }
+    }
+    let seen = format!(
+        "{ours} of this cloud, {} of another, {without} without provider ID",
+        clouds.values().map(Vec::len).sum::<usize>()
+    );
+    let of_others = clouds
+        .iter()
+        .map(|(cloud, names)| format!("of {cloud}: {}", some_of(names.iter().cloned())))
+        .collect();
+    let check = if ours + without == 0 && !clouds.is_empty() {
+        OWNERS.failed(
+            seen,
+            "give --cloud-provider the cloud of these Nodes: those of another cloud are left alone",
+        )
+    } else {
+        OWNERS.ok(seen)
+    };
+    check.with(of_others)
+}
+
+/// Whether the cloud knows the instances.
+fn judge_instances(answers: &[Answered]) -> Check {
+    let of_ours = || answers.iter().filter(|(_, answer)| !is_foreign(answer));
+    let count = of_ours().count();
+    let names_of = |is: &dyn Fn(&Answered) -> bool| -> Vec<String> {
+        of_ours()
+            .filter(|one| is(one))
+            .map(|(node, _)| node.name.to_string())
+            .collect()
+    };
+    let present = |power| {
+        names_of(&|(_, answer)| matches!(answer, Ok(InstanceAnswer::Present(one)) if one.power == power))
+    };
+    let (on, off) = (present(PowerState::On), present(PowerState::Off));
+    let seen = format!("{} of {count}", on.len() + off.len());
+    let had = names_of(&|(node, _)| node.provider_id.is_some());
+    let missing = names_of(&|(_, answer)| is_missing(answer));
+    let mut lines = Vec::new();
+    if !missing.is_empty() {
+        lines.push(format!("not listed: {}", some_of(missing.clone())));
+    }
+    if !off.is_empty() {
+        lines.push(format!("switched off: {}", some_of(off.clone())));
+    }
+    let mut errors = Vec::new();
+    for (node, answer) in of_ours() {
+        if let Err(error) = answer
+            && !is_missing(answer)
+        {
+            errors.push(format!("{}: {error}", node.name));
+        }
+    }
+    let is_blind = !had.is_empty() && on.is_empty() && off.is_empty() && errors.is_empty();
+    let waits = of_ours()
+        .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
+    let is_well = lines.is_empty() && errors.is_empty();
+    lines.extend(some_lines(errors));
+    let check = if is_blind {
+        INSTANCES.failed(
+            seen,
+            "the credentials see none of the instances: are they of another project, account, zone or region?",
+        )
+    } else if waits {
+        INSTANCES.failed(
+            seen,
+            "an instance is found by the name of its Node: compare the two, and the project of the credentials",
+        )
+    } else if is_well {
+        return INSTANCES.ok(seen);
+    } else {
+        INSTANCES.warning(
+            seen,
+            "a Node whose instance is gone is deleted when that is proved; start what is switched off",
+        )
+    };
+    check.with(lines)
+}
+
+/// Which Nodes wait for their cloud, and why.
+fn judge_waiting(waiting: &[(&Node, Option<&InstanceResult>)], now: Timestamp) -> Check {
+    if waiting.is_empty() {
+        return INITIALIZED.ok("all");
+    }
+    let age = |node: &Node| now.duration_since(node.created);
+    let is_late = |(node, answer): &&(&Node, Option<&InstanceResult>)| {
+        age(node) > PATIENCE && !answer.is_some_and(is_foreign)
+    };
+    let late = waiting.iter().filter(is_late).count();
+    let mut oldest = waiting.to_vec();
+    oldest.sort_by_key(|(node, _)| node.created);
+    let lines = oldest.iter().map(|(node, answer)| {
+        let why = match answer {
+            None => "the cloud does not list its instances".to_owned(),
+            Some(Ok(InstanceAnswer::Foreign)) => "it is of another cloud, which has to do it".to_owned(),
+            Some(Ok(InstanceAnswer::Present(_))) => {
+                "its instance is there: see who leads, what it may, and the Node's events".to_owned()
+            }
+            Some(Ok(InstanceAnswer::Absent(proof))) => proof.to_string(),
+            Some(Err(error)) => error.to_string(),
+        };
+        format!("{}, for {} min: {why}", node.name, age(node).as_mins().max(0))
+    });
+    let lines = some_lines(lines.collect());
+    let seen = format!(
+        "{} with the taint {}, {late} for more than {} min",
+        waiting.len(),
+        keys::TAINT_UNINITIALIZED,
+        PATIENCE.as_mins()
+    );
+    let remedy =
+        "follow what stands behind the name; see the events of the Node with `kubectl describe node NAME`";
+    let check = match late {
+        0 => INITIALIZED.warning(seen, remedy),
+        _ => INITIALIZED.failed(seen, remedy),
+    };
+    check.with(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{CloudError, Instance, InstanceMetadata, Taint, TaintEffect};
+
+    use super::*;
+    use crate::doctor::Outcome;
+
+    const NOW: &str = "2026-01-01T00:30:00Z";
+
+    fn present(power: PowerState) -> InstanceResult {
+        let metadata = InstanceMetadata::default();
+        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+    }
+
+    fn node(name: &str, id: &str, waits_since: Option<&str>) -> Arc<Node> {
+        let taint = waits_since.map(|_| Taint {
+            key: keys::TAINT_UNINITIALIZED.to_owned(),
+            effect: TaintEffect::NoSchedule,
+            ..Taint::shutdown()
+        });
+        Arc::new(Node {
+            provider_id: Some(id).filter(|id| !id.is_empty()).map(Into::into),
+            taints: taint.into_iter().collect(),
+            created: waits_since.unwrap_or("2025-01-01T00:00:00Z").parse().unwrap(),
+            ..Node::named(name)
+        })
+    }
+
+    fn missing() -> InstanceResult {
+        Err(CloudError::not_found("no such instance"))
+    }
+
+    #[test]
+    fn owners_are_told_by_provider_id() {
+        let answers = [
+            (node("a", "toy://1", None), present(PowerState::On)),
+            (node("b", "aws:///eu/i-1", None), Ok(InstanceAnswer::Foreign)),
+            (node("c", "", None), missing()),
+        ];
+        let check = judge_owners(&answers);
+        assert_eq!(
+            (check.outcome, check.seen.as_str()),
+            (
+                Outcome::Ok,
+                "1 of this cloud, 1 of another, 1 without provider ID"
+            )
+        );
+        assert_eq!(check.details, ["of aws: b"]);
+        assert_eq!(judge_owners(&answers[1..2]).outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn instances_are_judged_by_what_the_cloud_lists() {
+        let well = (node("a", "toy://1", None), present(PowerState::On));
+        let gone = (node("b", "toy://2", None), missing());
+        let off = (node("c", "toy://3", None), present(PowerState::Off));
+        let fresh = (node("d", "", Some(NOW)), missing());
+        let torn = (node("e", "toy://5", None), Err(CloudError::invalid("unreadable")));
+        let other = (node("f", "aws://6", None), Ok(InstanceAnswer::Foreign));
+        for (answers, outcome, seen, details) in [
+            (vec![well.clone()], Outcome::Ok, "1 of 1", vec![]),
+            (vec![well.clone(), other], Outcome::Ok, "1 of 1", vec![]),
+            (
+                vec![well.clone(), gone.clone()],
+                Outcome::Warning,
+                "1 of 2",
+                vec!["not listed: b"],
+            ),
+            (
+                vec![well.clone(), off],
+                Outcome::Warning,
+                "2 of 2",
+                vec!["switched off: c"],
+            ),
+            (vec![gone], Outcome::Failed, "0 of 1", vec!["not listed: b"]),
+            (
+                vec![well.clone(), fresh],
+                Outcome::Failed,
+                "1 of 2",
+                vec!["not listed: d"],
+            ),
+            (
+                vec![well, torn],
+                Outcome::Warning,
+                "1 of 2",
+                vec!["e: unreadable"],
+            ),
+        ] {
+            let check = judge_instances(&answers);
+            assert_eq!((check.outcome, check.seen.as_str()), (outcome, seen));
+            assert_eq!(check.details, details);
+        }
+    }
+
+    #[test]
+    fn a_node_that_waits_too_long_is_a_failure_unless_another_cloud_has_to_see_to_it() {
+        let now: Timestamp = NOW.parse().unwrap();
+        let fresh = node("fresh", "", Some("2026-01-01T00:25:00Z"));
+        let late = node("late", "", Some("2026-01-01T00:10:00Z"));
+        let (missing, foreign) = (missing(), Ok(InstanceAnswer::Foreign));
+        let young = judge_waiting(&[(&fresh, Some(&missing))], now);
+        assert_eq!(young.outcome, Outcome::Warning);
+        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], now);
+        assert_eq!(both.outcome, Outcome::Failed);
+        assert_eq!(
+            both.details,
+            [
+                "late, for 20 min: no such instance",
+                "fresh, for 5 min: the cloud does not list its instances"
+            ]
+        );
+        assert_eq!(
+            judge_waiting(&[(&late, Some(&foreign))], now).outcome,
+            Outcome::Warning
+        );
+        assert_eq!(judge_waiting(&[], now).outcome, Outcome::Ok);
+    }
+}

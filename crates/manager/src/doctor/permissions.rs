@@ -1,0 +1,248 @@
+//! What the manager may do, asked of the API server rule by rule.
+
+use bowline_cloud_provider::{CloudProvider, ClusterUid};
+use bowline_kube_io::rbac::{Account, Named, Part, Question, questions};
+use bowline_kube_io::{Kube, KubeError};
+use futures::StreamExt as _;
+
+use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
+use crate::config::Config;
+use crate::controllers::ControllerName;
+
+pub(super) static PERMISSIONS: Topic = Topic {
+    category: Category::Kubernetes,
+    name: "the manager has its permissions",
+    help: "docs/reference/rbac.md",
+};
+
+pub(super) static ACCOUNTS: Topic = Topic {
+    category: Category::Kubernetes,
+    name: "the ServiceAccounts of the controllers have theirs",
+    help: "docs/reference/rbac.md",
+};
+
+/// Questions at once.
+const AT_ONCE: usize = 8;
+
+/// Asks for every permission. Those of other ServiceAccounts are not asked for: it would take a token of theirs, and to make
+/// one is a write.
+pub(super) async fn check(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    provider: Option<&dyn CloudProvider>,
+) -> Vec<Check> {
+    let Some(kube) = kube else {
+        return vec![PERMISSIONS.skipped("the API server does not answer")];
+    };
+    let config = patient.config;
+    let needed = parts(config, patient.is_serving, provider);
+    let is_own = |part: &&Part| !config.service_accounts || part.account() == Account::Process;
+    let own: Vec<Part> = needed.iter().filter(is_own).copied().collect();
+    let asked = questions(&own, &named(config, provider));
+    let count = asked.len();
+    let answers = async {
+        let all = asked.into_iter().map(|question| async move {
+            let answer = kube.may(&question).await;
+            (question, answer)
+        });
+        futures::stream::iter(all)
+            .buffered(AT_ONCE)
+            .collect::<Vec<_>>()
+            .await
+    };
+    let mut checks = vec![match timed(answers).await {
+        None => PERMISSIONS.failed(no_answer(), "look at the API server"),
+        Some((answers, _)) => {
+            let waits = provider
+                .and_then(CloudProvider::load_balancer)
+                .is_none_or(|balancer| balancer.needs_annotations());
+            judge(count, answers, waits, patient.is_manager)
+        }
+    }];
+    if own.len() < needed.len() {
+        checks.push(ACCOUNTS.skipped(
+            "not asked under --use-service-account-credentials; ask with `kubectl auth can-i --list \
+             --as=system:serviceaccount:kube-system:node-controller`, and the same for the others",
+        ));
+    }
+    checks
+}
+
+/// The parts that ask the API server for something in this installation.
+fn parts(config: &Config, is_serving: bool, provider: Option<&dyn CloudProvider>) -> Vec<Part> {
+    let runs = |name| config.controllers.includes(name);
+    let has_instances = provider.is_none_or(|provider| provider.instances().is_some());
+    let balances =
+        runs(ControllerName::Service) && provider.is_none_or(|provider| provider.load_balancer().is_some());
+    let routes = runs(ControllerName::Route)
+        && config.settings.routes.is_wanted
+        && provider.is_some_and(|provider| provider.routes().is_some());
+    let leaves_networks = provider.is_some_and(CloudProvider::leaves_node_networks)
+        && !config.controllers.names(ControllerName::NodeIpam);
+    let allots =
+        runs(ControllerName::NodeIpam) && config.settings.node_networks.is_some() && !leaves_networks;
+    let marks = provider.is_some_and(|provider| provider.cluster_uid() == ClusterUid::Required);
+    [
+        (Part::Informers, true),
+        (Part::Events, true),
+        (Part::LeaderElection, config.election.is_some()),
+        (Part::CloudNode, has_instances && runs(ControllerName::Node)),
+        (
+            Part::NodeLifecycle,
+            has_instances && runs(ControllerName::NodeLifecycle),
+        ),
+        (Part::Service, balances),
+        (Part::ServiceAnnotations, balances),
+        (Part::Route, routes),
+        (Part::NodeIpam, allots),
+        (Part::Reviews, is_serving),
+        (Part::ClientAuthorities, is_serving),
+        (Part::ServiceAccounts, config.service_accounts),
+        (Part::ClusterUid, marks),
+    ]
+    .into_iter()
+    .filter_map(|(part, is_needed)| is_needed.then_some(part))
+    .collect()
+}
+
+fn named(config: &Config, provider: Option<&dyn CloudProvider>) -> Named {
+    let Some(election) = &config.election else {
+        return Named::default();
+    };
+    let second = config.migration.as_ref().map(|migration| migration.lease.clone());
+    Named {
+        lease_namespace: election.namespace.clone(),
+        leases: [Some(election.name.clone()), second]
+            .into_iter()
+            .flatten()
+            .collect(),
+        account: provider
+            .and_then(CloudProvider::service_account)
+            .map(str::to_owned),
+    }
+}
+
+/// Whether the manager does its work without this, only less well.
+fn is_spared(question: &Question, waits_for_annotations: bool) -> bool {
+    question.rules.iter().all(|rule| match rule.part {
+        Part::Events | Part::Reviews | Part::ClientAuthorities => true,
+        Part::LeaderElection => question.verb == "watch",
+        Part::CloudNode | Part::NodeLifecycle => question.verb == "get",
+        Part::ServiceAnnotations => !waits_for_annotations,
+        _ => false,
+    })
+}
+
+fn judge(
+    count: usize,
+    answers: Vec<(Question, Result<bool, KubeError>)>,
+    waits_for_annotations: bool,
+    is_manager: bool,
+) -> Check {
+    let whose = if is_manager {
+        ""
+    } else {
+        "; asked for the user of the kubeconfig, in the pod it is the manager's own"
+    };
+    let mut is_fatal = false;
+    let mut lines = Vec::new();
+    let mut unknown = None;
+    for (question, answer) in answers {
+        match answer {
+            Ok(true) => {}
+            Ok(false) => {
+                is_fatal |= !is_spared(&question, waits_for_annotations);
+                let loses: Vec<String> = question
+                    .rules
+                    .iter()
+                    .map(|rule| format!("{}: {}", rule.part, rule.loses))
+                    .collect();
+                lines.push(format!(
+                    "{question}, by the rule {}; without it {}",
+                    question.rule(),
+                    loses.join("; ")
+                ));
+            }
+            Err(error) => unknown = Some(error),
+        }
+    }
+    if let (Some(error), true) = (&unknown, lines.is_empty()) {
+        return PERMISSIONS.failed(error.to_string(), "look at the API server");
+    }
+    if lines.is_empty() {
+        return PERMISSIONS.ok(format!("all {count}{whose}"));
+    }
+    let seen = format!("{} of {count} are missing{whose}", lines.len());
+    let remedy = "apply the manager's ClusterRole and Role of this release again, or add these rules to them";
+    let check = match is_fatal {
+        true => PERMISSIONS.failed(seen, remedy),
+        false => PERMISSIONS.warning(seen, remedy),
+    };
+    check.with(some_lines(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Outcome;
+
+    fn judged(missing: &[&str]) -> Check {
+        let all = [
+            Part::Informers,
+            Part::CloudNode,
+            Part::NodeLifecycle,
+            Part::Events,
+            Part::LeaderElection,
+            Part::ServiceAnnotations,
+        ];
+        let asked = questions(&all, &named(&Config::default(), None));
+        let answers = asked.into_iter().map(|question| {
+            let is_allowed = !missing.contains(&question.to_string().as_str());
+            (question, Ok(is_allowed))
+        });
+        let answers: Vec<_> = answers.collect();
+        judge(answers.len(), answers, false, true)
+    }
+
+    #[test]
+    fn what_is_missing_is_judged_by_what_stops_without_it() {
+        assert_eq!(judged(&[]).outcome, Outcome::Ok);
+        for (missing, outcome) in [
+            ("delete nodes", Outcome::Failed),
+            ("patch nodes/status", Outcome::Failed),
+            ("get nodes", Outcome::Warning),
+            ("create events", Outcome::Warning),
+            ("patch services", Outcome::Warning),
+            (
+                "watch leases.coordination.k8s.io cloud-controller-manager in kube-system",
+                Outcome::Warning,
+            ),
+            (
+                "update leases.coordination.k8s.io cloud-controller-manager in kube-system",
+                Outcome::Failed,
+            ),
+        ] {
+            let check = judged(&[missing]);
+            assert_eq!(check.outcome, outcome, "{missing}");
+            assert!(check.details[0].starts_with(missing), "{:?}", check.details);
+            assert!(check.details[0].contains("verbs: ["), "{:?}", check.details);
+        }
+        let both = judged(&["get nodes", "delete nodes"]);
+        assert_eq!((both.outcome, both.details.len()), (Outcome::Failed, 2));
+        assert!(both.seen.starts_with("2 of "), "{}", both.seen);
+    }
+
+    #[test]
+    fn the_parts_are_those_of_the_configuration() {
+        let mut config = Config::default();
+        let has = |config: &Config, part| parts(config, true, None).contains(&part);
+        assert!(has(&config, Part::LeaderElection) && !has(&config, Part::ServiceAccounts));
+        assert!(has(&config, Part::NodeLifecycle) && has(&config, Part::Reviews));
+        config.election = None;
+        config.service_accounts = true;
+        config.controllers = crate::controllers::ControllerSelection::parse(["service"]).unwrap();
+        assert!(!has(&config, Part::LeaderElection) && has(&config, Part::ServiceAccounts));
+        assert!(!has(&config, Part::NodeLifecycle) && has(&config, Part::Service));
+        assert!(!parts(&config, false, None).contains(&Part::Reviews));
+    }
+}

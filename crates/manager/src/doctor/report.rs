@@ -1,0 +1,231 @@
+//! What is told: a list of checks, as text for people and as JSON for programs.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+/// What a check is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    /// What the manager is told.
+    Configuration,
+    /// The API server.
+    Kubernetes,
+    /// The cloud's API.
+    Cloud,
+    /// Nodes and their instances.
+    Nodes,
+    /// Services that ask for load balancers.
+    Services,
+}
+
+impl Category {
+    /// The word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::Kubernetes => "kubernetes",
+            Self::Cloud => "cloud",
+            Self::Nodes => "nodes",
+            Self::Services => "services",
+        }
+    }
+}
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// As it should be.
+    Ok,
+    /// Worth a look.
+    Warning,
+    /// The manager cannot do its work, or a part of it.
+    Failed,
+    /// There was nothing to go by, because of an earlier failure.
+    Skipped,
+}
+
+impl Outcome {
+    /// The word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// What is looked at: fixed for every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topic {
+    /// The category.
+    pub category: Category,
+    /// What has to be so, in one line.
+    pub name: &'static str,
+    /// The page about it, from the root of the project, with an anchor.
+    pub help: &'static str,
+}
+
+/// A topic, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What was looked at.
+    pub topic: &'static Topic,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was seen, in one line.
+    pub seen: String,
+    /// More of it, line by line.
+    pub details: Vec<String>,
+    /// What to do; empty if there is nothing to do.
+    pub remedy: String,
+}
+
+impl Topic {
+    /// It is as it should be.
+    #[must_use]
+    pub fn ok(&'static self, seen: impl Into<String>) -> Check {
+        self.check(Outcome::Ok, seen.into(), String::new())
+    }
+
+    /// It is worth a look.
+    #[must_use]
+    pub fn warning(&'static self, seen: impl Into<String>, remedy: impl Into<String>) -> Check {
+        self.check(Outcome::Warning, seen.into(), remedy.into())
+    }
+
+    /// It keeps the manager from its work.
+    #[must_use]
+    pub fn failed(&'static self, seen: impl Into<String>, remedy: impl Into<String>) -> Check {
+        self.check(Outcome::Failed, seen.into(), remedy.into())
+    }
+
+    /// There was nothing to go by.
+    #[must_use]
+    pub fn skipped(&'static self, because: impl Into<String>) -> Check {
+        self.check(Outcome::Skipped, because.into(), String::new())
+    }
+
+    fn check(&'static self, outcome: Outcome, seen: String, remedy: String) -> Check {
+        Check {
+            topic: self,
+            outcome,
+            seen,
+            details: Vec::new(),
+            remedy,
+        }
+    }
+}
+
+impl Check {
+    /// With more of what was seen.
+    #[must_use]
+    pub fn with(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+/// The checks under their categories, and their number.
+#[must_use]
+pub fn render_text(checks: &[Check]) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_all(&mut text, checks);
+    text
+}
+
+fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
+    let mut category = None;
+    for check in checks {
+        let Check {
+            topic,
+            outcome,
+            seen,
+            details,
+            remedy,
+        } = check;
+        if category.replace(topic.category) != Some(topic.category) {
+            writeln!(text, "{}", topic.category.name())?;
+        }
+        writeln!(text, "  {:<8} {}: {seen}", outcome.name(), topic.name)?;
+        for detail in details {
+            writeln!(text, "             {detail}")?;
+        }
+        if !remedy.is_empty() {
+            writeln!(text, "           do:  {remedy}")?;
+            writeln!(text, "           see: {}", topic.help)?;
+        }
+    }
+    let count = |wanted| checks.iter().filter(|check| check.outcome == wanted).count();
+    writeln!(
+        text,
+        "{} ok, {} warning, {} failed, {} skipped",
+        count(Outcome::Ok),
+        count(Outcome::Warning),
+        count(Outcome::Failed),
+        count(Outcome::Skipped)
+    )
+}
+
+/// One JSON array with an object for each check.
+#[must_use]
+pub fn render_json(checks: &[Check]) -> String {
+    let all = checks.iter().map(|check| {
+        json!({
+            "category": check.topic.category.name(),
+            "check": check.topic.name,
+            "outcome": check.outcome.name(),
+            "seen": check.seen,
+            "details": check.details,
+            "remedy": check.remedy,
+            "help": check.topic.help,
+        })
+    });
+    format!("{:#}", all.collect::<serde_json::Value>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static DOOR: Topic = Topic {
+        category: Category::Cloud,
+        name: "the door is open",
+        help: "docs/README.md",
+    };
+
+    #[test]
+    fn text_and_json_tell_the_same() {
+        let checks = [
+            DOOR.ok("it is"),
+            DOOR.failed("it is shut", "open it")
+                .with(vec!["by the wind".into()]),
+            DOOR.skipped("there is no house"),
+        ];
+        assert_eq!(
+            render_text(&checks),
+            "cloud\n  \
+               ok       the door is open: it is\n  \
+               failed   the door is open: it is shut\n             \
+                          by the wind\n           \
+                        do:  open it\n           \
+                        see: docs/README.md\n  \
+               skipped  the door is open: there is no house\n\
+             1 ok, 0 warning, 1 failed, 1 skipped\n"
+        );
+        let parsed: serde_json::Value = serde_json::from_str(&render_json(&checks)).unwrap();
+        assert_eq!(
+            parsed[1],
+            json!({
+                "category": "cloud", "check": "the door is open", "outcome": "failed", "seen": "it is shut",
+                "details": ["by the wind"], "remedy": "open it", "help": "docs/README.md",
+            })
+        );
+        assert_eq!(parsed.as_array().unwrap().len(), 3);
+    }
+}

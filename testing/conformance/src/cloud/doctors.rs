@@ -1,0 +1,209 @@
+//! What the command `doctor` finds, and that it only reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_kube_api::{KubeApi, Permit};
+use bowline_kube_io::{Kube, KubeOptions, TokioClock};
+use bowline_manager::FencingGate;
+use bowline_manager::config::Config;
+use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, examine, render_json, render_text};
+
+use super::under_test::{Ability, CloudUnderTest, Denial, Wish};
+use super::world::{SECOND, World, tainted_node, web};
+
+/// What is printed about a world, behind a closed gate. Nothing was written, and no secret is shown.
+async fn found<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
+    let kube = Kube::with_service(
+        world.api.service(),
+        KubeOptions {
+            gate: Arc::new(FencingGate::closed()),
+            clock: Arc::new(TokioClock::starting_at(world.api.now())),
+            ..KubeOptions::new("bowline/conformance")
+        },
+    );
+    examined(world, Ok(kube)).await
+}
+
+async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String>) -> Vec<Check> {
+    let begun = world.since();
+    let state = world.sim.state();
+    let config = Config::default();
+    let checks = examine(&Patient {
+        config: &config,
+        is_serving: true,
+        is_manager: true,
+        kube,
+        cloud: Cloud::Built(world.provider(), Duration::ZERO),
+        holder: "conformance".to_owned(),
+    })
+    .await;
+    let told = render_text(&checks) + &render_json(&checks);
+    assert!(!told.contains(C::SECRET), "{told}");
+    assert_eq!(world.writes(begun), Vec::<String>::new(), "{told}");
+    assert_eq!(world.kube_writes(begun), Vec::<String>::new(), "{told}");
+    assert_eq!(world.sim.state(), state, "{told}");
+    checks
+}
+
+/// The checks that did not end so, as a person reads them.
+fn but<'a>(checks: &'a [Check], outcome: Outcome) -> Vec<&'a Check> {
+    checks.iter().filter(|check| check.outcome != outcome).collect()
+}
+
+fn check<'a>(checks: &'a [Check], name: &str) -> &'a Check {
+    let found = checks.iter().find(|check| check.topic.name == name);
+    found.unwrap_or_else(|| panic!("{name}: {}", render_text(checks)))
+}
+
+fn outcome(checks: &[Check], name: &str) -> Outcome {
+    check(checks, name).outcome
+}
+
+pub(super) async fn nothing_is_wrong_where_a_manager_works<C: CloudUnderTest>() {
+    let mut world = World::<C>::new();
+    world.add_nodes(3);
+    let balances = C::ABILITIES.contains(&Ability::LoadBalancers);
+    if balances {
+        world.ask(web(), Wish::Plain);
+    }
+    world.start();
+    match balances {
+        true => world.settled("web").await,
+        false => world.pass(SECOND * 10).await,
+    }
+    let checks = found(&world).await;
+    assert!(but(&checks, Outcome::Ok).is_empty(), "{}", render_text(&checks));
+}
+
+/// In a new cluster there is no Service to go by.
+pub(super) async fn the_cloud_is_asked_although_there_is_nothing_in_the_cluster<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    let checks = found(&world).await;
+    assert_eq!(
+        outcome(&checks, "instances are listed"),
+        Outcome::Ok,
+        "{}",
+        render_text(&checks)
+    );
+    let balancers = check(&checks, "load balancers are read");
+    assert_eq!(balancers.outcome, Outcome::Ok, "{}", render_text(&checks));
+    if C::ABILITIES.contains(&Ability::LoadBalancers) {
+        assert!(
+            balancers.seen.starts_with("one that is not there, in "),
+            "{balancers:?}"
+        );
+    }
+    assert_eq!(outcome(&checks, "a process leads"), Outcome::Warning);
+    assert_eq!(outcome(&checks, "Nodes are read"), Outcome::Warning);
+}
+
+pub(super) async fn unknown_credentials_are_a_failure_of_the_cloud_alone<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.add_nodes(2);
+    world.sim.deny(Some(Denial::Unknown));
+    let checks = found(&world).await;
+    let listed = check(&checks, "instances are listed");
+    assert_eq!(listed.outcome, Outcome::Failed, "{}", render_text(&checks));
+    assert!(
+        listed.seen.contains("401") || listed.seen.contains("403"),
+        "{listed:?}"
+    );
+    assert_eq!(outcome(&checks, "Nodes have their instances"), Outcome::Skipped);
+    assert_eq!(outcome(&checks, "Nodes are read"), Outcome::Ok);
+    assert_eq!(outcome(&checks, "the manager has its permissions"), Outcome::Ok);
+    assert_eq!(outcome(&checks, "Services are read"), Outcome::Ok);
+}
+
+pub(super) async fn credentials_of_another_project_are_told<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.add_nodes(2);
+    world.sim.deny(Some(Denial::OtherProject));
+    let checks = found(&world).await;
+    let instances = check(&checks, "Nodes have their instances");
+    assert_eq!(instances.outcome, Outcome::Failed, "{}", render_text(&checks));
+    assert_eq!(instances.details, ["not listed: n1, n2"]);
+}
+
+pub(super) async fn a_node_that_waits_is_named_with_the_reason<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.add_nodes(1);
+    world.join("known");
+    world.apply(tainted_node("stray"));
+    world.pass(SECOND * 660).await;
+    let checks = found(&world).await;
+    let waiting = check(&checks, "Nodes are initialised");
+    assert_eq!(waiting.outcome, Outcome::Failed, "{}", render_text(&checks));
+    assert!(waiting.seen.starts_with("2 with the taint "), "{}", waiting.seen);
+    assert!(
+        waiting.details[0].starts_with("known, for 11 min: its instance is there"),
+        "{waiting:?}"
+    );
+    assert!(
+        waiting.details[1].starts_with("stray, for 11 min: "),
+        "{waiting:?}"
+    );
+    let instances = check(&checks, "Nodes have their instances");
+    assert_eq!(
+        (instances.outcome, instances.seen.as_str()),
+        (Outcome::Failed, "2 of 3")
+    );
+    assert_eq!(instances.details, ["not listed: stray"]);
+}
+
+pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTest>() {
+    let mut counts = Vec::new();
+    for count in [2, 12] {
+        let world = World::<C>::new();
+        world.add_nodes(count);
+        world.join("fresh");
+        world.apply(tainted_node("stray"));
+        let begun = world.since();
+        found(&world).await;
+        counts.push(world.counts(begun));
+    }
+    assert_eq!(counts[0], counts[1]);
+}
+
+pub(super) async fn without_an_api_server_the_cloud_is_asked_all_the_same<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    let checks = examined(&world, Err("nowhere".to_owned())).await;
+    assert_eq!(outcome(&checks, "the API server answers"), Outcome::Failed);
+    for name in [
+        "the manager has its permissions",
+        "a process leads",
+        "Nodes are read",
+        "Services are read",
+    ] {
+        assert_eq!(outcome(&checks, name), Outcome::Skipped, "{name}");
+    }
+    assert_eq!(
+        outcome(&checks, "instances are listed"),
+        Outcome::Ok,
+        "{}",
+        render_text(&checks)
+    );
+}
+
+pub(super) async fn what_may_not_be_written_is_told_by_its_rule<C: CloudUnderTest>() {
+    let reads = Permit::new("system:unauthenticated", &["get", "list", "watch"], "*", &["*"]);
+    let more = Permit::new("system:unauthenticated", &["create", "update"], "*", &["*"]);
+    let world = World::<C>::of(C::new(7), KubeApi::builder().permit(reads).permit(more), 7);
+    world.add_nodes(1);
+    let checks = found(&world).await;
+    let missing = check(&checks, "the manager has its permissions");
+    assert_eq!(missing.outcome, Outcome::Failed, "{}", render_text(&checks));
+    let starts = |words: &str| missing.details.iter().any(|line| line.starts_with(words));
+    assert!(starts(
+        "patch nodes, by the rule {apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"patch\"]}"
+    ));
+    assert!(
+        starts("delete nodes, ") && starts("patch services/status, "),
+        "{missing:#?}"
+    );
+    assert!(
+        missing.details.iter().all(|line| line.contains("; without it ")),
+        "{missing:#?}"
+    );
+    assert_eq!(outcome(&checks, "Nodes are read"), Outcome::Ok);
+}

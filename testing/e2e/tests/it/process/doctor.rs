@@ -1,0 +1,162 @@
+//! The word `doctor`.
+
+use std::process::Output;
+
+use bowline_cloudscale_sim::Access;
+use serde_json::{Value, json};
+
+use super::cluster::{Cluster, TOKEN};
+use super::program::run_as;
+
+/// Runs `doctor` beside the servers of this process.
+async fn doctor(cluster: &Cluster, more: &[&str]) -> Output {
+    let mut arguments = vec!["doctor".to_owned()];
+    arguments.extend(cluster.arguments(more));
+    run(arguments, cluster.variables()).await
+}
+
+async fn run(arguments: Vec<String>, variables: Vec<(String, String)>) -> Output {
+    tokio::task::spawn_blocking(move || {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        run_as("cloud-controller-manager", &arguments, &variables)
+    })
+    .await
+    .unwrap()
+}
+
+/// What it printed, without what differs from run to run, and its status.
+fn told(output: &Output) -> (String, Option<i32>) {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let all = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!all.contains(TOKEN) && !all.contains(&TOKEN[4..]), "{all}");
+    (text, output.status.code())
+}
+
+fn filters() -> Vec<(&'static str, &'static str)> {
+    vec![
+        (r"127\.0\.0\.1:\d+", "[address]"),
+        (r"--secure-port = \d+", "--secure-port = [port]"),
+        (r"= /\S+/kubeconfig", "= [kubeconfig]"),
+        (r"in (\d+ ms|\d\.\d s)", "in [time]"),
+        (
+            r"cloud-controller-manager: \S+_[0-9a-f-]{36}",
+            "cloud-controller-manager: [holder]",
+        ),
+        (r"renewed \d+ s ago", "renewed [time] ago"),
+    ]
+}
+
+/// What is written while a manager runs is its own.
+fn writes_by_the_doctor(cluster: &Cluster) -> Vec<String> {
+    let all = cluster.api.journal().all().into_iter();
+    all.filter(|request| request.is_write())
+        .map(|request| request.resource)
+        .collect()
+}
+
+#[tokio::test]
+async fn where_a_manager_works_all_is_well() {
+    let cluster = Cluster::start().await;
+    cluster.join("n1");
+    cluster.add_service("web");
+    let manager = cluster.manager(&["--secure-port=0"]);
+    manager
+        .until("it works", async || {
+            cluster.is_initialized("n1") && cluster.has_address("web")
+        })
+        .await;
+    let (text, status) = told(&doctor(&cluster, &[]).await);
+    assert_eq!(status, Some(0), "{text}");
+    insta::with_settings!({ filters => filters() }, {
+        insta::assert_snapshot!("doctor_well", text);
+    });
+    let (text, status) = told(&doctor(&cluster, &["--output=json"]).await);
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    let outcomes: Vec<&Value> = parsed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| &check["outcome"])
+        .collect();
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 16]));
+}
+
+#[tokio::test]
+async fn with_a_wrong_token_the_cloud_fails_and_nothing_is_written() {
+    let cluster = Cluster::start().await;
+    cluster.join("n1");
+    cluster.add_service("web");
+    cluster.sim.revoke_token(TOKEN);
+    cluster.sim.set_token("another", Access::ReadWrite);
+    let (text, status) = told(&doctor(&cluster, &[]).await);
+    assert_eq!(status, Some(1), "{text}");
+    insta::with_settings!({ filters => filters() }, {
+        insta::assert_snapshot!("doctor_denied", text);
+    });
+    assert!(writes_by_the_doctor(&cluster).is_empty());
+    assert!(cluster.sim.journal().writes().is_empty());
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_away_keeps_nobody_from_asking_the_cloud() {
+    let mut cluster = Cluster::start().await;
+    cluster.stop_api_server().await;
+    let (text, status) = told(&doctor(&cluster, &[]).await);
+    assert_eq!(status, Some(1), "{text}");
+    for line in [
+        "failed   the API server answers: ",
+        "skipped  the manager has its permissions: ",
+        "ok       instances are listed: ",
+        "ok       load balancers are read: ",
+        "skipped  Nodes are read: ",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
+    let cluster = Cluster::start().await;
+    let line = |words: &[&str]| {
+        let flags = words.iter().map(|it| (*it).to_owned());
+        let all = ["doctor".to_owned()].into_iter().chain(flags);
+        all.chain([format!("--kubeconfig={}", cluster.kubeconfig.display())])
+            .collect::<Vec<_>>()
+    };
+    let no_token = run(
+        line(&["--cloud-provider=cloudscale", "--allow-untagged-cloud"]),
+        Vec::new(),
+    )
+    .await;
+    let unknown = run(line(&["--cloud-provider=cloudscal"]), cluster.variables()).await;
+    let untagged = run(line(&["--cloud-provider=cloudscale"]), cluster.variables()).await;
+    for (output, words) in [
+        (no_token, "failed   the cloud's configuration can be used: "),
+        (unknown, "failed   the provider is built in: "),
+        (untagged, "--allow-untagged-cloud runs it all the same"),
+    ] {
+        let (text, status) = told(&output);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains(words), "{text}");
+        assert!(text.contains("ok       the API server answers: "), "{text}");
+        assert!(text.contains("skipped  instances are listed: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_cluster_is_also_found_by_the_kubeconfig_variable() {
+    let cluster = Cluster::start().await;
+    let words = ["doctor", "--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    let mut variables = cluster.variables();
+    variables.push(("KUBECONFIG".to_owned(), cluster.kubeconfig.display().to_string()));
+    let (text, status) = told(&run(words.map(str::to_owned).to_vec(), variables).await);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("$KUBECONFIG = "), "{text}");
+    let (text, status) = told(&run(words.map(str::to_owned).to_vec(), cluster.variables()).await);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("doctor also takes the kubeconfig of $KUBECONFIG"),
+        "{text}"
+    );
+}
