@@ -46,18 +46,6 @@ const KNOWN: &[Row] = &[
     ),
     (
         "identity",
-        "unknown application credential",
-        "status",
-        "Keystone answers 404 where the simulator refuses with 401",
-    ),
-    (
-        "identity",
-        "unknown application credential",
-        "/error/**",
-        "the text of that 404",
-    ),
-    (
-        "identity",
         "version of nova",
         "/version/links/**",
         "a link to a web page",
