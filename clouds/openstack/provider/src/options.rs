@@ -61,6 +61,8 @@ pub struct Options {
     clouds_files: Vec<PathBuf>,
     /// Each option as it is in force, under the heading of its section, for the log.
     report: Vec<(String, &'static str, String)>,
+    /// Those of them that were not given.
+    unset: Vec<(String, &'static str)>,
 }
 
 /// How TLS is spoken to all services.
@@ -142,6 +144,10 @@ impl Options {
                 "Options that the configuration file leaves empty are taken from clouds.yaml"
             );
         }
+        let defaults = File::default().shown();
+        let written = file.shown().into_iter();
+        let unset = written.filter(|option| defaults.contains(option));
+        let unset = unset.map(|(section, name, _)| (section, name)).collect();
         if file.metadata.search_order.is_empty() {
             search_order::DEFAULT.clone_into(&mut file.metadata.search_order);
         }
@@ -173,6 +179,7 @@ impl Options {
                 .map(|id| id.as_str().into()),
             clouds_files: Vec::new(),
             report: file.shown(),
+            unset,
             settings,
             warnings,
         })
@@ -191,12 +198,12 @@ impl Options {
     /// The options that have a value, for people.
     #[must_use]
     pub fn shown(&self) -> Vec<ShownSetting> {
-        let defaults = File::default().shown();
         let given = self.report.iter().filter(|(_, _, value)| !value.is_empty());
         given
             .map(|option| {
                 let (section, name, value) = option;
-                let origin = match defaults.contains(option) {
+                let is_unset = |(in_section, one): &(String, &str)| in_section == section && one == name;
+                let origin = match self.unset.iter().any(is_unset) {
                     true => "default",
                     false => self.settings.source.as_str(),
                 };

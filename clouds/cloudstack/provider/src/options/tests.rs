@@ -383,3 +383,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn options_are_shown_with_their_file_and_without_the_keys() {
+    let shown: Vec<String> = read(FULL)
+        .unwrap()
+        .shown(&given(FULL))
+        .into_iter()
+        .map(|it| format!("{} = {} ({})", it.name, it.value, it.origin))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "api-key = <set> (/config/cloud-config)",
+            "secret-key = <set> (/config/cloud-config)",
+            "api-url = https://cloud.example.net/client/api (/config/cloud-config)",
+            "project-id = 5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10 (/config/cloud-config)",
+            "region = eu-central (/config/cloud-config)",
+        ]
+    );
+}

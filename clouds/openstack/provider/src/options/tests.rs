@@ -343,3 +343,23 @@ fn no_text_shows_a_secret() {
     );
     assert!(!error("[Global]\nauth-url = anna:Secret2@keystone\n").contains("Secret2"));
 }
+
+#[test]
+fn options_are_shown_with_their_origin_and_without_secrets() {
+    let options = read("[Metadata]\nsearch-order = configDrive\n").unwrap();
+    let shown: Vec<String> = options
+        .shown()
+        .into_iter()
+        .map(|it| format!("{} = {} ({})", it.name, it.value, it.origin))
+        .collect();
+    for line in [
+        "[Global] auth-url = http://keystone:5000/v3 (cloud.conf)",
+        "[Global] password = <set> (cloud.conf)",
+        "[Global] request-timeout = 60s (default)",
+        "[Metadata] search-order = configDrive (cloud.conf)",
+        "[LoadBalancer] lb-provider = amphora (default)",
+    ] {
+        assert!(shown.iter().any(|it| it == line), "{line}: {shown:#?}");
+    }
+    assert!(!shown.join("\n").contains("Secret1"), "{shown:#?}");
+}

@@ -260,6 +260,19 @@ fn every_option_is_reported_with_its_value_and_where_it_came_from() {
         reported("annotationIPLocation"),
         "phoenixnap.com/ip-location default"
     );
+    let shown: Vec<String> = options
+        .shown()
+        .into_iter()
+        .map(|it| format!("{} = {} ({})", it.name, it.value, it.origin))
+        .collect();
+    for line in [
+        "clientID = a (file)",
+        "clientSecret = <set> (file)",
+        "location = AUS (environment)",
+        "base-url = https://api.phoenixnap.com/ (default)",
+    ] {
+        assert!(shown.iter().any(|it| it == line), "{line}: {shown:#?}");
+    }
     let without = read(&BOTH, &CloudConfig::Absent).unwrap();
     assert!(
         without

@@ -3,6 +3,7 @@
 use std::process::Output;
 
 use bowline_cloudscale_sim::Access;
+use bowline_cloudstack_sim::CloudstackSim;
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, TOKEN};
@@ -141,6 +142,43 @@ async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
         assert!(text.contains(words), "{text}");
         assert!(text.contains("ok       the API server answers: "), "{text}");
         assert!(text.contains("skipped  instances are listed: "), "{text}");
+    }
+}
+
+/// A cloud that is asked for something before there is a provider.
+#[tokio::test]
+async fn a_login_that_is_refused_is_no_fault_of_the_file() {
+    let cluster = Cluster::start().await;
+    let clock = bowline_cloudstack_sim::kit::Clock::system();
+    let sim = CloudstackSim::builder().clock(clock).build();
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let _server = sim.serve(listener).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cloud-config");
+    let text = format!(
+        "[Global]\napi-url = http://127.0.0.1:{port}/client/api\napi-key = {}\nsecret-key = {TOKEN}\n",
+        CloudstackSim::API_KEY
+    );
+    std::fs::write(&path, text).unwrap();
+    let arguments = [
+        "doctor".to_owned(),
+        "--cloud-provider=external-cloudstack".to_owned(),
+        "--allow-untagged-cloud".to_owned(),
+        format!("--cloud-config={}", path.display()),
+        format!("--kubeconfig={}", cluster.kubeconfig.display()),
+    ];
+    let (text, status) = told(&run(arguments.to_vec(), Vec::new()).await);
+    assert_eq!(status, Some(1), "{text}");
+    for line in [
+        "ok       the cloud's configuration can be used: ".to_owned(),
+        format!("secret-key = <set> ({})", path.display()),
+        "failed   the provider can be built: ".to_owned(),
+        "401".to_owned(),
+        "skipped  instances are listed: ".to_owned(),
+        "ok       the API server answers: ".to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line}: {text}");
     }
 }
 

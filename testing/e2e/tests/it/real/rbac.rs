@@ -321,3 +321,41 @@ async fn each_missing_rule_for_accounts_of_loops_is_named_in_the_log() {
     let flags = ["--use-service-account-credentials"];
     matrix(&site, "own", WITH_ACCOUNTS, &[Part::ServiceAccounts], &flags).await;
 }
+
+/// What a real authorizer answers to the doctor's questions, those about single objects among them.
+#[tokio::test]
+async fn the_doctor_finds_the_shipped_rules_whole_and_names_the_one_that_is_missing() {
+    let Some(site) = Site::start_with("doctor", &manifest("config.yml")).await else {
+        return;
+    };
+    site.may_look_clients_up().await;
+    site.join("fresh").await;
+    let told = site.doctor_as("cloud-controller-manager", &[]).await;
+    assert!(
+        told.contains("ok       the manager has its permissions: all 21;"),
+        "{told}"
+    );
+    assert!(told.contains("ok       the API server answers: "), "{told}");
+    assert!(told.contains("fresh, for 0 min: its instance is there"), "{told}");
+
+    let missing = Missing {
+        group: "",
+        resource: "nodes",
+        verb: "delete",
+    };
+    site.apply(&rights("mute", LOOPS, Some(missing))).await;
+    site.allowed_as("mute").await;
+    let flags = ["--secure-port=0", "--leader-elect-resource-namespace=mute"];
+    let told = site.doctor_as("mute", &flags).await;
+    assert!(
+        told.contains("failed   the manager has its permissions: 1 of "),
+        "{told}"
+    );
+    assert!(
+        told.contains(&format!("delete nodes, by the rule {}", missing.rule())),
+        "{told}"
+    );
+    let question = "create /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let wanted = ["cloud-controller-manager", "mute"].map(|account| format!("{account} {question}"));
+    assert_eq!(writers(&site), BTreeSet::from(wanted));
+}

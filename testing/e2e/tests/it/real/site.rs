@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::plane::Plane;
-use crate::process::program::Running;
+use crate::process::program::{Running, run_as};
 use crate::process::wire::Wire;
 
 /// A simulated cloud, and how the program comes to it.
@@ -135,6 +135,25 @@ impl<C: Cloud> Site<C> {
     pub(crate) async fn manager_as(&self, account: &str, more: &[&str]) -> Running {
         let kubeconfig = self.kubeconfig_of(account).await;
         self.run(C::PROGRAM, &kubeconfig, &self.server.url(), more, &[])
+    }
+
+    /// What the word `doctor` prints with the rights of a service account in `kube-system`.
+    pub(crate) async fn doctor_as(&self, account: &str, more: &[&str]) -> String {
+        let url = self.server.url();
+        let kubeconfig = self.kubeconfig_of(account).await;
+        let mut arguments = vec![
+            "doctor".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+        ];
+        arguments.extend(self.cloud.flags(&url, self.directory.path()));
+        arguments.extend(more.iter().map(|it| (*it).to_owned()));
+        let variables = self.cloud.variables(&url);
+        let output = tokio::task::spawn_blocking(move || {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let variables: Vec<_> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            run_as(C::PROGRAM, &arguments, &variables)
+        });
+        String::from_utf8(output.await.unwrap().stdout).unwrap()
     }
 
     /// Starts the program under a name of its own, with ways of its own to the API server and to the cloud.
