@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 
 use crate::members::Family;
+use crate::names::PoolMark;
 use crate::options::LoadBalancerOptions;
 use crate::subnets::floating::WantedSubnet;
 
@@ -57,6 +58,8 @@ pub(crate) struct Identity {
     pub(crate) created: Option<Timestamp>,
     /// The name of the cluster.
     pub(crate) cluster: String,
+    /// The UID of the cluster, if it is known.
+    pub(crate) cluster_uid: Option<String>,
     /// The name of the Service's load balancer, and the tag of what it uses.
     pub(crate) name: String,
     /// Another Service of that name, as names are cut, which has the older claim to what bears it; this one has none of its own.
@@ -81,6 +84,16 @@ pub(crate) struct Identity {
     pub(crate) keeps_floating_ip: bool,
     /// What `cloud.conf` says.
     pub(crate) options: Arc<LoadBalancerOptions>,
+}
+
+impl Identity {
+    /// What is written on the Service's pools.
+    pub(crate) fn mark(&self) -> PoolMark<'_> {
+        PoolMark {
+            uid: &self.uid,
+            cluster: self.cluster_uid.as_deref(),
+        }
+    }
 }
 
 /// A wanted load balancer.

@@ -69,6 +69,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         of_namesakes: balancers,
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
+        cluster_uid: facts.services.cluster_uid(),
         is_told_recorded: tells(service, recorded_address.as_deref()),
         shares_address: recorded_address.is_some() && others.iter().any(records_it_too),
         recorded_address,
