@@ -39,7 +39,7 @@ mod world;
 
 pub use fuse::{End, Fuse, Writer};
 pub use under_test::{
-    Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
+    Ability, Balancer, CloudUnderTest, Consent, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
 };
 pub use world::{
     AUTOSCALER, EXCLUDED, FINALIZER, SECOND, SHUTDOWN, Since, Start, UNINITIALIZED, World, service,

@@ -48,6 +48,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
             pool: NewPool {
                 listener_id: None,
                 name: names::pool(index, name),
+                description: names::pool_description(&wanted.identity.service, &wanted.identity.uid),
                 protocol: pool_protocol(wanted, &protocol),
                 lb_algorithm: wanted.pool.method.clone(),
                 session_persistence: wanted.pool.is_sticky.then_some(SessionPersistence {

@@ -10,6 +10,8 @@ use bowline_cloud_provider::ServiceKey;
 pub(crate) const PREFIX: &str = "kube_service_";
 /// What the description of every floating IP holds that a controller made.
 pub(crate) const FLOATING_IP_MARK: &str = "Floating IP for Kubernetes external service";
+/// What the description of every pool begins with that this controller made.
+const POOL_MARK: &str = "Kubernetes Service";
 /// The most bytes of a name (Octavia and Neutron APIs).
 const MAX_NAME: usize = 255;
 /// The characters of a name in the form that very old controllers used.
@@ -46,6 +48,24 @@ pub(crate) fn balancer_of_pool(pool: &str) -> Option<&str> {
     let (index, balancer) = pool.strip_prefix("pool_")?.split_once('_')?;
     let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
     is_index.then_some(balancer)
+}
+
+/// Whether a pool was named after a load balancer of this name, whatever its index is.
+pub(crate) fn is_pool_of(name: &str, balancer: &str) -> bool {
+    let index = name.strip_prefix("pool_").and_then(|rest| rest.split_once('_'));
+    let index = index.and_then(|(index, _)| index.parse().ok());
+    index.is_some_and(|index| pool(index, balancer) == name)
+}
+
+/// What is written on a pool: which Service it serves. It is shorter than Octavia allows, however long the Service's names are.
+pub(crate) fn pool_description(service: &ServiceKey, uid: &str) -> String {
+    format!("{POOL_MARK} {service}, uid {uid}")
+}
+
+/// The UID in what is written on a pool of a Service of this name.
+pub(crate) fn uid_on_pool<'a>(description: &'a str, service: &ServiceKey) -> Option<&'a str> {
+    let uid = description.strip_prefix(&pool_description(service, ""))?;
+    uid.split_whitespace().next() // a person may have added something
 }
 
 /// The name of a port's health monitor.
@@ -184,6 +204,44 @@ mod tests {
             legacy_balancer("0f6f7f2c-3b1d-4f9a-8a7e-3c4f5a6b7c8d"),
             "a0f6f7f2c3b1d4f9a8a7e3c4f5a6b7c8"
         );
+    }
+
+    #[test]
+    fn what_is_written_on_a_pool_tells_whose_it_is() {
+        let written = pool_description(&web(), "3f0c");
+        assert_eq!(written, "Kubernetes Service default/web, uid 3f0c");
+        for (written, uid) in [
+            (written.as_str(), Some("3f0c")),
+            (
+                "Kubernetes Service default/web, uid 3f0c (see ticket 7)",
+                Some("3f0c"),
+            ),
+            ("Kubernetes Service default/web, uid ", None),
+            ("Kubernetes Service default/web2, uid 3f0c", None),
+            ("Kubernetes Service kube-system/web, uid 3f0c", None),
+            ("for something else", None),
+            ("", None),
+        ] {
+            assert_eq!(uid_on_pool(written, &web()), uid, "{written}");
+        }
+        let longest = ServiceKey::new("n".repeat(63), "s".repeat(63));
+        assert!(pool_description(&longest, &"u".repeat(36)).len() <= 255);
+    }
+
+    #[test]
+    fn a_pool_is_known_by_the_load_balancer_that_it_is_named_after() {
+        let name = balancer("lab", &web());
+        for (pool, is_it) in [
+            ("pool_0_kube_service_lab_default_web", true),
+            ("pool_12_kube_service_lab_default_web", true),
+            ("pool_0_kube_service_prod_default_web", false),
+            ("pool_x_kube_service_lab_default_web", false),
+            ("by-hand", false),
+        ] {
+            assert_eq!(is_pool_of(pool, &name), is_it, "{pool}");
+        }
+        let cut = balancer(&"c".repeat(250), &web());
+        assert!(is_pool_of(&pool(3, &cut), &cut));
     }
 
     #[test]

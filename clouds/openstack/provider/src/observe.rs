@@ -13,6 +13,7 @@ use bowline_plan::Refusal;
 
 use crate::features::Features;
 use crate::intent::TlsKey;
+use crate::ownership::marks::OfAnother;
 use crate::step::PartChange;
 
 pub(crate) mod lookups;
@@ -28,6 +29,10 @@ pub(crate) struct Observed {
     pub(crate) is_listed: bool,
     /// The load balancers that the Service could mean.
     pub(crate) balancers: Vec<LoadBalancer>,
+    /// Load balancers that could be meant by their name or a tag, and are another Service's: they are in no other list here.
+    pub(crate) of_others: Vec<OfAnother>,
+    /// Those that could be meant and whose pools tell nothing of that kind.
+    pub(crate) cleared: Vec<LoadBalancerId>,
     /// Load balancers that were asked for one by one, and are not there.
     pub(crate) gone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
@@ -205,6 +210,24 @@ impl Observed {
     pub(crate) fn parts_of_mut(&mut self, id: &LoadBalancerId) -> Option<&mut Parts> {
         let mut known = self.parts.iter_mut().chain(&mut self.left_parts);
         known.find(|parts| parts.of == *id)
+    }
+
+    /// Whether a load balancer is another Service's.
+    pub(crate) fn is_of_another(&self, id: &LoadBalancerId) -> bool {
+        self.of_others.iter().any(|other| other.balancer.id == *id)
+    }
+
+    /// The pools of a load balancer were seen: they serve the other Service of this UID, or none that is known.
+    pub(crate) fn tell_apart(&mut self, id: LoadBalancerId, other: Option<String>) {
+        let Some(uid) = other else {
+            self.cleared.push(id);
+            return;
+        };
+        let others = self.balancers.extract_if(.., |balancer| balancer.id == id);
+        self.of_others.extend(others.map(|balancer| OfAnother {
+            balancer,
+            uid: uid.clone(),
+        }));
     }
 
     /// A load balancer is gone.

@@ -1,13 +1,15 @@
 //! Which load balancer is a Service's own, which one it shares, and which must not be touched.
 //!
-//! OpenStack carries no Service's UID. A load balancer bears the name of the Service that it was made for, and, as parts do,
-//! one tag for each Service that uses it. What the annotation names counts before any name.
+//! A load balancer bears the name of the Service that it was made for, and, as parts do, one tag for each Service that uses it.
+//! What the annotation names counts before any name. Clusters of one name are told apart by the UID on [pools](marks).
 
 use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, ProvisioningStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::intent::Identity;
 use crate::names;
+
+pub(crate) mod marks;
 
 /// More than the clocks of the cloud and of the cluster differ where somebody looks after them.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(10);
@@ -310,8 +312,14 @@ pub(crate) fn is_our_tag(identity: &Identity, balancer: &LoadBalancer, tag: &str
 
 /// The same, as far as no annotation is needed to tell.
 fn is_known_tag(identity: &Identity, tag: &str) -> bool {
-    let under = |former: &String| names::balancer(former, &identity.service) == tag;
-    tag == identity.name || identity.options.former_clusters.iter().any(under)
+    known_names(identity).any(|name| name == tag)
+}
+
+/// The names that the Service's load balancer may have: the present one, and those under configured former names of the cluster.
+fn known_names(identity: &Identity) -> impl Iterator<Item = String> {
+    let formers = identity.options.former_clusters.iter();
+    let formers = formers.map(|former| names::balancer(former, &identity.service));
+    std::iter::once(identity.name.clone()).chain(formers)
 }
 
 /// Whether a load balancer says, without any annotation, that this Service uses it.

@@ -72,6 +72,7 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
         Found::Going(balancer) => wait_for(balancer, seen),
+        Found::None if let Some(other) = guards::of_another(identity, seen) => Answer::Refused(other),
         Found::None => creation::next(wanted, features, seen, &mut notes),
         Found::One {
             balancer,

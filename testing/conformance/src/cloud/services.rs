@@ -232,6 +232,15 @@ pub(super) async fn a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of
     world.ask(web(), Wish::Plain);
     assert_ne!(world.uid("web"), old);
     world.start();
+    if let Some(consent) = world.sim.consent(&world.mark("web")) {
+        let is_told = |w: &World<C>| w.events("web").iter().any(|it| it.contains(consent.refusal));
+        let begun = world.since();
+        world.until("it is refused", is_told).await;
+        assert_eq!(world.writes(begun), Vec::<String>::new());
+        world.edit_service("web", |web| {
+            web["metadata"]["annotations"][consent.annotation] = json!(consent.value);
+        });
+    }
     world.settled("web").await;
     let new = world.mark("web");
     let of_new: Vec<_> = world

@@ -90,6 +90,12 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// What lets a Service take over the balancer that was made for another Service of its name and [mark](Self::mark). `None`
+    /// if a Service that was made anew needs no such word.
+    fn consent(&self, _mark: &str) -> Option<Consent> {
+        None
+    }
+
     /// Deletes the balancer of a Service by hand, by the Service's [mark](Self::mark).
     fn lose_balancer(&self, _service: &str) {}
 
@@ -268,6 +274,17 @@ pub enum Wish {
     Rich,
     /// Something else than before in as many respects as can be changed. The ports have been changed already.
     Changed,
+}
+
+/// How a person lets a Service take over what was made for another one of its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// The annotation that says so.
+    pub annotation: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What the event of the Service says until then.
+    pub refusal: &'static str,
 }
 
 /// A load balancer as the cloud has it.

@@ -18,7 +18,7 @@ use bowline_openstack_sim::{FloatingIpSpec, Id, NetworkSpec, NicSpec, OpenstackS
 use serde_json::{Value, json};
 
 use crate::cloud::{
-    Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
+    Ability, Balancer, CloudUnderTest, Consent, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
 };
 
 /// What the cloud can do and what the operator wants of it.
@@ -226,6 +226,16 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
         let there = self.load_balancers().into_iter();
         let there = there.filter(|it| it.part.status != Provisioning::PendingDelete);
         there.map(|it| self.balancer(&it)).collect()
+    }
+
+    fn consent(&self, mark: &str) -> Option<Consent> {
+        let there = self.load_balancers().into_iter();
+        let of_name = there.filter(|it| it.part.name == mark).map(|it| it.part.id);
+        of_name.last().map(|id| Consent {
+            annotation: "loadbalancer.openstack.org/load-balancer-id",
+            value: id.to_string(),
+            refusal: "serves another Service",
+        })
     }
 
     /// The load balancer goes with its parts. A floating IP outlives it, as by hand.

@@ -16,6 +16,9 @@ pub struct Pool {
     /// Its name; several may share one.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
+    /// What is written on it; empty if nothing is.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
     /// What it speaks to its members.
     pub protocol: PoolProtocol,
     /// How it chooses a member, e.g. `ROUND_ROBIN`: a word that belongs to the load balancer's provider.
@@ -62,6 +65,8 @@ pub struct NewPool {
     pub listener_id: Option<ListenerId>,
     /// Its name.
     pub name: String,
+    /// What shall be written on it.
+    pub description: String,
     /// What it shall speak to its members.
     pub protocol: PoolProtocol,
     /// How it shall choose a member.

@@ -147,3 +147,14 @@ async fn a_router_without_routes_and_a_group_without_rules_are_no_answers() {
     let (client, _) = neutron([Answer::ok(r#"{"security_groups": [{"id": "g", "name": "n"}]}"#)]);
     assert!(client.security_groups(None).await.is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_nothing_is_written_on_is_told_without_a_description() {
+    let (client, _) = octavia([Answer::ok(
+        r#"{"pools": [{"id": "a", "protocol": "TCP", "description": "what it is for"},
+            {"id": "b", "protocol": "TCP", "description": null}, {"id": "c", "protocol": "TCP"}]}"#,
+    )]);
+    let pools = client.pools(None).await.unwrap();
+    let descriptions: Vec<_> = pools.iter().map(|pool| pool.description.as_str()).collect();
+    assert_eq!(descriptions, ["what it is for", "", ""]);
+}

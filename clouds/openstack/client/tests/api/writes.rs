@@ -105,6 +105,7 @@ fn new_listener() -> NewListener {
     let pool = NewPool {
         listener_id: None,
         name: "pool".to_owned(),
+        description: "what it is for".to_owned(),
         protocol: PoolProtocol::Tcp,
         lb_algorithm: "ROUND_ROBIN".to_owned(),
         session_persistence: None,
@@ -179,7 +180,7 @@ async fn what_is_written_to_octavia() {
         .unwrap();
     client.delete_load_balancer(&"b".into(), true).await.unwrap();
     const BASE: &str = "http://127.0.0.1:19876/v2.0/lbaas";
-    let tree = r#"{"loadbalancer":{"name":"lb","description":"d","provider":"amphora","tags":["lb"],"vip_subnet_id":"s","listeners":[{"name":"listener","protocol":"TCP","protocol_port":80,"connection_limit":-1,"default_pool":{"name":"pool","protocol":"TCP","lb_algorithm":"ROUND_ROBIN","members":[{"name":"node-1","address":"10.0.0.11","protocol_port":30080,"subnet_id":"s"}],"healthmonitor":{"name":"monitor","type":"HTTP","delay":5,"timeout":3,"max_retries":1,"max_retries_down":3,"url_path":"/healthz","http_method":"GET","expected_codes":"200"}}}]}}"#;
+    let tree = r#"{"loadbalancer":{"name":"lb","description":"d","provider":"amphora","tags":["lb"],"vip_subnet_id":"s","listeners":[{"name":"listener","protocol":"TCP","protocol_port":80,"connection_limit":-1,"default_pool":{"name":"pool","description":"what it is for","protocol":"TCP","lb_algorithm":"ROUND_ROBIN","members":[{"name":"node-1","address":"10.0.0.11","protocol_port":30080,"subnet_id":"s"}],"healthmonitor":{"name":"monitor","type":"HTTP","delay":5,"timeout":3,"max_retries":1,"max_retries_down":3,"url_path":"/healthz","http_method":"GET","expected_codes":"200"}}}]}}"#;
     assert_eq!(
         lines(&api, 2),
         [

@@ -305,6 +305,7 @@ fn pool(memory: &mut Memory, of: &LoadBalancerId, new: &NewPool) -> Pool {
     Pool {
         id: id(memory).into(),
         name: new.name.clone(),
+        description: new.description.clone(),
         protocol: new.protocol.clone(),
         lb_algorithm: new.lb_algorithm.clone(),
         listeners: new.listener_id.clone().into_iter().map(reference).collect(),

@@ -5,7 +5,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, Provisionin
 use super::{Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
-use crate::ownership::{self, Found, Role};
+use crate::ownership::{self, Found, Role, marks};
 use crate::planning::{dangling, floating, parts, rename};
 use crate::{names, placement};
 
@@ -16,6 +16,8 @@ pub(crate) enum Lookup {
     Balancers,
     /// One that the annotation names and the list does not have.
     Balancer(LoadBalancerId),
+    /// The pools of these, which tell whose they are.
+    Marks(Vec<LoadBalancerId>),
     /// What Octavia can do.
     Features,
     /// Listeners and pools of a load balancer.
@@ -54,6 +56,7 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
     {
         missing.push(Lookup::Balancer(id.clone()));
     }
+    missing.extend(marks(identity, observed, own));
     if observed.features.is_none() {
         missing.push(Lookup::Features);
     }
@@ -75,6 +78,18 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
         }
     }
     once
+}
+
+/// The load balancers that are this Service's by no more than a name or a tag. Where the parts of one are read too, this costs no
+/// request: the list of pools is one for both.
+fn marks(identity: &Identity, observed: &Observed, own: &Remembered) -> Option<Lookup> {
+    let in_doubt = observed.balancers.iter().filter(|balancer| {
+        marks::is_in_doubt(identity, balancer)
+            && own.created.as_ref() != Some(&balancer.id)
+            && !observed.cleared.contains(&balancer.id)
+    });
+    let ids: Vec<LoadBalancerId> = in_doubt.map(|balancer| balancer.id.clone()).collect();
+    (!ids.is_empty()).then_some(Lookup::Marks(ids))
 }
 
 /// A load balancer of a Service that is going, beside the one that it was sent to, of which part by part is deleted.

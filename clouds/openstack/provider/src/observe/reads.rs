@@ -20,7 +20,7 @@ use super::lookups::{Lookup, lookups};
 use super::{KeyAnswer, Memory, Observed, Parts, Remembered};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
-use crate::ownership;
+use crate::ownership::{self, marks};
 use crate::under_way::UnderWay;
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
@@ -73,6 +73,8 @@ pub(crate) struct Reads {
 enum Answer {
     Balancers(Vec<LoadBalancer>),
     Balancer(LoadBalancerId, Option<Box<LoadBalancer>>),
+    /// For each load balancer the UID of the other Service that it serves, if there is one.
+    Marks(Vec<(LoadBalancerId, Option<String>)>),
     Features(Features),
     Parts(Parts),
     LeftParts(Parts),
@@ -186,6 +188,7 @@ impl Reads {
                 })?;
                 Answer::Balancer(id, balancer.map(Box::new))
             }
+            Lookup::Marks(ids) => Answer::Marks(self.marks(identity, ids).await?),
             Lookup::Features => Answer::Features(self.features().await?),
             Lookup::Parts(id) => Answer::Parts(self.parts(id).await?),
             Lookup::LeftParts(id) => Answer::LeftParts(self.parts(id).await?),
@@ -243,6 +246,28 @@ impl Reads {
         Ok(candidates.cloned().collect())
     }
 
+    /// Whose load balancers are, by their pools.
+    async fn marks(
+        &self,
+        identity: &Identity,
+        ids: Vec<LoadBalancerId>,
+    ) -> Result<Vec<(LoadBalancerId, Option<String>)>, CloudError> {
+        let all = self.pools.ask().await?;
+        let read = ids.into_iter().map(|id| {
+            let of_it = all.iter().filter(|pool| is_of(&pool.loadbalancers, &id));
+            let pools: Vec<&Pool> = of_it.collect();
+            if pools.is_empty() {
+                // The load balancer says that it has some. One that nothing is known of is not taken.
+                return Err(CloudError::transient(format!(
+                    "whose load balancer {id} is cannot be told: Octavia's list of pools does not show those that it has"
+                )));
+            }
+            let other = marks::other_uid(identity, pools).map(str::to_owned);
+            Ok((id, other))
+        });
+        read.collect()
+    }
+
     async fn features(&self) -> Result<Features, CloudError> {
         let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
         let version = match known {
@@ -260,16 +285,15 @@ impl Reads {
 
     async fn parts(&self, of: LoadBalancerId) -> Result<Parts, CloudError> {
         let (listeners, pools) = futures::try_join!(self.listeners.ask(), self.pools.ask())?;
-        let is_of = |owners: &[Reference<LoadBalancerId>]| owners.iter().any(|owner| owner.id == of);
         Ok(Parts {
             listeners: listeners
                 .iter()
-                .filter(|listener| is_of(&listener.loadbalancers))
+                .filter(|listener| is_of(&listener.loadbalancers, &of))
                 .cloned()
                 .collect(),
             pools: pools
                 .iter()
-                .filter(|pool| is_of(&pool.loadbalancers))
+                .filter(|pool| is_of(&pool.loadbalancers, &of))
                 .cloned()
                 .collect(),
             members: BTreeMap::new(),
@@ -286,6 +310,10 @@ impl Reads {
     }
 }
 
+fn is_of(owners: &[Reference<LoadBalancerId>], balancer: &LoadBalancerId) -> bool {
+    owners.iter().any(|owner| owner.id == *balancer)
+}
+
 fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
     match answer {
         Answer::Balancers(balancers) => {
@@ -294,6 +322,11 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
         }
         Answer::Balancer(_, Some(balancer)) => observed.balancers.push(*balancer),
         Answer::Balancer(id, None) => observed.is_gone(&id),
+        Answer::Marks(read) => {
+            for (id, other) in read {
+                observed.tell_apart(id, other);
+            }
+        }
         Answer::Features(features) => observed.features = Some(features),
         Answer::Parts(parts) => observed.parts = Some(parts),
         Answer::LeftParts(parts) => observed.left_parts = Some(parts),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::ServiceKey;
-use bowline_openstack_client::OperatingStatus;
+use bowline_openstack_client::{OperatingStatus, Pool, Reference};
 
 use super::*;
 use crate::options::LoadBalancerOptions;
@@ -247,4 +247,64 @@ fn a_copied_service_proves_no_renaming() {
         assert_eq!(role == Role::Owner, is_ours, "{created:?}");
         assert_eq!(is_to_be_deleted(&identity, role, &made), is_ours, "{created:?}");
     }
+}
+
+/// A pool as Octavia shows it, with what is written on it.
+fn pool(name: &str, description: &str) -> Pool {
+    serde_json::from_value(serde_json::json!({
+        "id": format!("{name}{description}"), "name": name, "description": description, "protocol": "TCP",
+    }))
+    .unwrap()
+}
+
+#[test]
+fn pools_tell_whether_a_load_balancer_serves_another_service_of_the_name() {
+    let web = |uid: &str| {
+        pool(
+            &names::pool(0, WEB),
+            &format!("Kubernetes Service default/web, uid {uid}"),
+        )
+    };
+    let ours = web("u-1");
+    let other = web("u-2");
+    let third = web("u-3");
+    let unmarked = pool(&names::pool(1, WEB), "");
+    let guest = pool(&names::pool(0, API), "Kubernetes Service default/api, uid u-4");
+    let other_cluster = pool(&names::pool(0, OTHER), "Kubernetes Service default/web, uid u-5");
+    let former = pool(&names::pool(0, FORMER), "Kubernetes Service default/web, uid u-6");
+    for (pools, uid) in [
+        (vec![], None),
+        (vec![&unmarked], None),
+        (vec![&ours, &unmarked], None),
+        (vec![&other], Some("u-2")),
+        (vec![&unmarked, &other], Some("u-2")),
+        (vec![&third, &other], Some("u-2")),
+        (vec![&other, &ours], None),
+        (vec![&guest], None),
+        (vec![&guest, &other], Some("u-2")),
+        (vec![&other_cluster], None),
+        (vec![&former], Some("u-6")),
+    ] {
+        assert_eq!(marks::other_uid(&identity(), pools.clone()), uid, "{pools:?}");
+    }
+}
+
+#[test]
+fn pools_have_to_be_seen_of_what_the_annotation_does_not_name() {
+    let with_pool = |name: &str, tags: &[&str]| LoadBalancer {
+        pools: vec![Reference { id: "p".into() }],
+        ..balancer("01", name, tags)
+    };
+    let named = with_pool(WEB, &[WEB]);
+    assert!(marks::is_in_doubt(&identity(), &named));
+    assert!(marks::is_in_doubt(&naming("02", None), &named));
+    assert!(!marks::is_in_doubt(&naming("01", None), &named));
+    assert!(marks::is_in_doubt(&identity(), &with_pool(API, &[API, WEB])));
+    assert!(!marks::is_in_doubt(&identity(), &with_pool(API, &[API])));
+    assert!(!marks::is_in_doubt(&identity(), &balancer("01", WEB, &[WEB])));
+    let going = LoadBalancer {
+        provisioning_status: ProvisioningStatus::PendingDelete,
+        ..named
+    };
+    assert!(!marks::is_in_doubt(&identity(), &going));
 }

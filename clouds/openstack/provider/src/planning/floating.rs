@@ -19,7 +19,7 @@ mod strays;
 use creation::{creation, fault, fixed_address};
 pub(super) use strays::goes_with;
 pub(crate) use strays::{StrayNeeds, stray_needs};
-use strays::{is_made_for, is_recorded, leads_nowhere};
+use strays::{is_described_so, is_made_for, is_recorded, leads_nowhere};
 
 /// What has to be read before the address can be decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
                 })
             };
             let told = |there: &&FloatingIp| is_recorded(identity, there) && !identity.shares_address;
-            let own = |there: &&FloatingIp| is_made_for(identity, there);
+            let own = |there: &&FloatingIp| is_made_for(identity, observed, there);
             let there = free().find(told).or_else(|| free().find(own));
             there.map_or(Wish::Create, Wish::Attach)
         }
@@ -274,7 +274,7 @@ pub(super) fn lost_note(wanted: &Wanted, observed: &Observed, balancer: &LoadBal
         .recorded_address
         .as_deref()
         .filter(|_| identity.is_told_recorded)?;
-    let now = current(observed, balancer).filter(|now| is_made_for(identity, now))?;
+    let now = current(observed, balancer).filter(|now| is_described_so(identity, now))?;
     // What the Service asks for may have changed, and then it is at another address because of that.
     let is_own_wish =
         wanted.address.is_some() || names::spelling(&balancer.vip_address) == names::spelling(recorded);

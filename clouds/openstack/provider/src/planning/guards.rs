@@ -24,6 +24,24 @@ pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refus
     ))
 }
 
+/// Why no load balancer is made beside another Service's of its name: of two of one name, no controller could tell which is whose
+/// where the annotation is lost.
+pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Refusal> {
+    let others = observed.of_others.iter();
+    let other = others
+        .filter(|other| other.balancer.name == identity.name)
+        .min_by_key(|other| &other.balancer.id)?;
+    let (id, service) = (&other.balancer.id, &identity.service);
+    let refusal = Refusal::new(format!(
+        "load balancer {id} ({}) serves another Service {service}, uid {}, and is left alone",
+        other.balancer.name, other.uid
+    ));
+    Some(refusal.with_remedy(format!(
+        "another cluster in this project has the same --cluster-name ({}), or this Service was deleted without its finalizer and made again: give one of the clusters another --cluster-name; or, if that other Service is gone and this one is to take the load balancer over, set {}: {id}",
+        identity.cluster, keys::ID.key
+    )))
+}
+
 /// What is told of load balancers of the Service that are older than the one that it names.
 pub(super) fn older_note(
     identity: &Identity,

@@ -15,6 +15,7 @@ mod groups;
 mod instances;
 mod leaving;
 mod lookup;
+mod marks;
 mod members;
 mod projects;
 mod rename;

@@ -46,7 +46,7 @@ async fn send(
 }
 
 /// What the Go manager's requests make of the Service `web` of the world, with monitors on.
-async fn as_upstream(world: &World) {
+pub(crate) async fn as_upstream(world: &World) {
     let name = lb_name("web");
     let subnet = world.sim.home().subnet;
     let members: Vec<Value> = (1..=3)

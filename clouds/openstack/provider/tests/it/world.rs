@@ -119,6 +119,22 @@ impl World {
         }
     }
 
+    /// Another cluster of the same name in the same project, with a node and a Service `web` of its own.
+    pub(crate) fn another_cluster(&self) -> Self {
+        let mut other = Self::over(self.sim.clone());
+        other.options = self.options.clone();
+        other.restart();
+        other.add_node("other-node");
+        other.put_as("another", service("web", &[("TCP", 80, 31080)]));
+        other
+    }
+
+    /// Puts a Service with another UID than the one that goes by its name.
+    pub(crate) fn put_as(&self, uid: &str, mut service: Service) {
+        service.metadata.uid = Some(uid.to_owned());
+        self.put(service);
+    }
+
     /// A process that starts anew, perhaps with other options: nothing is remembered.
     pub(crate) fn restart(&mut self) {
         self.cloud = Balancing(load_balancers(

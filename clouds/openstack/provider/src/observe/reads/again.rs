@@ -111,9 +111,11 @@ impl Reads {
     ) -> Result<(), CloudError> {
         let all = self.list_with(list).await?;
         let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
-        let of_service = all
-            .iter()
-            .filter(|balancer| ownership::is_candidate(identity, balancer) || was_seen(&balancer.id));
+        let of_service = all.iter().filter(|balancer| {
+            let is_ours =
+                ownership::is_candidate(identity, balancer) && !observed.is_of_another(&balancer.id);
+            is_ours || was_seen(&balancer.id)
+        });
         let mut now: Vec<LoadBalancer> = of_service.cloned().collect();
         let vanished = observed.balancers.iter().map(|balancer| &balancer.id);
         let vanished: Vec<LoadBalancerId> = vanished

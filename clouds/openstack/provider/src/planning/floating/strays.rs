@@ -25,7 +25,7 @@ pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_i
     match ports.iter().find(|port| port.id == *id) {
         Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| observed.gone.contains(&id)),
         // It went while both were read. Should it be there and not be shown, what was made for the Service is all that moves.
-        None => is_made_for(identity, floating_ip),
+        None => is_made_for(identity, observed, floating_ip),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn stray_needs(
     let all = observed.floating_ips.iter().flat_map(|list| list.iter());
     let ports: Vec<&PortId> = all
         .filter(|there| !there.is_foreign)
-        .filter(|there| is_made_for(identity, there) || is_told(there) || is_asked(there))
+        .filter(|there| is_made_for(identity, observed, there) || is_told(there) || is_asked(there))
         .filter_map(|there| there.port_id.as_ref())
         .filter(|port| Some(*port) != own)
         .collect();
@@ -60,7 +60,9 @@ pub(crate) fn stray_needs(
         };
     };
     let is_known = |id: &LoadBalancerId| {
-        observed.gone.contains(id) || observed.balancers.iter().any(|there| there.id == *id)
+        observed.gone.contains(id)
+            || observed.is_of_another(id)
+            || observed.balancers.iter().any(|there| there.id == *id)
     };
     let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
     let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
@@ -70,8 +72,14 @@ pub(crate) fn stray_needs(
     }
 }
 
-/// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
-pub(super) fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+/// Whether a floating IP was created for the Service. Where another cluster has the same name and such a Service, its floating IPs
+/// bear the same description, which proves nothing then.
+pub(super) fn is_made_for(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+    is_described_so(identity, floating_ip) && observed.of_others.is_empty()
+}
+
+/// Whether a floating IP has the Service's description, which names Service and cluster.
+pub(super) fn is_described_so(identity: &Identity, floating_ip: &FloatingIp) -> bool {
     floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
 }
 
@@ -96,6 +104,6 @@ pub(in crate::planning) fn goes_with(
         || identity.is_told_recorded && description.starts_with(names::FLOATING_IP_MARK);
     let is_recorded = is_recorded(identity, floating_ip);
     leads_nowhere(identity, observed, floating_ip)
-        && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)
+        && (is_made_for(identity, observed, floating_ip) || is_recorded && is_of_cluster)
         && !(is_recorded && identity.shares_address)
 }

@@ -1,0 +1,54 @@
+//! Whose a load balancer is that only a name or a tag speaks for.
+//!
+//! Two clusters of one name in one project give their load balancers the same names and tags, and `kubernetes` is the name of every
+//! cluster that was given none. What tells their load balancers apart is the UID on the pools that Bowline made: a load balancer
+//! whose pools were made for a Service of our name with another UID, and none for ours, is somebody else's. It is taken out of sight
+//! ([`Observed`](crate::observe::Observed)) before anything is decided, so that no decision can write to it.
+//!
+//! - One that the Service's annotation names is never in doubt: a controller wrote it, or a person who wants the load balancer taken
+//!   over. The pools that are kept then keep the other UID, and that settles, because the annotation stays.
+//! - One without any such pool, as the Go manager makes it, is ours by its name.
+//! - One with pools of both is ours: it was taken over in that way, new pools were made since, and the annotation was lost. Pools with
+//!   the other UID are changed and deleted as any other there: the ports that they serve would never be as the Service wants them.
+//! - One without pools tells nothing, and is ours by its name: of two clusters that make parts one by one
+//!   (`provider-requires-serial-api-calls`), one that comes before the other's first pool is there takes that load balancer.
+
+use bowline_openstack_client::{LoadBalancer, Pool};
+
+use super::{is_candidate, is_going, known_names};
+use crate::intent::Identity;
+use crate::names;
+
+/// A load balancer that bears the Service's name or tag, and serves another Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfAnother {
+    pub(crate) balancer: LoadBalancer,
+    /// The UID of that Service.
+    pub(crate) uid: String,
+}
+
+/// Whether the pools of a load balancer have to be seen before it may be taken for the Service's.
+pub(crate) fn is_in_doubt(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    identity.annotated.as_ref() != Some(&balancer.id)
+        && !balancer.pools.is_empty()
+        && !is_going(balancer)
+        && is_candidate(identity, balancer)
+}
+
+/// The UID of another Service that the pools of a load balancer serve in place of this one; `None` if the load balancer may be ours.
+///
+/// Pools of guests say nothing: only those count that are named as this Service's are, and say that they serve one of its name.
+pub(crate) fn other_uid<'a>(
+    identity: &Identity,
+    pools: impl IntoIterator<Item = &'a Pool>,
+) -> Option<&'a str> {
+    let names: Vec<String> = known_names(identity).collect();
+    let is_named_so = |pool: &&Pool| names.iter().any(|name| names::is_pool_of(&pool.name, name));
+    let pools = pools.into_iter().filter(is_named_so);
+    let uids = pools.filter_map(|pool| names::uid_on_pool(&pool.description, &identity.service));
+    let uids: Vec<&str> = uids.collect();
+    if uids.contains(&identity.uid.as_str()) {
+        return None;
+    }
+    uids.into_iter().min()
+}
