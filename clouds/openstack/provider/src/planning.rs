@@ -311,6 +311,10 @@ impl There<'_> {
         let of = (self.balancer, self.role);
         let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
         if let Some(listener) = plan.conflict() {
+            // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
+            if let Some((_, removal)) = plan.surplus() {
+                return Ok(Some(removal));
+            }
             if let Some(change) = self.vain_tag() {
                 return Ok(Some(change));
             }
@@ -361,10 +365,11 @@ impl There<'_> {
     }
 
     /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
-    /// `max-shared-lb` leaves to others.
+    /// `max-shared-lb` leaves to others. One that people reach here already keeps its place, and waits for the port.
     fn vain_tag(&self) -> Option<PartChange> {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_in_vain = self.role == Role::Guest
+            && !floating::is_told(identity, self.seen, balancer)
             && !ownership::is_to_be_deleted(identity, self.role, balancer)
             && rename::is_borne_out(identity, self.seen, balancer)
             && absent::own_parts(identity, self.role, self.seen, balancer).is_none();

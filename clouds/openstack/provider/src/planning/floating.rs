@@ -88,6 +88,13 @@ pub(super) fn reached_at<'a>(
     addresses.chain([balancer.vip_address.as_str()])
 }
 
+/// Whether people were told, by the Service's status, an address at which a load balancer is reached.
+pub(super) fn is_told(identity: &Identity, observed: &Observed, balancer: &LoadBalancer) -> bool {
+    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let mut addresses = reached_at(observed, balancer);
+    identity.is_told_recorded && addresses.any(|address| Some(names::spelling(address)) == recorded)
+}
+
 /// The load balancer that the address leads to, if it is there, and whose it is.
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 

@@ -205,6 +205,61 @@ async fn a_port_that_somebody_else_has_is_refused_whatever_its_protocol() {
     assert!(writes.is_empty());
 }
 
+/// Each waits for what the other one has.
+#[tokio::test(start_paused = true)]
+async fn two_services_that_swap_their_ports_get_them_whoever_comes_first() {
+    for order in [["web", "b"], ["b", "web"]] {
+        let mut world = two(81).await;
+        world.run("b").await.settled();
+        let address = world.annotation("web", "load-balancer-address");
+        world.set_ports("web", &[("TCP", 443, 30443), ("TCP", 81, 30080)]);
+        world.set_ports("b", &[("TCP", 80, 30081)]);
+        let (run, writes) = world.writes_of(world.run(order[0])).await;
+        assert!(run.complaint().contains("already exists"), "{run:#?}");
+        assert_eq!(
+            in_short(&writes),
+            ["octavia.pools.delete", "octavia.listeners.delete"]
+        );
+        // Nothing else goes while the other one has not done its part, and the refusal stays.
+        world.restart();
+        let (run, writes) = world.writes_of(world.run(order[0])).await;
+        assert!(run.complaint().contains("already exists"), "{run:#?}");
+        assert!(writes.is_empty(), "{:?}", in_short(&writes));
+        for name in [order[1], order[0]] {
+            world.run(name).await.settled();
+        }
+        for name in order {
+            world.assert_settled(name).await;
+            assert_eq!(world.annotation(name, "load-balancer-address"), address);
+        }
+        let mut ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.port).collect();
+        ports.sort_unstable();
+        assert_eq!(ports, [80, 81, 443]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_wants_a_taken_port_loses_only_what_it_does_not_want() {
+    let world = two(81).await;
+    world.set_ports("b", &[("TCP", 81, 30081), ("TCP", 82, 30082)]);
+    world.run("b").await.settled();
+    world.set_ports("b", &[("TCP", 81, 30081), ("TCP", 80, 30082)]);
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    assert!(
+        run.complaint()
+            .starts_with("the listener port 80 already exists; "),
+        "{run:#?}"
+    );
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.pools.delete", "octavia.listeners.delete"]
+    );
+    let mut ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.port).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [80, 81]);
+    world.assert_settled("web").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_internal_service_cannot_join() {
     let world = two(81).await;
