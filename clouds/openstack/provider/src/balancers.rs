@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::annotations::NODE_SELECTOR;
 use crate::apply::{self, LateCreations, Learned, PortGroups};
-use crate::intent::{self, Intent};
+use crate::intent::{self, Identity, Intent};
 use crate::learn;
 use crate::members::NodeFilter;
 use crate::metrics::Metrics;
@@ -148,6 +148,11 @@ impl Reconciler for Balancers {
             }
         }
         let learned = made?;
+        if let CloudStep::Group(_) = step {
+            let Identity { uid, service, .. } = intent.identity();
+            let name = names::security_group(uid, service);
+            self.reads.made_groups.learn(&name, step, &learned);
+        }
         let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
         if let (Intent::Wanted(_), true) = (intent, is_repair) {
             let now = Some(Instant::now());

@@ -25,6 +25,7 @@ mod instances;
 mod intent;
 mod labels;
 mod learn;
+mod made_groups;
 mod members;
 mod metrics;
 mod names;

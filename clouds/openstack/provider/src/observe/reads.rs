@@ -20,6 +20,7 @@ use super::lookups::{Lookup, lookups};
 use super::{KeyAnswer, Memory, Observed, Parts, Remembered};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
+use crate::made_groups::MadeGroups;
 use crate::ownership::{self, marks};
 use crate::under_way::UnderWay;
 
@@ -57,6 +58,8 @@ pub(crate) struct Reads {
     polled: Listing<LoadBalancer>,
     /// The changes that this process made and Octavia is at work on.
     pub(crate) under_way: Arc<UnderWay>,
+    /// The security groups that this process made and no list shows yet.
+    pub(crate) made_groups: MadeGroups,
     /// The list of members that was written last to a pool, as a number.
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
@@ -121,6 +124,7 @@ impl Reads {
             balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
             polled: SharedRead::paced(GATHER, pace, client, all_balancers),
             under_way,
+            made_groups: MadeGroups::default(),
             member_lists: Kept::default(),
             listeners: listing(
                 GATHER,
@@ -306,7 +310,8 @@ impl Reads {
     /// The security groups of exactly this name.
     async fn groups_of(&self, name: &str) -> Result<Vec<SecurityGroup>, CloudError> {
         let all = self.groups.ask().await?;
-        Ok(all.iter().filter(|group| group.name == name).cloned().collect())
+        let listed = all.iter().filter(|group| group.name == name).cloned().collect();
+        Ok(self.made_groups.over(name, listed))
     }
 }
 

@@ -135,3 +135,48 @@ async fn all_groups_that_were_made_for_a_service_go_with_it() {
     world.run("web").await.settled();
     assert_eq!(groups(&world), Vec::<Id>::new());
 }
+
+/// Within one process; one that was stopped in between makes another one.
+#[tokio::test(start_paused = true)]
+async fn while_the_list_does_not_show_a_group_that_was_made_no_other_one_is_made() {
+    let mut world = World::with_nodes(2);
+    world.configure(|options| options.manages_security_groups = true);
+    let list = Fault::on(http::Method::GET, "/network/v2.0/security-groups");
+    let nothing = Canned::json(200, r#"{"security_groups": []}"#);
+    world.sim.faults().add(list.always().answer(nothing));
+    world.run("web").await.settled();
+    let [group] = groups(&world)[..] else {
+        panic!("{:?}", groups(&world))
+    };
+    for _ in 0..3 {
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        World::assert_quiet(&run, &writes);
+    }
+    // What it opens follows the Service.
+    world.set_ports("web", &[("TCP", 80, 30090)]);
+    world.run("web").await.settled();
+    let rules = world.sim.rules_of(group);
+    let ports: Vec<_> = rules.iter().filter_map(|rule| rule.content.port_min).collect();
+    assert_eq!((groups(&world), ports), (vec![group], vec![30090]));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    // It goes with the Service, whatever the list shows.
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(groups(&world), Vec::<Id>::new());
+}
+
+/// Somebody deleted it: what a list does not show for so long is not behind.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_no_list_shows_for_a_minute_is_made_anew() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.manages_security_groups = true);
+    let list = Fault::on(http::Method::GET, "/network/v2.0/security-groups");
+    let nothing = Canned::json(200, r#"{"security_groups": []}"#);
+    world.sim.faults().add(list.always().answer(nothing));
+    for made in [1, 1, 1, 2] {
+        world.run("web").await.settled();
+        assert_eq!(groups(&world).len(), made);
+        tokio::time::advance(Duration::from_secs(20)).await;
+    }
+}
