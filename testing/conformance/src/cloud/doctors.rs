@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::ServerVersion;
 use bowline_kube_api::{KubeApi, Permit};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::FencingGate;
@@ -36,6 +37,7 @@ async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String
         kube,
         cloud: Cloud::Built(world.provider(), Duration::ZERO),
         holder: "conformance".to_owned(),
+        follows: ServerVersion::parse("1", "37"),
     })
     .await;
     let told = render_text(&checks) + &render_json(&checks);
@@ -47,7 +49,7 @@ async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String
 }
 
 /// The checks that did not end so, as a person reads them.
-fn but<'a>(checks: &'a [Check], outcome: Outcome) -> Vec<&'a Check> {
+fn but(checks: &[Check], outcome: Outcome) -> Vec<&Check> {
     checks.iter().filter(|check| check.outcome != outcome).collect()
 }
 
