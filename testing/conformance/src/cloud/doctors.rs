@@ -158,6 +158,10 @@ pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTe
     for count in [2, 12] {
         let world = World::<C>::new();
         world.add_nodes(count);
+        // Whether they are gone for good is not asked: it would be a call for each.
+        for index in 2..=count {
+            world.sim.remove_instance(&format!("n{index}"));
+        }
         world.join("fresh");
         world.apply(tainted_node("stray"));
         let begun = world.since();
