@@ -1,5 +1,7 @@
 //! Which version this is.
 
+use bowline_cloud_provider::ServerVersion;
+
 /// The line of the framework whose flags, metrics and behaviour this program keeps to.
 const FRAMEWORK: (&str, &str, &str) = ("1", "37", "0");
 
@@ -62,6 +64,11 @@ impl Version {
             }
             _ => Err(format!("invalid version {text:?}: must be like v1.2.3")),
         }
+    }
+
+    /// The version of Kubernetes that it keeps to.
+    pub(crate) fn follows(&self) -> Option<ServerVersion> {
+        ServerVersion::parse(&self.major, &self.minor)
     }
 
     /// The line that `--version` prints, in the words of the Go manager that the program is called by the name of.

@@ -13,7 +13,7 @@ mod services;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid, Node, Service};
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service};
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Kube, KubeError};
 use tokio::time::{Instant, timeout};
@@ -56,6 +56,8 @@ pub struct Patient<'a> {
     pub cloud: Cloud,
     /// Who this process is.
     pub holder: String,
+    /// The newest version of Kubernetes that this program supports.
+    pub follows: Option<ServerVersion>,
 }
 
 /// What became of the provider.
@@ -107,7 +109,7 @@ impl Objects {
 /// May be dropped at any await.
 pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
-    let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref()).await;
+    let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
     let provider = patient.cloud.provider();
     checks.extend(permissions::check(patient, kube, provider).await);
@@ -143,7 +145,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
 fn cluster(
     patient: &Patient<'_>,
     uid: Option<String>,
-    server_version: Option<bowline_cloud_provider::ServerVersion>,
+    server_version: Option<ServerVersion>,
 ) -> Arc<ClusterFacts> {
     Arc::new(ClusterFacts {
         name: patient.config.cluster_name.clone(),

@@ -13,36 +13,37 @@ use super::{Surroundings, exit};
 use crate::args::{DoctorOptions, Options, OutputForm};
 use crate::migration;
 use crate::providers::{self, ProviderError};
+use crate::version::Version;
 
-static PROVIDER: Topic = Topic {
-    category: Category::Configuration,
-    name: "the provider is built in",
-    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
-};
+static PROVIDER: Topic = Topic::new(
+    Category::Configuration,
+    "the provider is built in",
+    "docs/guides/troubleshoot.md#the-manager-does-not-start",
+);
 
-static FLAGS: Topic = Topic {
-    category: Category::Configuration,
-    name: "flags are understood",
-    help: "docs/reference/flags.md",
-};
+static FLAGS: Topic = Topic::new(
+    Category::Configuration,
+    "flags are understood",
+    "docs/reference/flags.md",
+);
 
-static SETTINGS: Topic = Topic {
-    category: Category::Configuration,
-    name: "the cloud's configuration can be used",
-    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
-};
+static SETTINGS: Topic = Topic::new(
+    Category::Configuration,
+    "the cloud's configuration can be used",
+    "docs/guides/troubleshoot.md#the-manager-does-not-start",
+);
 
-static CONTROLLERS: Topic = Topic {
-    category: Category::Configuration,
-    name: "the controllers have been told what they need",
-    help: "docs/guides/troubleshoot.md#the-manager-does-not-start",
-};
+static CONTROLLERS: Topic = Topic::new(
+    Category::Configuration,
+    "the controllers have been told what they need",
+    "docs/guides/troubleshoot.md#the-manager-does-not-start",
+);
 
-static MIGRATION: Topic = Topic {
-    category: Category::Configuration,
-    name: "the file of leader migration can be used",
-    help: "docs/guides/leader-migration.md",
-};
+static MIGRATION: Topic = Topic::new(
+    Category::Configuration,
+    "the file of leader migration can be used",
+    "docs/guides/leader-migration.md",
+);
 
 /// What the configuration is looked at for; for the page about the command.
 pub const TOPICS: &[&Topic] = &[&PROVIDER, &FLAGS, &SETTINGS, &CONTROLLERS, &MIGRATION];
@@ -108,6 +109,8 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
         kube: kube.map(|kube| kube.with_timeout(ANSWERED_WITHIN)),
         cloud,
         holder: reading.holder(),
+        // Not the one that --version has it report.
+        follows: Version::current().follows(),
     };
     checks.extend(examine(&patient).await);
     checks
@@ -121,7 +124,8 @@ async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
         checks.push(SETTINGS.skipped("there is no provider"));
         return Cloud::Unknown;
     }
-    checks.push(PROVIDER.ok(&options.name));
+    let version = &reading.options.version.git_version;
+    checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
     let site = reading.site();
     let begun = Instant::now();
     let built = timeout(BUILT_WITHIN, providers::build(options, &site)).await;

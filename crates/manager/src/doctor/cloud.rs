@@ -14,23 +14,23 @@ use serde_json::json;
 use super::{Category, Check, Cloud, Objects, Patient, Topic, no_answer, timed, took};
 use crate::controllers::ControllerName;
 
-pub(super) static LOGIN: Topic = Topic {
-    category: Category::Cloud,
-    name: "the provider can be built",
-    help: "docs/guides/troubleshoot.md#the-cloud",
-};
+pub(super) static LOGIN: Topic = Topic::new(
+    Category::Cloud,
+    "the provider can be built",
+    "docs/guides/troubleshoot.md#the-cloud",
+);
 
-pub(super) static INSTANCES: Topic = Topic {
-    category: Category::Cloud,
-    name: "instances are listed",
-    help: "docs/guides/troubleshoot.md#the-cloud",
-};
+pub(super) static INSTANCES: Topic = Topic::new(
+    Category::Cloud,
+    "instances are listed",
+    "docs/guides/troubleshoot.md#the-cloud",
+);
 
-pub(super) static LOAD_BALANCERS: Topic = Topic {
-    category: Category::Cloud,
-    name: "load balancers are read",
-    help: "docs/guides/troubleshoot.md#the-cloud",
-};
+pub(super) static LOAD_BALANCERS: Topic = Topic::new(
+    Category::Cloud,
+    "load balancers are read",
+    "docs/guides/troubleshoot.md#the-cloud",
+);
 
 /// A name that no instance has. To look for it takes a listing of all.
 const NOBODY: &str = "bowline-doctor";

@@ -7,23 +7,20 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Category, Check, Topic, no_answer, timed, took};
 use crate::config::ElectionConfig;
 
-pub(super) static ANSWERS: Topic = Topic {
-    category: Category::Kubernetes,
-    name: "the API server answers",
-    help: "docs/runbooks/BowlineKubernetesFailing.md",
-};
-
-pub(super) static LEASE: Topic = Topic {
-    category: Category::Kubernetes,
-    name: "a process leads",
-    help: "docs/guides/troubleshoot.md#the-pod-that-leads",
-};
-
-/// The minor versions that are tested, the oldest and the newest.
-const TESTED: (ServerVersion, ServerVersion) = (
-    ServerVersion { major: 1, minor: 35 },
-    ServerVersion { major: 1, minor: 37 },
+pub(super) static ANSWERS: Topic = Topic::new(
+    Category::Kubernetes,
+    "the API server answers",
+    "docs/runbooks/BowlineKubernetesFailing.md",
 );
+
+pub(super) static LEASE: Topic = Topic::new(
+    Category::Kubernetes,
+    "a process leads",
+    "docs/guides/troubleshoot.md#the-pod-that-leads",
+);
+
+/// How many minor versions of Kubernetes before the newest are supported, as long as Kubernetes' own support goes.
+const OLDER: u32 = 2;
 
 /// How far another computer's clock may be ahead before it is told.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
@@ -31,6 +28,7 @@ const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
 /// Whether the API server answers; and if so, the API server and its version.
 pub(super) async fn answers<'a>(
     kube: Result<&'a Kube, &'a String>,
+    newest: Option<ServerVersion>,
 ) -> (Check, Option<&'a Kube>, Option<ServerVersion>) {
     let kube = match kube {
         Ok(kube) => kube,
@@ -50,7 +48,7 @@ pub(super) async fn answers<'a>(
     };
     match answer {
         Ok(version) => (
-            judge_version(host, version, &took(time)),
+            judge_version(host, version, newest, &took(time)),
             Some(kube),
             Some(version),
         ),
@@ -72,13 +70,19 @@ pub(super) async fn answers<'a>(
     }
 }
 
-fn judge_version(host: &str, version: ServerVersion, took: &str) -> Check {
+fn judge_version(host: &str, version: ServerVersion, newest: Option<ServerVersion>, took: &str) -> Check {
     let ServerVersion { major, minor } = version;
     let seen = format!("{host}, version {major}.{minor}, in {took}");
-    let (oldest, newest) = TESTED;
+    let Some(newest) = newest else {
+        return ANSWERS.ok(seen);
+    };
+    let oldest = ServerVersion {
+        minor: newest.minor.saturating_sub(OLDER),
+        ..newest
+    };
     if version < oldest || newest < version {
         let remedy = format!(
-            "tested are {}.{} to {}.{}; look for a release for this one",
+            "supported are {}.{} to {}.{}; look for a release for this one",
             oldest.major, oldest.minor, newest.major, newest.minor
         );
         return ANSWERS.warning(seen, remedy);
@@ -143,14 +147,15 @@ mod tests {
     use crate::doctor::Outcome;
 
     #[test]
-    fn a_version_that_is_not_tested_is_told() {
+    fn a_version_that_is_not_supported_is_told() {
+        let of = |minor| ServerVersion { major: 1, minor };
         for (minor, outcome) in [
             (34, Outcome::Warning),
             (35, Outcome::Ok),
             (37, Outcome::Ok),
             (38, Outcome::Warning),
         ] {
-            let check = judge_version("k:6443", ServerVersion { major: 1, minor }, "4 ms");
+            let check = judge_version("k:6443", of(minor), Some(of(37)), "4 ms");
             assert_eq!(check.outcome, outcome, "{minor}");
             assert_eq!(check.seen, format!("k:6443, version 1.{minor}, in 4 ms"));
         }

@@ -10,29 +10,25 @@ use jiff::{SignedDuration, Timestamp};
 use super::cloud::Answers;
 use super::{Category, Check, Topic, some_lines, some_of};
 
-pub(super) static READ: Topic = Topic {
-    category: Category::Nodes,
-    name: "Nodes are read",
-    help: "docs/reference/rbac.md",
-};
+pub(super) static READ: Topic = Topic::new(Category::Nodes, "Nodes are read", "docs/reference/rbac.md");
 
-pub(super) static OWNERS: Topic = Topic {
-    category: Category::Nodes,
-    name: "Nodes are of this cloud",
-    help: "docs/guides/troubleshoot.md#nodes",
-};
+pub(super) static OWNERS: Topic = Topic::new(
+    Category::Nodes,
+    "Nodes are of this cloud",
+    "docs/guides/troubleshoot.md#nodes",
+);
 
-pub(super) static INSTANCES: Topic = Topic {
-    category: Category::Nodes,
-    name: "Nodes have their instances",
-    help: "docs/guides/troubleshoot.md#nodes",
-};
+pub(super) static INSTANCES: Topic = Topic::new(
+    Category::Nodes,
+    "Nodes have their instances",
+    "docs/guides/troubleshoot.md#nodes",
+);
 
-pub(super) static INITIALIZED: Topic = Topic {
-    category: Category::Nodes,
-    name: "Nodes are initialised",
-    help: "docs/runbooks/BowlineNodeNotInitialized.md",
-};
+pub(super) static INITIALIZED: Topic = Topic::new(
+    Category::Nodes,
+    "Nodes are initialised",
+    "docs/runbooks/BowlineNodeNotInitialized.md",
+);
 
 /// After this time a Node does not wait any more: something is wrong. The alert has the same.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);

@@ -9,17 +9,17 @@ use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
 use crate::config::Config;
 use crate::controllers::ControllerName;
 
-pub(super) static PERMISSIONS: Topic = Topic {
-    category: Category::Kubernetes,
-    name: "the manager has its permissions",
-    help: "docs/reference/rbac.md",
-};
+pub(super) static PERMISSIONS: Topic = Topic::new(
+    Category::Kubernetes,
+    "the manager has its permissions",
+    "docs/reference/rbac.md",
+);
 
-pub(super) static ACCOUNTS: Topic = Topic {
-    category: Category::Kubernetes,
-    name: "the ServiceAccounts of the controllers have theirs",
-    help: "docs/reference/rbac.md",
-};
+pub(super) static ACCOUNTS: Topic = Topic::new(
+    Category::Kubernetes,
+    "the ServiceAccounts of the controllers have theirs",
+    "docs/reference/rbac.md",
+);
 
 /// Questions at once.
 const AT_ONCE: usize = 8;

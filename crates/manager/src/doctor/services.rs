@@ -7,17 +7,13 @@ use bowline_kube_io::KubeError;
 
 use super::{Category, Check, Topic, some_of};
 
-pub(super) static READ: Topic = Topic {
-    category: Category::Services,
-    name: "Services are read",
-    help: "docs/reference/rbac.md",
-};
+pub(super) static READ: Topic = Topic::new(Category::Services, "Services are read", "docs/reference/rbac.md");
 
-pub(super) static SETTLED: Topic = Topic {
-    category: Category::Services,
-    name: "Services have their addresses",
-    help: "docs/guides/troubleshoot.md#services",
-};
+pub(super) static SETTLED: Topic = Topic::new(
+    Category::Services,
+    "Services have their addresses",
+    "docs/guides/troubleshoot.md#services",
+);
 
 /// The checks of this category.
 pub(super) fn checks(services: Option<&Result<Vec<Arc<Service>>, KubeError>>) -> Vec<Check> {

@@ -44,6 +44,7 @@ fn filters() -> Vec<(&'static str, &'static str)> {
             r"cloud-controller-manager: \S+_[0-9a-f-]{36}",
             "cloud-controller-manager: [holder]",
         ),
+        (r"v\d+\.\d+\.\d+\+bowline\.\d+\.\d+\.\d+", "[version]"),
         (r"renewed \d+ s ago", "renewed [time] ago"),
     ]
 }
