@@ -35,8 +35,10 @@ pub fn with_flags(schema: &str) -> String {
 /// Patterns of the names, in which `_` may stand for `-`.
 fn names() -> Vec<String> {
     let page = std::fs::read_to_string(root().join(PAGE)).expect("the page of flags can be read");
+    // The manager's flags come first; those of its commands are none for a pod.
+    let of_manager = page.split("\n## Only for the command").next().unwrap_or_default();
     // A flag with a letter of its own stands behind it: `-v, --v`.
-    let cells = page.lines().filter(|line| line.starts_with("| `-"));
+    let cells = of_manager.lines().filter(|line| line.starts_with("| `-"));
     let flags = cells.filter_map(|line| line.split_once("--").map(|(_, flag)| flag));
     let mut names: Vec<String> = flags
         .map(|flag| {
