@@ -6,6 +6,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
@@ -42,18 +43,29 @@ pub struct Site {
     pub shown: Shown,
 }
 
-/// The settings in force, for people.
+/// A configuration that can be used, for people.
 #[derive(Debug, Clone, Default)]
-pub struct Shown(Arc<Mutex<Option<Vec<ShownSetting>>>>);
+pub struct InForce {
+    /// The settings.
+    pub settings: Vec<ShownSetting>,
+    /// What a person should look at all the same.
+    pub remarks: Vec<String>,
+}
+
+/// Where a provider's configuration is told.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(Arc<Mutex<Option<InForce>>>);
 
 impl Shown {
-    fn tell(&self, settings: Vec<ShownSetting>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(settings);
+    fn tell<'a>(&self, settings: Vec<ShownSetting>, remarks: impl IntoIterator<Item = &'a str>) {
+        let remarks = remarks.into_iter().map(str::to_owned).collect();
+        let in_force = InForce { settings, remarks };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(in_force);
     }
 
-    /// The settings; `None` if none could be used.
+    /// The configuration; `None` if it cannot be used.
     #[must_use]
-    pub fn take(&self) -> Option<Vec<ShownSetting>> {
+    pub fn take(&self) -> Option<InForce> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -93,6 +105,8 @@ pub enum Calls {
     WhileLeading(Arc<FencingGate>),
     /// At any time, and never to write.
     ToRead,
+    /// The same, each once: what the first answer says is what a person wants to know.
+    ToReadOnce,
 }
 
 type Cause = Box<dyn Error + Send + Sync>;
@@ -320,6 +334,11 @@ impl Site {
         match &self.calls {
             Calls::WhileLeading(leading) => config.gate = Arc::<FencingGate>::clone(leading),
             Calls::ToRead => config.reads_only = true,
+            Calls::ToReadOnce => {
+                config.reads_only = true;
+                config.retry.attempts = 1;
+                config.retry.max_retry_after = Duration::ZERO; // the next question is not held back either
+            }
         }
         config.metrics = self.metrics.clone();
         config.shutdown = self.shutdown.clone();
@@ -347,7 +366,7 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
         let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
         let mut http = site.http(PROVIDER_NAME);
         settings.configure(&mut http);
-        site.shown.tell(settings.shown());
+        site.shown.tell(settings.shown(), []);
         Ok(CloudHttp::new(http, Transport::sockets(&sockets)?))
     })?;
     tracing::info!("cloudscale-cloud-controller-manager initialized");
@@ -366,7 +385,7 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let mut http = site.http(PROVIDER_NAME);
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
-        site.shown.tell(options.shown(config));
+        site.shown.tell(options.shown(config), []);
         let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
         let asking = CloudHttp::new(of_questions(&http), transport.clone());
         let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
@@ -392,7 +411,7 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         http.user_agent = words.chain([own.as_str()]).collect::<Vec<_>>().join(" ");
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
-        site.shown.tell(options.shown());
+        site.shown.tell(options.shown(), options.remarks());
         let asking = CloudHttp::new(of_questions(&http), transport.clone());
         let asking = Client::new(asking, options.settings.clone());
         let offer = Offer::ask(&asking, &options, site.balances).await?;
@@ -412,7 +431,7 @@ fn paper(site: &Site, config: &CloudConfig) -> Built {
     let settings = Paper::settings(&site.environment, config)?;
     let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
     let http = CloudHttp::new(site.http(PROVIDER_NAME), Transport::sockets(&sockets)?);
-    site.shown.tell(Vec::new());
+    site.shown.tell(Vec::new(), []);
     Ok(Arc::new(Paper::new(http, &settings)))
 }
 // guide: end
@@ -433,7 +452,7 @@ fn phoenixnap(site: &Site, config: &CloudConfig) -> Built {
     http.user_agent = format!("cloud-provider-phoenixnap/{}", site.version);
     options.configure(&mut http);
     let http = CloudHttp::new(http, Transport::sockets(&sockets)?);
-    site.shown.tell(options.shown());
+    site.shown.tell(options.shown(), options.remarks());
     Ok(Arc::new(PhoenixNap::new(http, &options, credentials)))
 }
 

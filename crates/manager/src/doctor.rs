@@ -167,6 +167,14 @@ fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
 }
 
+/// What to do where the API server does not let objects be read.
+fn unread(error: &KubeError) -> &'static str {
+    match error {
+        KubeError::Forbidden(_) => "apply the manager's ClusterRole and its ClusterRoleBinding again",
+        _ => "look at the API server",
+    }
+}
+
 /// A time as people read it.
 fn took(time: Duration) -> String {
     match time.as_millis() {

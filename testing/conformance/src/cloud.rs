@@ -155,6 +155,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             the_cloud_is_asked_although_there_is_nothing_in_the_cluster,
             unknown_credentials_are_a_failure_of_the_cloud_alone,
             a_node_that_waits_is_named_with_the_reason,
+            an_instance_that_is_gone_hides_none_that_a_node_waits_for,
             the_calls_for_many_nodes_are_those_for_a_few,
             without_an_api_server_the_cloud_is_asked_all_the_same,
             what_may_not_be_written_is_told_by_its_rule,

@@ -219,14 +219,18 @@ impl Options {
                 tracing::debug!(section, option, value, "Provider option");
             }
         }
-        if !self.tls.verifies_certificates {
-            tracing::warn!(
-                "`tls-insecure` is on: whoever answers at an API's address is believed, and can read the requests"
-            );
+        for remark in self.remarks() {
+            tracing::warn!(reason = remark, "Something in the configuration needs a look");
         }
-        for warning in &self.warnings {
-            tracing::warn!(reason = warning, "Something in the configuration needs a look");
-        }
+    }
+
+    /// What a person should look at, although the configuration can be used.
+    pub fn remarks(&self) -> impl Iterator<Item = &str> {
+        let is_open = !self.tls.verifies_certificates;
+        let open = is_open.then_some(
+            "`tls-insecure` is on: whoever answers at an API's address is believed, and can read the requests",
+        );
+        open.into_iter().chain(self.warnings.iter().map(AsRef::as_ref))
     }
 }
 

@@ -356,6 +356,17 @@ impl Options {
             LoadBalancing::KubeVip { .. } => {}
         }
     }
+
+    /// What a person should look at, although the configuration can be used.
+    pub fn remarks(&self) -> impl Iterator<Item = &str> {
+        let of_type = match &self.load_balancing {
+            LoadBalancing::UnknownType(_) => {
+                Some("the load balancer type is not known, so there are none; kube-vip is the only one")
+            }
+            LoadBalancing::Off | LoadBalancing::KubeVip { .. } => None,
+        };
+        self.warnings.iter().map(AsRef::as_ref).chain(of_type)
+    }
 }
 
 /// What is wrong with a selector, without the part of it that is wrong.

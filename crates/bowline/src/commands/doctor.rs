@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bowline_cloud_http::ShownSetting;
 use bowline_manager::doctor::{
     Category, Check, Cloud, Outcome, Patient, Topic, examine, render_json, render_text,
 };
@@ -12,7 +11,7 @@ use super::reading::{self, Reading};
 use super::{Surroundings, exit};
 use crate::args::{DoctorOptions, Options, OutputForm};
 use crate::migration;
-use crate::providers::{self, ProviderError};
+use crate::providers::{self, Calls, InForce, ProviderError};
 use crate::version::Version;
 
 static PROVIDER: Topic = Topic::new(
@@ -126,15 +125,10 @@ async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     }
     let version = &reading.options.version.git_version;
     checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
-    let site = reading.site();
+    let site = reading.site(Calls::ToReadOnce);
     let begun = Instant::now();
     let built = timeout(BUILT_WITHIN, providers::build(options, &site)).await;
     let shown = site.shown.take();
-    let usable = |shown: Vec<ShownSetting>| {
-        let lines = shown.into_iter();
-        let lines = lines.map(|it| format!("{} = {} ({})", it.name, it.value, it.origin));
-        SETTINGS.ok("in force are").with(lines.collect())
-    };
     match (built, shown) {
         (Ok(Ok(provider)), shown) => {
             checks.push(usable(shown.unwrap_or_default()));
@@ -154,6 +148,20 @@ async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
             Cloud::Unknown
         }
     }
+}
+
+/// What is in force of a configuration that can be used, and what somebody should look at.
+fn usable(InForce { settings, remarks }: InForce) -> Check {
+    let settings = settings.into_iter();
+    let settings = settings.map(|it| format!("{} = {} ({})", it.name, it.value, it.origin));
+    let check = match remarks.is_empty() {
+        true => SETTINGS.ok("in force are"),
+        false => SETTINGS.warning(
+            "it can be used, but look at the first lines; in force are",
+            "correct it, or take it out",
+        ),
+    };
+    check.with(remarks.into_iter().chain(settings).collect())
 }
 
 /// The flags on the command line, and what else says where the cluster is.
@@ -186,6 +194,8 @@ fn without_password(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_http::ShownSetting;
+
     use super::*;
 
     #[test]
@@ -199,6 +209,25 @@ mod tests {
         let well = [ok, warning, skipped];
         assert_eq!(status(&well), exit::SUCCESS);
         assert_eq!(status(&[well.as_slice(), &[failed]].concat()), exit::FAILURE);
+    }
+
+    #[test]
+    fn what_somebody_should_look_at_is_a_warning_before_the_settings() {
+        let settings = vec![ShownSetting::new("[Global] region", "r", "cloud.conf")];
+        let check = usable(InForce {
+            settings: settings.clone(),
+            remarks: vec!["`regoin` is not known".to_owned()],
+        });
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert_eq!(
+            check.details,
+            ["`regoin` is not known", "[Global] region = r (cloud.conf)"]
+        );
+        let check = usable(InForce {
+            settings,
+            remarks: Vec::new(),
+        });
+        assert_eq!(check.outcome, Outcome::Ok);
     }
 
     #[test]

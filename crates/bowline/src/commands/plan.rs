@@ -53,7 +53,7 @@ pub async fn plan_reports(
     let reading = Reading::new(options, surroundings);
     let options = &reading.options;
     let kube = reading.kube("plan").await?;
-    let site = reading.site();
+    let site = reading.site(providers::Calls::ToRead);
     let provider = providers::build(&options.provider, &site)
         .await
         .map_err(|error| error.to_string())?;

@@ -51,7 +51,7 @@ impl Reading {
     }
 
     /// What a provider is built from.
-    pub(super) fn site(&self) -> providers::Site {
+    pub(super) fn site(&self, calls: providers::Calls) -> providers::Site {
         let Options {
             version,
             program,
@@ -60,7 +60,7 @@ impl Reading {
         } = &self.options;
         providers::Site {
             environment: self.surroundings.environment.clone(),
-            calls: providers::Calls::ToRead,
+            calls,
             metrics: bowline_cloud_http::Metrics::default(),
             shutdown: CancellationToken::new(),
             user_agent: version.user_agent(program),

@@ -45,38 +45,39 @@ pub(super) struct Answers {
     pub(super) listing: Result<Duration, CloudError>,
 }
 
-/// Asks about all Nodes at once, as the controllers do. What is more is asked of Nodes that wait for their cloud: whether all
+/// Asks about all Nodes at once, as the controllers do: those that wait for their cloud apart from the others, because what the
+/// others prove to be wrong says nothing about them. Both share one listing. What is more is asked of Nodes that wait: whether all
 /// is there that they need.
 pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     let instances = cloud.provider()?.instances()?;
-    let nobody = Arc::new(Node::named(NOBODY));
-    let queries: Vec<InstanceQuery> = nodes
-        .iter()
-        .chain([&nobody])
-        .map(|node| InstanceQuery {
+    let about = |purpose| {
+        move |node: &Arc<Node>| InstanceQuery {
             node: Arc::clone(node),
-            purpose: match node.is_uninitialized() || Arc::ptr_eq(node, &nobody) {
-                true => Purpose::Metadata,
-                false => Purpose::Sighting,
-            },
-        })
-        .collect();
-    let (mut answers, time) = match timed(instances.instances(&queries)).await {
-        Some(answered) => answered,
-        None => {
-            let error = CloudError::transient(no_answer());
-            return Some(Answers {
-                of_nodes: Vec::new(),
-                listing: Err(error),
-            });
+            purpose,
         }
     };
-    let listing = match answers.pop() {
+    let (waiting, known): (Vec<_>, Vec<_>) = nodes.iter().cloned().partition(|node| node.is_uninitialized());
+    let nobody = Arc::new(Node::named(NOBODY));
+    let of_known: Vec<_> = known.iter().map(about(Purpose::Sighting)).collect();
+    let of_waiting: Vec<_> = waiting
+        .iter()
+        .chain([&nobody])
+        .map(about(Purpose::Metadata))
+        .collect();
+    let both = async { tokio::join!(instances.instances(&of_known), instances.instances(&of_waiting)) };
+    let Some(((of_known, mut of_waiting), time)) = timed(both).await else {
+        return Some(Answers {
+            of_nodes: Vec::new(),
+            listing: Err(CloudError::transient(no_answer())),
+        });
+    };
+    let listing = match of_waiting.pop() {
         Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(time),
     };
+    let answered = known.into_iter().zip(of_known);
     Some(Answers {
-        of_nodes: nodes.iter().cloned().zip(answers).collect(),
+        of_nodes: answered.chain(waiting.into_iter().zip(of_waiting)).collect(),
         listing,
     })
 }
@@ -94,7 +95,7 @@ pub(super) async fn checks(
             return vec![
                 LOGIN.failed(
                     error,
-                    "look at the credentials, the address of the API and the network",
+                    "look at the credentials, at the address of the API and what answers there, and at the network",
                 ),
                 INSTANCES.skipped(NO_PROVIDER),
                 LOAD_BALANCERS.skipped(NO_PROVIDER),
@@ -135,7 +136,10 @@ fn failed(topic: &'static Topic, error: &CloudError) -> Check {
                 "the cloud does not take the credentials, or they may not do this: look at them, and at their project"
             }
             ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
-            ErrorKind::Transient => "look at the address of the API, at the network and at the cloud's own status page",
+            ErrorKind::Transient | ErrorKind::Other => {
+                "look at the address of the API and at what answers there: a proxy, a maintenance page, a certificate of an \
+                 authority that is not known here; at the network; and at the cloud's own status page"
+            }
             _ => "follow the text",
         },
     )

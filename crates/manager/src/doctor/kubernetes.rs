@@ -107,9 +107,10 @@ pub(super) async fn lease(election: Option<&ElectionConfig>, kube: Option<&Kube>
             format!("{place} is not there: no process has led yet"),
             "look whether the manager's pods run, and at their log",
         ),
-        Some((Err(error @ KubeError::Forbidden(_)), _)) => {
-            LEASE.failed(format!("{place}: {error}"), "apply the manager's Role again")
-        }
+        Some((Err(error @ KubeError::Forbidden(_)), _)) => LEASE.failed(
+            format!("{place}: {error}"),
+            "apply the manager's Role and its RoleBinding again",
+        ),
         Some((Err(error), _)) => LEASE.failed(format!("{place}: {error}"), "look at the API server"),
     }
 }

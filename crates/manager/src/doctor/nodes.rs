@@ -8,7 +8,7 @@ use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
 use super::cloud::Answers;
-use super::{Category, Check, Topic, some_lines, some_of};
+use super::{Category, Check, Topic, some_lines, some_of, unread};
 
 pub(super) static READ: Topic = Topic::new(Category::Nodes, "Nodes are read", "docs/reference/rbac.md");
 
@@ -51,11 +51,14 @@ pub(super) fn checks(
             );
         }
         (Some(Err(error)), _) => {
-            let remedy = "apply the manager's ClusterRole again, or look at the API server";
-            return skipped(READ.failed(error.to_string(), remedy), "Nodes are not read");
+            return skipped(
+                READ.failed(error.to_string(), unread(error)),
+                "Nodes are not read",
+            );
         }
         (Some(Ok(nodes)), _) if nodes.is_empty() => {
-            let remedy = "look at the kubelets: they register their Nodes";
+            let remedy =
+                "look at the kubelets: they register their Nodes, and need --cloud-provider=external";
             return skipped(READ.warning("there is none", remedy), "there is no Node");
         }
         (Some(Ok(nodes)), Some(now)) => (nodes, now),
@@ -73,10 +76,10 @@ pub(super) fn checks(
     };
     let waiting: Vec<(&Node, Option<&InstanceResult>)> = nodes
         .iter()
-        .enumerate()
-        .filter(|(_, node)| node.is_uninitialized())
-        .map(|(index, node)| {
-            let answer = known.and_then(|answers| answers.of_nodes.get(index));
+        .filter(|node| node.is_uninitialized())
+        .map(|node| {
+            let mut answers = known.into_iter().flat_map(|answers| &answers.of_nodes);
+            let answer = answers.find(|(asked, _)| Arc::ptr_eq(asked, node));
             (&**node, answer.map(|(_, answer)| answer))
         })
         .collect();
@@ -180,7 +183,8 @@ fn judge_instances(answers: &[Answered]) -> Check {
     } else if waits {
         INSTANCES.failed(
             seen,
-            "an instance is found by the name of its Node: compare the two, and the project of the credentials",
+            "an instance is found by the provider ID of its Node, else by the name, which no other may bear: compare them, and the project \
+             of the credentials",
         )
     } else if is_well {
         return INSTANCES.ok(seen);

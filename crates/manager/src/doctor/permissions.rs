@@ -173,7 +173,7 @@ fn judge(
         return PERMISSIONS.ok(format!("all {count}{whose}"));
     }
     let seen = format!("{} of {count} are missing{whose}", lines.len());
-    let remedy = "apply the manager's ClusterRole and Role of this release again, or add these rules to them";
+    let remedy = "apply the manager's ClusterRole, its Role and their bindings of this release again, or add these rules";
     let check = match is_fatal {
         true => PERMISSIONS.failed(seen, remedy),
         false => PERMISSIONS.warning(seen, remedy),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::{Category, Check, Topic, some_of};
+use super::{Category, Check, Topic, some_of, unread};
 
 pub(super) static READ: Topic = Topic::new(Category::Services, "Services are read", "docs/reference/rbac.md");
 
@@ -23,9 +23,8 @@ pub(super) fn checks(services: Option<&Result<Vec<Arc<Service>>, KubeError>>) ->
             SETTLED.skipped("Services are not read"),
         ],
         Some(Err(error)) => {
-            let remedy = "apply the manager's ClusterRole again, or look at the API server";
             vec![
-                READ.failed(error.to_string(), remedy),
+                READ.failed(error.to_string(), unread(error)),
                 SETTLED.skipped("Services are not read"),
             ]
         }
@@ -61,7 +60,7 @@ fn judge(services: &[Arc<Service>]) -> Check {
             some_of(leaving.iter().cloned())
         ));
     }
-    let seen = format!("{} are not settled", waiting.len() + leaving.len());
+    let seen = format!("not settled: {}", waiting.len() + leaving.len());
     let remedy = "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot";
     SETTLED.warning(seen, remedy).with(lines)
 }
@@ -107,7 +106,7 @@ mod tests {
         let check = judge(&[well, waiting, leaving]);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
-            (Outcome::Warning, "2 are not settled")
+            (Outcome::Warning, "not settled: 2")
         );
         assert_eq!(
             check.details,

@@ -153,6 +153,20 @@ pub(super) async fn a_node_that_waits_is_named_with_the_reason<C: CloudUnderTest
     assert_eq!(instances.details, ["not listed: stray"]);
 }
 
+/// What proves nothing about the only Node that has a provider ID says nothing about those that have none yet.
+pub(super) async fn an_instance_that_is_gone_hides_none_that_a_node_waits_for<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.add_nodes(1);
+    world.sim.remove_instance("n1");
+    world.join("fresh");
+    let checks = found(&world).await;
+    let instances = check(&checks, "Nodes have their instances");
+    assert_eq!(instances.outcome, Outcome::Warning, "{}", render_text(&checks));
+    assert_eq!(instances.details, ["not listed: n1"]);
+    let waiting = &check(&checks, "Nodes are initialised").details;
+    assert!(waiting[0].contains("its instance is there"), "{waiting:?}");
+}
+
 pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTest>() {
     let mut counts = Vec::new();
     for count in [2, 12] {
