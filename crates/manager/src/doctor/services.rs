@@ -60,7 +60,7 @@ fn judge(services: &[Arc<Service>]) -> Check {
             some_of(leaving.iter().cloned())
         ));
     }
-    let seen = format!("not settled: {}", waiting.len() + leaving.len());
+    let seen = format!("{} not settled", waiting.len() + leaving.len());
     let remedy = "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot";
     SETTLED.warning(seen, remedy).with(lines)
 }
@@ -106,7 +106,7 @@ mod tests {
         let check = judge(&[well, waiting, leaving]);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
-            (Outcome::Warning, "not settled: 2")
+            (Outcome::Warning, "2 not settled")
         );
         assert_eq!(
             check.details,
