@@ -34,6 +34,7 @@ pub const TOPICS: &[&Topic] = &[
     &cloud::LOGIN,
     &cloud::INSTANCES,
     &cloud::LOAD_BALANCERS,
+    &cloud::ROUTES,
     &nodes::READ,
     &nodes::OWNERS,
     &nodes::INSTANCES,

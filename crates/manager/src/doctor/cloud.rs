@@ -32,6 +32,12 @@ pub(super) static LOAD_BALANCERS: Topic = Topic::new(
     "docs/guides/troubleshoot.md#the-cloud",
 );
 
+pub(super) static ROUTES: Topic = Topic::new(
+    Category::Cloud,
+    "routes are read",
+    "docs/guides/troubleshoot.md#routes",
+);
+
 /// A name that no instance has. To look for it takes a listing of all.
 const NOBODY: &str = "bowline-doctor";
 
@@ -121,11 +127,23 @@ pub(super) async fn checks(
         Some(_) if !is_served => LOAD_BALANCERS.ok("not needed: the service controller is switched off"),
         Some(load_balancer) => look_up(&load_balancer, objects).await,
     };
-    vec![
+    let mut checks = vec![
         LOGIN.ok(format!("{}, in {}", provider.name(), took(time))),
         listed,
         balanced,
-    ]
+    ];
+    let are_made = patient.config.controllers.includes(ControllerName::Route)
+        && patient.config.settings.routes.is_wanted;
+    if let (true, Some(routes)) = (are_made, provider.routes()) {
+        checks.push(
+            match timed(routes.list_routes(&patient.config.cluster_name)).await {
+                None => failed(&ROUTES, &CloudError::transient(no_answer())),
+                Some((Ok(there), time)) => ROUTES.ok(format!("{}, in {}", there.len(), took(time))),
+                Some((Err(error), _)) => failed(&ROUTES, &error),
+            },
+        );
+    }
+    checks
 }
 
 fn failed(topic: &'static Topic, error: &CloudError) -> Check {

@@ -29,7 +29,8 @@ async fn found<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
 async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String>) -> Vec<Check> {
     let begun = world.since();
     let state = world.sim.state();
-    let config = Config::default();
+    let mut config = Config::default();
+    config.settings.routes.is_wanted = C::ABILITIES.contains(&Ability::Routes);
     let checks = examine(&Patient {
         config: &config,
         is_serving: true,
@@ -76,6 +77,8 @@ pub(super) async fn nothing_is_wrong_where_a_manager_works<C: CloudUnderTest>() 
     }
     let checks = found(&world).await;
     assert!(but(&checks, Outcome::Ok).is_empty(), "{}", render_text(&checks));
+    let routes = checks.iter().any(|check| check.topic.name == "routes are read");
+    assert_eq!(routes, C::ABILITIES.contains(&Ability::Routes));
 }
 
 /// In a new cluster there is no Service to go by.
