@@ -55,6 +55,21 @@ pub(super) enum State<'a> {
     Persons(Option<String>),
 }
 
+/// Whether an address on its way to somebody was asked for by the Service, as its mark says, and nobody else is on it.
+pub(super) fn is_marked_for(
+    identity: &Identity,
+    observed: &Observed,
+    id: &PublicIpId,
+) -> Result<bool, Unread> {
+    let claim = &identity.claim;
+    Ok(claim.names(id) && claim.is_marked && observed.is_alone(id)?)
+}
+
+/// Whether an address that the Service claims may be its own: nobody else is on it, and nobody who claims it goes first.
+pub(super) fn may_be_own(identity: &Identity, observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
+    Ok(observed.is_alone(id)? && !identity.is_claimed_first(id))
+}
+
 /// How a Service stands to an address from which it goes, with these rules of its own on it. `absent`: for good.
 pub(super) fn left<'a>(
     identity: &Identity,
@@ -266,7 +281,7 @@ impl Identity {
 
     /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
     /// claim yet; then the cloud gives it to one of them, and if neither knows to whom, the smaller UID counts.
-    pub(super) fn is_claimed_first(&self, address: &PublicIpId) -> bool {
+    fn is_claimed_first(&self, address: &PublicIpId) -> bool {
         let others = self.claims_of_others();
         others
             .iter()

@@ -49,7 +49,6 @@ pub(super) fn requested_address(
         return Err(refusal.with_remedy(remedy).into());
     };
     let AddressRef { id, .. } = &address.address;
-    let claim = &wanted.identity.claim;
     let now = draft.now();
     match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now)) {
         State::Releasing => draft.wait_for_address(&address.address),
@@ -57,7 +56,7 @@ pub(super) fn requested_address(
             if draft.came(id) {
                 return Err(Stop::Planned);
             }
-            let is_own = claim.names(id) && claim.is_marked && draft.observed.is_alone(id)?;
+            let is_own = ownership::is_marked_for(&wanted.identity, draft.observed, id)?;
             match draft.bring(address, is_own) {
                 Arrival::Tried => {
                     let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
@@ -160,9 +159,8 @@ pub(super) fn automatic_address(
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
-        let may_be_ours = draft.observed.is_alone(id)? && !identity.is_claimed_first(id);
         let may_fit = address.is_fit(network) || address.is_underway_anywhere();
-        let is_usable = may_be_ours && may_fit;
+        let is_usable = ownership::may_be_own(identity, draft.observed, id)? && may_fit;
         match address.state {
             AddressState::Allocating => match draft.bring(address, is_usable) {
                 Arrival::Tried if is_usable => return Ok(address.address.clone()),
