@@ -508,6 +508,19 @@ mod tests {
     }
 
     #[cfg(all(feature = "cloudscale", feature = "cloudstack", feature = "phoenixnap"))]
+    /// Otherwise a cloud that asks to be left alone is told as one that does not answer.
+    #[test]
+    fn who_reads_once_does_not_repeat_a_call_or_hold_the_next_one_back() {
+        let site = Site {
+            calls: Calls::ToReadOnce,
+            ..site(&[])
+        };
+        let http = site.http("nimbus");
+        assert!(http.reads_only);
+        assert_eq!(http.retry.attempts, 1);
+        assert_eq!(http.retry.max_retry_after, Duration::ZERO);
+    }
+
     #[test]
     fn a_near_name_is_told() {
         for (name, meant) in [
