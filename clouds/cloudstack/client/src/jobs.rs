@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{ApiError, JobText, Said};
-use crate::wire::JobId;
+use crate::wire::{AclItemId, FirewallRuleId, JobId, PublicIpId, RuleId};
 
 /// A command was taken: the server goes on by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,26 +22,111 @@ pub enum Job {
     /// It has not ended.
     Pending,
     /// It did what was asked for.
-    Done(JobResult),
+    Done(Made),
     /// It could not.
     Failed(ApiError),
 }
 
-/// What a job brought about: a load balancer rule, a public address, a firewall rule or an item of an ACL list; nothing, if there
-/// is nothing to show for it that this client knows. What else the object tells is not believed: it may have a few members only,
+/// What a job brings about, as far as that was told. What else the object tells is not believed: it may have a few members only,
 /// and the next reading of the cloud shows them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-pub struct JobResult {
-    /// Its id.
-    #[serde(default, deserialize_with = "crate::wire::id_or_none")]
-    pub id: Option<String>,
-    /// The public address that it is, or belongs to, as a text.
-    #[serde(default, rename = "ipaddress", deserialize_with = "crate::wire::text_or_none")]
-    pub ip: Option<String>,
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Made {
+    /// Nothing, or nothing that this client knows, or it cannot be read.
+    #[default]
+    Untold,
+    /// A load balancer rule.
+    Rule(RuleId),
+    /// A public address.
+    Address {
+        /// Its id.
+        id: Option<PublicIpId>,
+        /// The address as a text.
+        ip: Option<String>,
+    },
+    /// A firewall rule.
+    FirewallRule(FirewallRuleId),
+    /// An item of an ACL list.
+    AclItem(AclItemId),
 }
 
-/// Under which names these objects are shown.
-const OBJECTS: [&str; 4] = ["loadbalancer", "ipaddress", "firewallrule", "networkacl"];
+impl Made {
+    /// What this tells, and where it does not what was told before: the answer to a command often has the id already.
+    #[must_use]
+    pub fn or(self, before: Self) -> Self {
+        match (self, before) {
+            (Self::Untold, before) => before,
+            (Self::Address { id: None, ip }, Self::Address { id, .. }) => Self::Address { id, ip },
+            (now, _) => now,
+        }
+    }
+
+    /// The id of the public address, if it is one.
+    #[must_use]
+    pub fn address(&self) -> Option<&PublicIpId> {
+        match self {
+            Self::Address { id, .. } => id.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn of(result: &Value) -> Self {
+        let mut shown = ["loadbalancer", "ipaddress", "firewallrule", "networkacl"]
+            .into_iter()
+            .filter_map(|name| Some((name, result.get(name)?)));
+        let Some((name, object)) = shown.find(|(_, value)| value.is_object()) else {
+            return Self::Untold;
+        };
+        let Ok(Shown { id, ip }) = Shown::deserialize(object) else {
+            return Self::Untold;
+        };
+        match (name, id) {
+            ("ipaddress", id) => Self::Address {
+                id: id.map(PublicIpId::from),
+                ip,
+            },
+            (_, None) => Self::Untold,
+            ("loadbalancer", Some(id)) => Self::Rule(id.into()),
+            ("firewallrule", Some(id)) => Self::FirewallRule(id.into()),
+            (_, Some(id)) => Self::AclItem(id.into()),
+        }
+    }
+}
+
+impl From<RuleId> for Made {
+    fn from(id: RuleId) -> Self {
+        Self::Rule(id)
+    }
+}
+
+impl From<PublicIpId> for Made {
+    fn from(id: PublicIpId) -> Self {
+        Self::Address {
+            id: Some(id),
+            ip: None,
+        }
+    }
+}
+
+impl From<FirewallRuleId> for Made {
+    fn from(id: FirewallRuleId) -> Self {
+        Self::FirewallRule(id)
+    }
+}
+
+impl From<AclItemId> for Made {
+    fn from(id: AclItemId) -> Self {
+        Self::AclItem(id)
+    }
+}
+
+/// The members of such an object that are believed.
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default, deserialize_with = "crate::wire::id_or_none")]
+    id: Option<String>,
+    #[serde(default, rename = "ipaddress", deserialize_with = "crate::wire::text_or_none")]
+    ip: Option<String>,
+}
 
 /// The answer to the question after a job.
 #[derive(Deserialize)]
@@ -72,11 +157,8 @@ impl Status {
         if refused {
             return Job::Failed(self.failure(response));
         }
-        let mut objects = OBJECTS.iter().filter_map(|name| self.jobresult.get(name));
-        let object = objects.find(|value| value.is_object());
         // An object that cannot be read was made all the same; the next reading of the cloud shows it.
-        let result = object.and_then(|object| JobResult::deserialize(object).ok());
-        Job::Done(result.unwrap_or_default())
+        Job::Done(Made::of(&self.jobresult))
     }
 
     fn failure(self, response: &Response) -> ApiError {

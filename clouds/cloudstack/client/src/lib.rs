@@ -32,7 +32,7 @@ pub mod wire;
 pub use bowline_cloud_http::Class;
 pub use client::{Client, Deleted};
 pub use error::{ApiError, Missing, Said};
-pub use jobs::{Job, JobResult, Started};
+pub use jobs::{Job, Made, Started};
 pub use paging::{Counted, Lookup};
 pub use settings::{Keys, Project, Settings, SettingsError, WallClock};
 pub use wire::*;

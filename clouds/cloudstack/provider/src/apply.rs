@@ -2,7 +2,8 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewLoadBalancerRule, RuleId, Started,
+    ApiError, Association, Class, Client, Deleted, JobId, Made, NewFilter, NewLoadBalancerRule, RuleId,
+    Started,
 };
 use tokio::time::{Instant, timeout};
 
@@ -22,16 +23,16 @@ pub(crate) struct Writer<'a> {
     pub(crate) observed: &'a Seen,
 }
 
-/// The job of a command that was taken, and the ID of what it makes; `None` if nothing is left to do.
-type Taken = Option<(JobId, Option<String>)>;
+/// The job of a command that was taken, and what it makes; `None` if nothing is left to do.
+type Taken = Option<(JobId, Made)>;
 
-fn making<Id: ToString>(started: Started<Id>) -> Taken {
-    Some((started.job, started.id.map(|id| id.to_string())))
+fn making<Id: Into<Made>>(started: Started<Id>) -> Taken {
+    Some((started.job, started.id.map_or(Made::Untold, Into::into)))
 }
 
 fn deleting(deleted: Deleted) -> Taken {
     match deleted {
-        Deleted::Started(job) => Some((job, None)),
+        Deleted::Started(job) => Some((job, Made::Untold)),
         Deleted::AlreadyGone => None,
     }
 }
@@ -71,13 +72,13 @@ impl Writer<'_> {
     }
 
     fn taken(&self, step: &CloudStep, taken: Taken, since: Instant) -> Learned {
-        let Some((job, id)) = taken else {
+        let Some((job, makes)) = taken else {
             return Learned::Gone;
         };
         Learned::Started(Box::new(Pending {
             job,
             step: step.clone(),
-            id,
+            makes,
             since,
             heard: since,
             nonsense: 0,
@@ -193,7 +194,7 @@ impl Writer<'_> {
                     RuleChange::Assign(added) => client.assign_to_load_balancer_rule(id, added).await?,
                     RuleChange::Unassign(left) => client.remove_from_load_balancer_rule(id, left).await?,
                 };
-                Some((job, None))
+                Some((job, Made::Untold))
             }
             CloudStep::Open(new) => {
                 let filter = NewFilter {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
-use bowline_cloudstack_client::JobResult;
+use bowline_cloudstack_client::{AclItemId, Made};
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule, Rule,
-    RuleId, RuleState,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule,
+    PublicIpId, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Pending, Seen, see};
 use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
@@ -47,7 +47,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             observed.pending.push(*pending);
             observed.memory.new_wait();
         }
-        Learned::Gone => done(observed, step, JobResult::default()),
+        Learned::Gone => done(observed, step, Made::Untold),
         Learned::Seen(fact) => {
             if matches!(fact, Fact::RulesOfOthers(..)) {
                 observed.memory.own.made.address = None; // others use it by now
@@ -150,19 +150,19 @@ fn is_second(observed: &Seen, new: &NewRule) -> bool {
 
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
-    let kind = match step {
-        CloudStep::CreateRule(_) => Some("rule"),
-        CloudStep::Open(new) if new.at.is_acl() => Some("acl-item"),
-        CloudStep::Open(_) => Some("firewall-rule"),
-        CloudStep::Associate(new) if new.address.is_none() => Some("ip"),
-        _ => None,
+    let mut id = |kind: &str| format!("new-{kind}-{}", observed.memory.made_up());
+    let made = match step {
+        CloudStep::CreateRule(_) => RuleId::from(id("rule")).into(),
+        CloudStep::Open(new) if new.at.is_acl() => AclItemId::from(id("acl-item")).into(),
+        CloudStep::Open(_) => FirewallRuleId::from(id("firewall-rule")).into(),
+        CloudStep::Associate(new) if new.address.is_none() => PublicIpId::from(id("ip")).into(),
+        _ => Made::Untold,
     };
-    let id = kind.map(|kind| format!("new-{kind}-{}", observed.memory.made_up()));
-    effect(observed, step, JobResult { id, ip: None });
+    effect(observed, step, made);
 }
 
 /// A write has had its effect.
-pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: JobResult) {
+pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
     if let CloudStep::Release { .. } | CloudStep::ChangeRule(_, RuleChange::Delete(_)) = step {
         // Others may have gone at the same time. Whoever looks after its own rule is gone cannot miss that it was the last.
         observed.neighbours.clear();
@@ -171,15 +171,21 @@ pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: JobResult) {
 }
 
 /// Changes the observation as a write changes the cloud.
-fn effect(seen: &mut Seen, step: &CloudStep, made: JobResult) {
+fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
     match step {
         CloudStep::Associate(new) => associated(seen, new, made),
         CloudStep::Release { address, .. } => released(seen, address),
-        CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
+        CloudStep::CreateRule(new) => {
+            let id = match made {
+                Made::Rule(id) => id,
+                _ => RuleId::default(),
+            };
+            rule_created(seen, created(new, id));
+        }
         CloudStep::ChangeRule(rule, change) => rule_changed(seen, rule, change),
         CloudStep::Open(new) => {
             let rule = FirewallRule {
-                id: made.id.unwrap_or_default().into(),
+                id: opened(made),
                 ingress: new.ingress,
                 sources: new.sources.iter().collect(),
                 has_reason: false,
@@ -208,13 +214,26 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: JobResult) {
     }
 }
 
+/// The ID that a rule of a firewall, or an item of an ACL list, has got.
+fn opened(made: Made) -> FirewallRuleId {
+    match made {
+        Made::FirewallRule(id) => id,
+        Made::AclItem(id) => id.as_str().into(),
+        _ => FirewallRuleId::default(),
+    }
+}
+
 /// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Seen, new: &Acquisition, made: JobResult) {
+fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
     let to = &new.to;
+    let (told, ip) = match made {
+        Made::Address { id, ip } => (id, ip),
+        _ => (None, None),
+    };
     let address = new.address.clone().unwrap_or_else(|| AddressRef {
-        id: made.id.unwrap_or_default().into(),
+        id: told.unwrap_or_default(),
         // Whatever it will be; documentation addresses cannot be mistaken for it.
-        ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
+        ip: ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
     });
     let id = address.id.clone();
     if id.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Pauses};
-use bowline_cloudstack_client::{JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
+use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, VirtualMachineId};
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -93,8 +93,8 @@ pub(crate) struct Pending {
     pub(crate) job: JobId,
     /// What it does.
     pub(crate) step: CloudStep,
-    /// The ID of what it makes, if that was told.
-    pub(crate) id: Option<String>,
+    /// What it makes, as far as the answer to the command told.
+    pub(crate) makes: Made,
     /// When it was started.
     pub(crate) since: Instant,
     /// When something was heard of it for the last time.

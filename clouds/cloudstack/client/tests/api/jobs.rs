@@ -1,7 +1,7 @@
 //! What is told of jobs. Samples: CloudStack developer's guide, "Asynchronous commands", with invented values.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
-use bowline_cloudstack_client::{ApiError, Class, Job};
+use bowline_cloudstack_client::{ApiError, Class, Job, Made, PublicIpId, RuleId};
 
 use crate::answers::{Answer, Api};
 
@@ -36,38 +36,54 @@ async fn each_kind_of_object_is_found_in_the_result() {
     let done = |result: &str| {
         format!(r#""jobstatus":1,"jobresultcode":0,"jobresulttype":"object","jobresult":{result}"#)
     };
-    for (result, id, ip) in [
+    let address = |id: Option<&str>| Made::Address {
+        id: id.map(Into::into),
+        ip: Some("203.0.113.40".to_owned()),
+    };
+    for (result, expected) in [
         (
             r#"{"loadbalancer":{"id":"e5","name":"a-tcp-443","publicport":"443"}}"#,
-            Some("e5"),
-            None,
+            Made::Rule("e5".into()),
         ),
         (
             r#"{"ipaddress":{"id":"77","ipaddress":"203.0.113.40"}}"#,
-            Some("77"),
-            Some("203.0.113.40"),
+            address(Some("77")),
         ),
+        (r#"{"ipaddress":{"ipaddress":"203.0.113.40"}}"#, address(None)),
         (
             r#"{"firewallrule":{"id":"f1","startport":443}}"#,
-            Some("f1"),
-            None,
+            Made::FirewallRule("f1".into()),
         ),
         (
             r#"{"networkacl":{"id":4711,"startport":"443"}}"#,
-            Some("4711"),
-            None,
+            Made::AclItem("4711".into()),
         ),
-        (r#"{"networkacl":{"id":[]}}"#, None, None),
-        (r#"{"success":true}"#, None, None),
-        (r#"{"success":"true","displaytext":"ok"}"#, None, None),
-        ("null", None, None),
-        (r#"{"x":{}}"#, None, None),
+        (r#"{"networkacl":{"id":[]}}"#, Made::Untold),
+        (r#"{"success":true}"#, Made::Untold),
+        (r#"{"success":"true","displaytext":"ok"}"#, Made::Untold),
+        ("null", Made::Untold),
+        (r#"{"x":{}}"#, Made::Untold),
     ] {
         let Job::Done(made) = job(&done(result)).await else {
             panic!("{result}");
         };
-        assert_eq!((made.id.as_deref(), made.ip.as_deref()), (id, ip), "{result}");
+        assert_eq!(made, expected, "{result}");
     }
+}
+
+#[test]
+fn what_a_job_does_not_tell_is_known_from_the_answer_to_its_command() {
+    let rule = || Made::from(RuleId::from("e5"));
+    assert_eq!(Made::Untold.or(rule()), rule());
+    assert_eq!(rule().or(Made::Untold), rule());
+    let address = |id: Option<&str>, ip: Option<&str>| Made::Address {
+        id: id.map(Into::into),
+        ip: ip.map(str::to_owned),
+    };
+    assert_eq!(
+        address(None, Some("203.0.113.40")).or(PublicIpId::from("77").into()),
+        address(Some("77"), Some("203.0.113.40"))
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Class, Client, Job, PublicIpId};
+use bowline_cloudstack_client::{ApiError, Class, Client, Job};
 use futures::future::join_all;
 use tokio::time::Instant;
 
@@ -20,9 +20,8 @@ pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending],
     for (pending, answer) in jobs.iter().zip(answers) {
         let is_told = matches!(answer, Ok(Job::Failed(_)));
         let mut learned = match answer {
-            Ok(Job::Done(mut made)) => {
-                made.id = made.id.or_else(|| pending.id.clone());
-                learn::done(observed, &pending.step, made);
+            Ok(Job::Done(made)) => {
+                learn::done(observed, &pending.step, made.or(pending.makes.clone()));
                 continue;
             }
             Ok(Job::Failed(error)) => {
@@ -85,8 +84,8 @@ async fn look_half_way(client: &Client, observed: &mut Seen, pending: &Pending) 
     let CloudStep::Associate(Acquisition { address, .. }) = &pending.step else {
         return;
     };
-    let told = pending.id.as_deref().map(PublicIpId::from);
-    let id = address.as_ref().map(|address| &address.id).or(told.as_ref());
+    let told = pending.makes.address();
+    let id = address.as_ref().map(|address| &address.id).or(told);
     let now = match id {
         Some(id) => client.public_ip_address(id).await.ok(),
         None => None,

@@ -1,7 +1,7 @@
 //! What is known where lists are behind what was written.
 
 use bowline_cloud_provider::Memory;
-use bowline_cloudstack_client::JobResult;
+use bowline_cloudstack_client::FirewallRuleId;
 
 use super::*;
 use crate::cidrs::Cidrs;
@@ -48,11 +48,7 @@ fn nothing() -> Seen {
 
 /// A step was made; what it made has this ID.
 fn done(seen: &mut Seen, step: &CloudStep, id: &str) {
-    let made = JobResult {
-        id: Some(id.to_owned()),
-        ip: None,
-    };
-    learn::done(seen, step, made);
+    learn::done(seen, step, FirewallRuleId::from(id).into());
 }
 
 fn at(id: &str) -> Firewall {

@@ -140,8 +140,8 @@ pub(super) fn automatic_address(
         |pending: &&Pending| matches!(&pending.step, CloudStep::Associate(new) if new.address.is_none());
     if let Some(choice) = draft.observed.pending.iter().find(is_choice) {
         // Whoever comes next need not search for it.
-        let told = choice.id.as_deref().map(PublicIpId::from);
-        if let Some(id) = told.filter(|id| !claim.names(id)) {
+        let told = choice.makes.address();
+        if let Some(id) = told.filter(|id| !claim.names(id)).cloned() {
             draft.choose(&id, network);
         }
         return Err(Stop::Planned);
