@@ -1,18 +1,52 @@
 //! How many exchanges may be under way, how fast they may begin, and the pause that a cloud asks for.
 
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_edge::{Bucket, Place, Places};
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::CloudHttpConfig;
 
-/// The budget of one provider. Those who wait are let through in the order in which they came.
+/// How long the others wait for the first one after a pause. A refusal of the rate comes at once: whatever takes longer was let in.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// The budget of one provider. Those who wait are let through in the order in which they came; after a pause first a single
+/// one, which finds out whether the cloud takes requests again.
 pub(crate) struct Budget {
     places: Places,
     pace: Option<Bucket>,
-    paused_until: Mutex<Option<Instant>>,
+    course: Mutex<Course>,
+    changed: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Course {
+    Free,
+    PausedUntil(Instant),
+    /// The first one is under way. Nobody else begins before it has ended, or before this time.
+    ProbedUntil(Instant),
+}
+
+/// The right to begin an exchange; it ends when this is dropped.
+pub(crate) struct Turn<'a> {
+    /// Whose pause has ended with this exchange.
+    probed: Option<&'a Budget>,
+    _place: Place<'a>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(budget) = self.probed else { return };
+        // Unless it was told to pause again.
+        let mut course = budget.course();
+        if let Course::ProbedUntil(_) = *course {
+            *course = Course::Free;
+            budget.changed.notify_waiters();
+        }
+    }
 }
 
 impl Budget {
@@ -20,7 +54,8 @@ impl Budget {
         Self {
             places: Places::new(config.max_in_flight, 0),
             pace: config.rate.map(Bucket::new),
-            paused_until: Mutex::new(None),
+            course: Mutex::new(Course::Free),
+            changed: Notify::new(),
         }
     }
 
@@ -29,40 +64,75 @@ impl Budget {
     /// # Cancellation
     ///
     /// A waiter that goes away gives its place back; a token that it took is lost.
-    pub(crate) async fn acquire(&self) -> Place<'_> {
+    pub(crate) async fn acquire(&self) -> Turn<'_> {
         let place = self.places.take().await;
         if let Some(pace) = &self.pace {
             pace.turn().await;
         }
-        // Another answer may lengthen the pause while this one waits.
+        let is_probe = self.pause_is_over().await;
+        Turn {
+            probed: is_probe.then_some(self),
+            _place: place,
+        }
+    }
+
+    /// Waits until an exchange may begin. Whether it is the first one after a pause.
+    async fn pause_is_over(&self) -> bool {
         loop {
-            let paused_until = *self.paused_until();
-            match paused_until {
-                Some(until) if until > Instant::now() => sleep_until(until).await,
-                _ => return place,
-            }
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable(); // before the look, so that no change is missed
+            let until = {
+                let now = Instant::now();
+                let mut course = self.course();
+                match *course {
+                    Course::Free => return false,
+                    Course::PausedUntil(until) if until <= now => {
+                        *course = Course::ProbedUntil(now + PROBE);
+                        return true;
+                    }
+                    Course::ProbedUntil(until) if until <= now => {
+                        *course = Course::Free;
+                        return false;
+                    }
+                    Course::PausedUntil(until) | Course::ProbedUntil(until) => until,
+                }
+            };
+            // Another answer may begin, lengthen or end what is waited for.
+            let _ = timeout_at(until, changed).await;
         }
     }
 
     /// Lets nothing begin for a while.
     pub(crate) fn pause(&self, duration: Duration) {
-        let until = Instant::now() + duration;
-        let mut paused_until = self.paused_until();
-        *paused_until = (*paused_until).max(Some(until));
+        if duration.is_zero() {
+            return;
+        }
+        let asked = Instant::now() + duration;
+        let mut course = self.course();
+        let until = match *course {
+            Course::PausedUntil(until) => until.max(asked),
+            Course::Free | Course::ProbedUntil(_) => asked,
+        };
+        *course = Course::PausedUntil(until);
+        self.changed.notify_waiters();
     }
 
     /// How many exchanges could begin at once.
     pub(crate) fn left(&self) -> usize {
-        if self.paused_until().is_some_and(|until| until > Instant::now()) {
-            return 0;
-        }
+        let now = Instant::now();
+        let allowed = match *self.course() {
+            Course::Free => usize::MAX,
+            Course::PausedUntil(until) if until <= now => 1,
+            Course::ProbedUntil(until) if until <= now => usize::MAX,
+            Course::PausedUntil(_) | Course::ProbedUntil(_) => 0,
+        };
         let tokens = self.pace.as_ref().map_or(usize::MAX, Bucket::left);
-        tokens.min(self.places.free())
+        allowed.min(tokens).min(self.places.free())
     }
 
-    fn paused_until(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn course(&self) -> MutexGuard<'_, Course> {
         // No code that can panic runs under the lock.
-        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,5 +193,53 @@ mod tests {
         let begun = Instant::now();
         drop(budget.acquire().await);
         assert_eq!(begun.elapsed(), Duration::from_secs(7));
+    }
+    /// How many of ten may begin side by side now.
+    async fn begun(budget: &Budget) -> (usize, Vec<Turn<'_>>) {
+        let mut turns = Vec::new();
+        let short = Duration::from_millis(10);
+        while turns.len() < 10
+            && let Ok(turn) = tokio::time::timeout(short, budget.acquire()).await
+        {
+            turns.push(turn);
+        }
+        (turns.len(), turns)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_pause_a_single_exchange_finds_out_for_all_others() {
+        let budget = budget(16, None);
+        budget.pause(Duration::from_secs(7));
+        assert_eq!(begun(&budget).await.0, 0);
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(budget.left(), 1);
+        let (count, probe) = begun(&budget).await;
+        assert_eq!((count, budget.left()), (1, 0));
+
+        // Refused again: the next one probes anew.
+        budget.pause(Duration::from_secs(3));
+        drop(probe);
+        assert_eq!(begun(&budget).await.0, 0);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        let (count, probe) = begun(&budget).await;
+        assert_eq!(count, 1);
+
+        // Taken: all the others may go, also while they wait already.
+        let others = async { tokio::time::timeout(PROBE / 2, budget.acquire()).await.is_ok() };
+        let (is_let_in, ()) = tokio::join!(others, async { drop(probe) });
+        assert!(is_let_in);
+        assert_eq!(begun(&budget).await.0, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_exchange_after_a_pause_holds_nobody() {
+        let budget = budget(16, None);
+        budget.pause(Duration::from_secs(7));
+        let begun = Instant::now();
+        let _probe = budget.acquire().await;
+        let _next = budget.acquire().await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(7) + PROBE);
+        let _third = budget.acquire().await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(7) + PROBE);
     }
 }

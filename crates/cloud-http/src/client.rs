@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{BoxError, GateClosed, Jitter, Place, stated_delay};
+use bowline_edge::{BoxError, GateClosed, Jitter, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use http_body::Body as _;
@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::Instrument;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Turn};
 use crate::config::CloudHttpConfig;
 use crate::dump;
 use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
@@ -125,16 +125,16 @@ impl Shared {
     /// One try: budget, gate, exchange.
     async fn once(&self, request: &Request, call: &Arc<Call>, give_up: Instant) -> Result<Response, Failure> {
         let wait = give_up.saturating_duration_since(Instant::now());
-        let place = self
+        let turn = self
             .unless_shut_down(timeout(wait, self.budget.acquire()))
             .await?
             .map_err(|_| Failure::Timeout {
                 phase: Phase::Queue,
                 after: self.config.deadline,
             })?;
-        let place = Counted {
+        let turn = Counted {
             shared: self,
-            place: Some(place),
+            turn: Some(turn),
         };
         self.note_budget();
         let outcome = match request.kind {
@@ -149,11 +149,11 @@ impl Shared {
         {
             self.config.metrics.throttled(self.config.provider);
             if let Some(asked) = failure.retry_after {
-                // While the place is still held, so that no one who waits for it slips through.
+                // While the turn is still held, so that no one who waits for its end slips through.
                 self.budget.pause(asked.min(self.config.retry.max_retry_after));
             }
         }
-        drop(place);
+        drop(turn);
         outcome
     }
 
@@ -211,6 +211,8 @@ impl Shared {
         };
         if outcome.as_ref().is_ok_and(Response::is_page) {
             counted.was_page();
+        } else if outcome.as_ref().is_ok_and(Response::is_cut) {
+            counted.failed();
         } else if let Some(status) = status {
             counted.answered(status);
             if outcome.is_ok() && request.kind == Kind::Read && !request.is_preliminary {
@@ -251,15 +253,15 @@ impl Shared {
     }
 }
 
-/// A place among the calls in flight. It is given back, and the gauge told, also when the caller goes away.
+/// A call's turn. It ends, and the gauge is told, also when the caller goes away.
 struct Counted<'a> {
     shared: &'a Shared,
-    place: Option<Place<'a>>,
+    turn: Option<Turn<'a>>,
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        drop(self.place.take());
+        drop(self.turn.take());
         self.shared.note_budget();
     }
 }

@@ -19,7 +19,7 @@ const BUCKETS: [f64; 12] = [
     0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
 ];
 
-/// The `code` of an exchange that got no answer.
+/// The `code` of an exchange that got no answer, or only the beginning of one.
 const NO_ANSWER: &str = "<error>";
 
 /// The `code` of an exchange whose caller went away before its end: another call that it belongs with may have failed.
@@ -116,7 +116,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "cloud_api_requests",
-            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer, <page> with one for people, such as that of a proxy, <cancelled> where nobody waited for it any more",
+            "Requests sent to a cloud's API by operation and HTTP status, <error> without a whole answer, <page> with one for people, such as that of a proxy, <cancelled> where nobody waited for it any more",
             self.requests.clone(),
         );
         registry.register(

@@ -62,6 +62,16 @@ impl Response {
         self.body.trim_ascii_start().starts_with(b"<")
     }
 
+    /// Whether it begins as JSON and does not end as such: a proxy may cut an answer off and make its length fit.
+    pub(crate) fn is_cut(&self) -> bool {
+        let text = self.body.trim_ascii();
+        match text.first() {
+            Some(b'{') => text.last() != Some(&b'}'),
+            Some(b'[') => text.last() != Some(&b']'),
+            _ => false,
+        }
+    }
+
     /// Which call this answers.
     pub fn call(&self) -> &Call {
         &self.call
