@@ -1,9 +1,8 @@
 //! What the cloud says about one Service's blocks.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_phoenixnap_client::{IpBlock, PublicNetwork};
+use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
@@ -20,8 +19,8 @@ pub(crate) struct Observed {
     pub(crate) missing_names: Option<Vec<&'static str>>,
     /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
     pub(crate) is_claim_void: bool,
-    /// The public network, before a purchase, if it can be read.
-    pub(crate) network: Option<Arc<PublicNetwork>>,
+    /// The public network, before a purchase, if that told something.
+    pub(crate) network: Option<network::Shown>,
     /// Why the block could not be attached at the last try.
     pub(crate) unattached: Option<Unattached>,
 }

@@ -55,7 +55,7 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
             ))
             .with_remedy("clear the field, and an address is allocated"),
         )),
-        ([], None) => purchase(wanted, seen),
+        ([], None) => purchase(wanted, seen, network),
         ([block], field) => existing(wanted, seen, block, field, network),
         (several, _) => {
             let ids: Vec<&str> = several.iter().map(|block| block.id.as_str()).collect();
@@ -71,7 +71,7 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
 }
 
 /// There is no block yet.
-fn purchase(wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let key = &identity.key;
     let refused = |refusal: Refusal| Plan::new(Answer::Refused(refusal));
@@ -94,10 +94,20 @@ fn purchase(wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
             )),
         );
     };
-    let of_network = seen
-        .network
-        .as_ref()
-        .and_then(|network| network.location.as_deref());
+    if let Some(Err(denied)) = &seen.network {
+        return refused(
+            Refusal::new(format!(
+                "nothing could be attached to public network {network}, so no IP block is bought: {denied}"
+            ))
+            .with_remedy(
+                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
+            ),
+        );
+    }
+    let of_network = match &seen.network {
+        Some(Ok(network)) => network.location.as_deref(),
+        Some(Err(_)) | None => None,
+    };
     if let Some(other) = of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
         return refused(Refusal::new(format!(
             "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"

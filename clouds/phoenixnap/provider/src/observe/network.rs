@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_phoenixnap_client::{Client, PublicNetwork};
+use bowline_phoenixnap_client::{Class, Client, PublicNetwork};
 use tokio::time::{Instant, timeout};
 
 /// How long a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
@@ -15,11 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How old what is known becomes: servers come into the network and take addresses.
 pub(crate) const AGE: Duration = Duration::from_secs(3600);
 
+/// The network; or what the API says where it does not exist, or is not the account's. Nothing could be attached to that.
+pub(crate) type Shown = Result<Arc<PublicNetwork>, Arc<str>>;
+
 /// The public network.
 pub(crate) struct Network {
     facts: Arc<Facts>,
-    /// One read at a time: whoever asks meanwhile waits for that one.
-    read: SharedRead<Option<Arc<PublicNetwork>>>,
+    /// One read at a time: whoever asks meanwhile waits for that one. `None`: it told nothing.
+    read: SharedRead<Option<Shown>>,
 }
 
 struct Facts {
@@ -60,9 +63,9 @@ impl Network {
     }
 
     /// What is known; if that is nothing, what a read tells within a moment.
-    pub(crate) async fn in_a_moment(&self) -> Option<Arc<PublicNetwork>> {
+    pub(crate) async fn in_a_moment(&self) -> Option<Shown> {
         match self.known() {
-            Some(network) => Some(network),
+            Some(network) => Some(Ok(network)),
             None => timeout(PATIENCE, self.read.ask()).await.ok().flatten(),
         }
     }
@@ -82,7 +85,7 @@ impl Facts {
     }
 
     /// One read. A failure is told once, until there is a success.
-    async fn read(&self) -> Option<Arc<PublicNetwork>> {
+    async fn read(&self) -> Option<Shown> {
         match self.client.public_network(&self.id).await {
             Ok(network) => {
                 self.is_failure_told.store(false, Ordering::Relaxed);
@@ -99,13 +102,14 @@ impl Facts {
                 if before.is_none_or(|before| before.network.location != network.location) {
                     self.tell(&network);
                 }
-                Some(network)
+                Some(Ok(network))
             }
             Err(error) => {
                 if !self.is_failure_told.swap(true, Ordering::Relaxed) {
                     tracing::warn!(network = self.id, err = %error, "The public network of Services cannot be read");
                 }
-                None
+                // Only 403 is a word of the API about this network: one that does not know the path answers 404.
+                (error.class == Class::Denied).then(|| Err(error.to_string().into()))
             }
         }
     }

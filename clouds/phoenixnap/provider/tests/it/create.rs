@@ -631,7 +631,8 @@ async fn why_a_block_is_not_attached_yet_is_told_once_and_after_minutes_as_a_war
 async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fresh() {
     let world = World::with(&[("PNAP_LOCATION", "XYZ"), BALANCING]);
     world.add(KEY);
-    world.sim.remove_network(NETWORK);
+    let network = Fault::operation("public-networks.read").always();
+    world.sim.faults().add(network.status(503));
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");
     let of = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();

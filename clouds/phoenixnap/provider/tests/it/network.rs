@@ -46,6 +46,31 @@ async fn a_network_that_takes_its_time_keeps_neither_a_service_nor_the_sweeper_w
     }
 }
 
+/// A block that could not be attached would cost money for nothing.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_bought_for_a_network_that_the_account_does_not_see() {
+    let world = World::with_service();
+    world.sim.faults().add(reading().always().status(403));
+    let run = world.run(KEY).await;
+    let complaint = run.complaint();
+    for words in [
+        "nothing could be attached to public network",
+        NETWORK,
+        "403",
+        "no IP block is bought",
+    ] {
+        assert!(complaint.contains(words), "{words}: {complaint}");
+    }
+    assert!(world.sim.blocks().is_empty());
+    assert!(world.sim.journal().writes().is_empty());
+
+    // An API that does not know this path says nothing about the network.
+    world.sim.faults().clear();
+    world.sim.faults().add(reading().always().status(404));
+    world.run(KEY).await.settled();
+    assert_eq!(world.sim.blocks().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_slow_network_says_counts_from_when_it_is_there() {
     let world = World::with(&[USUAL[1], ("PNAP_LOCATION", "SEA")]);
