@@ -199,7 +199,7 @@ impl NodeController {
             match answers.next() {
                 Some(Ok(InstanceAnswer::Present(instance))) => present.push((node, instance)),
                 Some(Ok(InstanceAnswer::Foreign)) => {
-                    tracing::debug!(controller = NAME, node = %node.name, "Node of another cloud left alone");
+                    tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
                     self.queue.finish(&node.name);
                 }
                 Some(Ok(InstanceAnswer::Absent(proof))) => failed.push((node, Failure::Absent(proof))),

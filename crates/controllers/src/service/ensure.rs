@@ -50,7 +50,11 @@ impl ServiceController {
                     Ok(()) => {
                         let lacks_nodes =
                             identities.is_empty() && self.provider.load_balancer.follows_nodes();
-                        self.tracked(key, |tracked| tracked.lacks_nodes = lacks_nodes);
+                        let has_old_labels = self.has_old_labels(service, nodes);
+                        self.tracked(key, |tracked| {
+                            tracked.lacks_nodes = lacks_nodes;
+                            tracked.has_old_labels = has_old_labels;
+                        });
                         Outcome::Settled(identities, again)
                     }
                     Err(outcome) => *outcome,

@@ -173,6 +173,17 @@ impl ServiceController {
         self.ctx.event(service, event.verbatim());
     }
 
+    /// Whether labels that a Service may select by are others now than when its sync was given these Nodes.
+    pub(super) fn has_old_labels(&self, service: &Service, nodes: &[Arc<Node>]) -> bool {
+        let provider = &self.provider.load_balancer;
+        if !provider.follows_nodes() || !provider.selects_nodes_by_label(service) {
+            return false;
+        }
+        let now = self.balanced_nodes().nodes;
+        let now = now.iter().map(|node| &node.labels);
+        !now.eq(nodes.iter().map(|node| &node.labels))
+    }
+
     /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.
     pub(super) fn balanced_nodes(&self) -> BalancedNodes {
         let mut balanced = self.balanced.lock().unwrap_or_else(PoisonError::into_inner);

@@ -211,8 +211,9 @@ impl ServiceController {
                 }
                 let current = self.balanced_nodes().identities;
                 let is_current = identities == current;
-                // They changed while it was under way.
-                let is_behind = !is_current && !self.node_changes.is_pending();
+                // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
+                let is_behind = !is_current && !self.node_changes.is_pending()
+                    || self.tracked(key, |tracked| tracked.has_old_labels);
                 // One list in memory for all Services that were synced with the same Nodes.
                 let identities = if is_current {
                     Arc::clone(&current)

@@ -10,7 +10,7 @@ use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, St
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, ReconcileKind, Reconciler, Seen, SeenBy,
-    ServiceFacts, ServiceKey, ServicesView, facts,
+    Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -53,6 +53,8 @@ pub(super) struct State {
     pub(super) notes_at_the_end: bool,
     /// Has something to refuse although the balancer is as it should be.
     pub(super) refuses_a_part: bool,
+    /// Only Nodes with this label are balanced over.
+    pub(super) selected_label: Option<&'static str>,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
     /// Notes on each Node which instance it is, under [`INSTANCE`].
@@ -197,6 +199,9 @@ impl Reconciler for Cloud {
         if facts.is_wanted && facts::annotation(&facts.service, "cloud.example/broken").is_some() {
             return Err(Refusal::new("cloud.example/broken is not a number"));
         }
+        let label = self.state.lock().unwrap().selected_label;
+        let is_selected = |node: &&Arc<Node>| label.is_none_or(|label| node.labels.value(label).is_some());
+        let nodes = facts.nodes.iter().filter(is_selected);
         Ok(Intent {
             uid: meta.uid.clone().unwrap_or_default(),
             name: meta.name.clone().unwrap_or_default(),
@@ -208,7 +213,7 @@ impl Reconciler for Cloud {
                 .as_ref()
                 .and_then(|spec| spec.load_balancer_ip.clone())
                 .unwrap_or_default(),
-            nodes: facts.nodes.iter().map(|node| node.name.to_string()).collect(),
+            nodes: nodes.map(|node| node.name.to_string()).collect(),
         })
     }
 
@@ -348,6 +353,10 @@ impl Reconciler for Cloud {
 impl LoadBalancer for Cloud {
     fn follows_nodes(&self) -> bool {
         !self.state.lock().unwrap().ignores_nodes
+    }
+
+    fn selects_nodes_by_label(&self, _: &Service) -> bool {
+        self.state.lock().unwrap().selected_label.is_some()
     }
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {

@@ -44,6 +44,32 @@ async fn node_changes_update_the_balancer_and_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_label_that_a_service_selects_by_counts_also_while_its_balancer_is_made() {
+    for is_served in [false, true] {
+        let world = World::running(&["a", "b"]).await;
+        world.cloud.set(|cloud| cloud.selected_label = Some("env"));
+        let label = |name: &str| {
+            let mut node = world.api.object("Node", "", name).unwrap();
+            node["metadata"]["labels"] = json!({ "env": "prod" });
+            world.apply(node);
+        };
+        let uid = world.add_service("web");
+        if is_served {
+            world.settled("web").await;
+            world.cloud.set(|cloud| cloud.busy_looks = 20);
+            label("b");
+        } else {
+            world.cloud.set(|cloud| cloud.busy_looks = 20);
+        }
+        world.pass(seconds(5)).await;
+        label("a");
+        world.pass(seconds(60)).await;
+        let expected: &[&str] = if is_served { &["a", "b"] } else { &["a"] };
+        assert_eq!(world.cloud.balancer(&uid).unwrap(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_waits_before_its_first_write_goes_on_with_the_nodes_of_then() {
     let world = World::running(&["a"]).await;
     world.cloud.set(|cloud| cloud.awaited_node = Some("b".to_owned()));
