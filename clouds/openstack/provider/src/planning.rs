@@ -260,10 +260,11 @@ impl There<'_> {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_live = !self.never_served();
         if is_live {
-            notes.push(IN_ERROR.note(format!(
+            let note = IN_ERROR.note(format!(
                 "load balancer {} is in provisioning status ERROR, in which it takes no change: it is deleted, and another one takes its place and its addresses",
                 balancer.id
-            )));
+            ));
+            notes.push(note.even_at_start()); // this process does it
         }
         if identity.annotated.as_ref() == Some(&balancer.id) && identity.recorded_address.is_none() {
             return annotate(keys::ID.key, None);
@@ -311,6 +312,10 @@ impl There<'_> {
         let of = (self.balancer, self.role);
         let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
         if let Some(listener) = plan.conflict() {
+            // What is served already follows the Nodes.
+            if let Some(change) = plan.next_of_members() {
+                return Ok(Some(change));
+            }
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus() {
                 return Ok(Some(removal));

@@ -344,7 +344,8 @@ fn unaddressed(wanted: &Wanted) -> Option<Note> {
             .all(|family| members::address(node, Some(*family)).is_none()),
     };
     let nodes = wanted.nodes.iter();
-    let without = nodes.filter(|node| node.provider_id.is_some() && has_none(node));
+    let is_initialised = |node: &Node| node.provider_id.is_some() && !node.is_uninitialized();
+    let without = nodes.filter(|node| is_initialised(node) && has_none(node));
     let names: Vec<&str> = without.map(|node| node.name.as_str()).collect();
     let first = names.first()?;
     let others = match names.len() - 1 {

@@ -173,13 +173,18 @@ impl<'a> PartsPlan<'a> {
     /// The next write.
     pub(crate) fn next(&self) -> Option<PartChange> {
         if self.is_held {
-            let mut ports = self.desired.iter();
-            return ports.find_map(|port| self.members(port, self.pool_of(port)?));
+            return self.next_of_members();
         }
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
         let listener = || self.surplus().map(|(_, removal)| removal);
         let orphan = || orphan(self.identity, self.balancer, self.there).map(delete_pool);
         of_ports.or_else(listener).or_else(orphan)
+    }
+
+    /// The next write to the members of the ports that are served already.
+    pub(crate) fn next_of_members(&self) -> Option<PartChange> {
+        let mut ports = self.desired.iter();
+        ports.find_map(|port| self.members(port, self.pool_of(port)?))
     }
 
     /// A listener of the Service that it does not want any more, and the next write that takes it away.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::Node;
+use bowline_cloud_provider::{Node, Taint, keys};
 use bowline_openstack_sim::kit::Entry;
 use bowline_openstack_sim::{NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
 
@@ -64,7 +64,15 @@ async fn a_node_without_an_address_is_told_and_no_member() {
         provider_id: None,
         ..bare.clone()
     };
-    for (node, is_told) in [(bare, true), (unknown, false)] {
+    // A kubelet may give the ID itself.
+    let waiting = Node {
+        taints: vec![Taint {
+            key: keys::TAINT_UNINITIALIZED.to_owned(),
+            ..Taint::shutdown()
+        }],
+        ..bare.clone()
+    };
+    for (node, is_told) in [(bare, true), (unknown, false), (waiting, false)] {
         world.nodes[1] = Arc::new(node);
         let run = world.run("web").await.settled();
         assert_eq!(names(&world), ["node-1"]);

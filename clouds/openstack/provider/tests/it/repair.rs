@@ -28,6 +28,10 @@ async fn one_that_failed_is_made_anew_at_its_addresses_once_an_hour() {
         let run = run.settled();
         assert_eq!(run.published(), before, "{hour}");
         assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+        assert!(
+            run.notes[0].is_said_at_start,
+            "whoever starts does it, and says so"
+        );
         assert_eq!(
             in_short(&writes),
             [

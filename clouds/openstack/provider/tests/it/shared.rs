@@ -261,6 +261,38 @@ async fn a_service_that_wants_a_taken_port_loses_only_what_it_does_not_want() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_served_follows_the_nodes_while_another_port_is_taken() {
+    let mut world = World::with_nodes(2);
+    world.run("web").await.settled();
+    join(&world, "b", 81);
+    world.run("b").await.settled();
+    // Its node port changes along.
+    world.set_ports("b", &[("TCP", 81, 30_181), ("TCP", 80, 30_082)]);
+    world.nodes.remove(0);
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    assert!(
+        run.complaint()
+            .starts_with("the listener port 80 already exists; "),
+        "{run:#?}"
+    );
+    assert_eq!(in_short(&writes), ["octavia.members.replace"]);
+    let state = world.sim.snapshot();
+    let listeners = &state.load_balancers[0].listeners;
+    let pool_of = |port| {
+        let listener = listeners.iter().find(|it| it.port == port).unwrap();
+        listener.pool.as_ref().unwrap()
+    };
+    let places = |port| -> Vec<(String, u16)> {
+        let members = pool_of(port).members.iter();
+        members.map(|it| (it.name.clone(), it.port)).collect()
+    };
+    assert_eq!(places(81), [("node-2".to_owned(), 30_181)]);
+    assert_eq!(places(80).len(), 2, "the owner's own run does that");
+    let (_, writes) = world.writes_of(world.run("b")).await;
+    assert!(writes.is_empty(), "{:?}", in_short(&writes));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_internal_service_cannot_join() {
     let world = two(81).await;
     world.annotate("b", "internal", "true");
