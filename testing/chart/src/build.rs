@@ -59,7 +59,36 @@ pub(crate) fn release() -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    /// The modules that a module file requires, with their versions. Kubernetes' own are at `v0.0.0` where they are replaced.
+    fn required(file: &str) -> BTreeMap<&str, &str> {
+        let lines = file
+            .lines()
+            .map(|line| line.trim().trim_end_matches(" // indirect"));
+        let modules = lines.filter_map(|line| line.split_once(" v"));
+        modules
+            .filter(|(module, version)| {
+                !module.contains(' ') && !version.contains(' ') && *version != "0.0.0"
+            })
+            .collect()
+    }
+
+    /// What both programs are made of is compiled once then: a minute and a half of a first run on two cores.
+    #[test]
+    fn helm_and_kube_apiserver_share_their_modules() {
+        let control_plane = required(include_str!("../../control-plane/go/1.37/go.mod"));
+        let shared = required(GO_MOD).into_iter();
+        let shared = shared.filter_map(|(module, ours)| Some((module, ours, *control_plane.get(module)?)));
+        let (same, different): (Vec<_>, Vec<_>) = shared.partition(|(_, ours, theirs)| ours == theirs);
+        assert!(same.len() > 30, "{same:?}");
+        assert!(
+            different.is_empty(),
+            "set both to the newer version: {different:?}"
+        );
+    }
 
     #[test]
     fn the_release_is_the_one_of_the_module_file() {
