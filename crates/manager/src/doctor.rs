@@ -19,6 +19,9 @@ use bowline_kube_io::{Kube, KubeError};
 use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
+use crate::controllers::ControllerName;
+
+use services::Unserved;
 
 pub use report::{Category, Check, Outcome, Topic, render_json, render_text};
 
@@ -138,8 +141,20 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
     let now = kube.map(|kube| kube.clock().now());
-    checks.extend(nodes::checks(objects.nodes.as_ref(), answers.as_ref(), now));
-    checks.extend(services::checks(objects.services.as_ref()));
+    let runs = |name| patient.config.controllers.includes(name);
+    let initialises = runs(ControllerName::Node);
+    checks.extend(nodes::checks(
+        objects.nodes.as_ref(),
+        answers.as_ref(),
+        now,
+        initialises,
+    ));
+    let unserved = match provider {
+        _ if !runs(ControllerName::Service) => Some(Unserved::Controller),
+        Some(provider) if provider.load_balancer().is_none() => Some(Unserved::Provider),
+        _ => None,
+    };
+    checks.extend(services::checks(objects.services.as_ref(), unserved));
     checks
 }
 

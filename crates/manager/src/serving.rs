@@ -73,6 +73,17 @@ pub enum ServingError {
     Certificate(#[from] CertificateError),
 }
 
+/// Reads the files that the secure port is served with, as its start does, and nothing else.
+///
+/// # Errors
+///
+/// What is wrong with the first one that cannot be used.
+pub async fn check_files(config: &ServingConfig) -> Result<(), String> {
+    Certificates::check(config).map_err(|error| error.to_string())?;
+    let authorities = Authorities::establish(&config.access, None).await;
+    authorities.map(drop).map_err(|error| error.to_string())
+}
+
 /// The secure port, listened on and ready to answer.
 pub struct Server {
     listener: TcpListener,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
     Category, Check, Cloud, Outcome, Patient, Topic, examine, render_json, render_text,
 };
+use bowline_manager::serving;
 use tokio::time::{Instant, timeout};
 
 use super::reading::{self, Reading};
@@ -44,8 +46,21 @@ static MIGRATION: Topic = Topic::new(
     "docs/guides/leader-migration.md",
 );
 
+static SECURE_PORT: Topic = Topic::new(
+    Category::Configuration,
+    "the files of the secure port can be used",
+    "docs/guides/troubleshoot.md#the-manager-does-not-start",
+);
+
 /// What the configuration is looked at for; for the page about the command.
-pub const TOPICS: &[&Topic] = &[&PROVIDER, &FLAGS, &SETTINGS, &CONTROLLERS, &MIGRATION];
+pub const TOPICS: &[&Topic] = &[
+    &PROVIDER,
+    &FLAGS,
+    &SETTINGS,
+    &CONTROLLERS,
+    &SECURE_PORT,
+    &MIGRATION,
+];
 
 /// How long the questions of a provider that asks at its start may take.
 const BUILT_WITHIN: Duration = Duration::from_secs(60);
@@ -95,10 +110,22 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
     let cloud = build(&reading, &mut checks).await;
     checks.push(match &cloud {
         Cloud::Built(provider, _) => match options.manager.check(&**provider) {
-            Ok(()) => CONTROLLERS.ok("they fit the provider"),
+            Ok(()) => CONTROLLERS
+                .ok("they fit the provider")
+                .with(switched_off(&options.manager.controllers)),
             Err(error) => CONTROLLERS.failed(error.to_string(), "correct the flag"),
         },
         Cloud::Refused(_) | Cloud::Unknown => CONTROLLERS.skipped("there is no provider"),
+    });
+    checks.push(match &options.serving {
+        Some(config) => match serving::check_files(config).await {
+            Ok(()) => SECURE_PORT.ok("certificates, keys and authorities, as far as files are named"),
+            Err(error) => SECURE_PORT.failed(
+                error,
+                "mount the file, correct it, or take its flag out: the manager ends at its start without it",
+            ),
+        },
+        None => SECURE_PORT.skipped("--secure-port is 0"),
     });
     let kube = reading.kube("doctor").await;
     let patient = Patient {
@@ -162,6 +189,14 @@ fn usable(InForce { settings, remarks }: InForce) -> Check {
         ),
     };
     check.with(remarks.into_iter().chain(settings).collect())
+}
+
+/// The controllers that --controllers leaves out, which may be on purpose.
+fn switched_off(selection: &ControllerSelection) -> Vec<String> {
+    let all = ControllerName::ALL.into_iter();
+    all.filter(|name| !selection.includes(*name))
+        .map(|name| format!("{name} does not run"))
+        .collect()
 }
 
 /// The flags on the command line, and what else says where the cluster is.

@@ -6,6 +6,7 @@ use bowline_cloud_provider::ClusterFacts;
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, render_text};
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
+use bowline_manager::controllers::ControllerName;
 use bowline_manager::plan::{PlanInput, plan_services};
 
 use super::reading::{self, Reading};
@@ -52,6 +53,11 @@ pub async fn plan_reports(
     providers::check(&options.provider).map_err(|error| error.to_string())?;
     let reading = Reading::new(options, surroundings);
     let options = &reading.options;
+    if !options.manager.controllers.includes(ControllerName::Service) {
+        tracing::warn!(
+            "--controllers switches service-lb-controller off: a manager with these flags does nothing of this"
+        );
+    }
     let kube = reading.kube("plan").await?;
     let site = reading.site(providers::Calls::ToRead);
     let provider = providers::build(&options.provider, &site)
@@ -59,7 +65,7 @@ pub async fn plan_reports(
         .map_err(|error| error.to_string())?;
     let Some(load_balancer) = provider.load_balancer() else {
         return Err(format!(
-            "cloud provider {:?} has no load balancers",
+            "cloud provider {:?} makes no load balancers as it is configured; see the manual of the cloud",
             provider.name()
         ));
     };

@@ -101,7 +101,8 @@ pub(super) async fn checks(
             return vec![
                 LOGIN.failed(
                     error,
-                    "look at the credentials, at the address of the API and what answers there, and at the network",
+                    "follow the text: 401 and 403 are about the credentials, 429 and 5xx about the cloud, which may be too busy; else look at the \
+                     address of the API, at what answers there, and at the network",
                 ),
                 INSTANCES.skipped(NO_PROVIDER),
                 LOAD_BALANCERS.skipped(NO_PROVIDER),
@@ -154,7 +155,10 @@ fn failed(topic: &'static Topic, error: &CloudError) -> Check {
                 "the cloud does not take the credentials, or they may not do this: look at them, and at their project"
             }
             ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
-            ErrorKind::Transient | ErrorKind::Other => {
+            ErrorKind::Other => {
+                "follow the text; where it names nothing, look at the address of the API and at what answers there"
+            }
+            ErrorKind::Transient => {
                 "look at the address of the API and at what answers there: a proxy, a maintenance page, a certificate of an \
                  authority that is not known here; at the network; and at the cloud's own status page"
             }

@@ -39,7 +39,7 @@ pub(super) async fn answers<'a>(
     };
     let host = kube.host();
     let unreached = |error: &dyn std::fmt::Display| {
-        let remedy = "look at the address, at the network and at the API server itself";
+        let remedy = "look at the address, at the certificate authority of the kubeconfig, at the network and at the API server itself";
         ANSWERS.failed(format!("{host}: {error}"), remedy)
     };
     let (answer, time) = match timed(kube.server_version()).await {
@@ -109,7 +109,8 @@ pub(super) async fn lease(election: Option<&ElectionConfig>, kube: Option<&Kube>
         ),
         Some((Err(error @ KubeError::Forbidden(_)), _)) => LEASE.failed(
             format!("{place}: {error}"),
-            "apply the manager's Role and its RoleBinding again",
+            "apply the manager's Role and its RoleBinding again; with another --leader-elect-resource-name, write that name into the \
+             resourceNames of the Role",
         ),
         Some((Err(error), _)) => LEASE.failed(format!("{place}: {error}"), "look at the API server"),
     }

@@ -38,6 +38,7 @@ pub(super) fn checks(
     nodes: Option<&Result<Vec<Arc<Node>>, KubeError>>,
     answers: Option<&Answers>,
     now: Option<Timestamp>,
+    is_initialised_here: bool,
 ) -> Vec<Check> {
     let skipped = |read: Check, because: &str| {
         let rest = [&OWNERS, &INSTANCES, &INITIALIZED].map(|topic| topic.skipped(because));
@@ -87,7 +88,7 @@ pub(super) fn checks(
         READ.ok(format!("{}", nodes.len())),
         owners,
         instances,
-        judge_waiting(&waiting, now),
+        judge_waiting(&waiting, now, is_initialised_here),
     ]
 }
 
@@ -109,9 +110,16 @@ fn is_missing(answer: &InstanceResult) -> bool {
 fn judge_owners(answers: &[Answered]) -> Check {
     let mut clouds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let (mut ours, mut without) = (0, 0);
+    // Nobody waits for what these need, so no controller ever looks at them.
+    let mut unasked = Vec::new();
     for (node, answer) in answers {
         match node.provider_id.as_deref() {
-            None => without += 1,
+            None => {
+                without += 1;
+                if !node.is_uninitialized() {
+                    unasked.push(node.name.to_string());
+                }
+            }
             Some(id) if is_foreign(answer) => {
                 let cloud = id.split_once("://").map_or("?", |(cloud, _)| cloud);
                 clouds.entry(cloud).or_default().push(node.name.to_string());
@@ -123,19 +131,35 @@ fn judge_owners(answers: &[Answered]) -> Check {
         "{ours} of this cloud, {} of another, {without} without provider ID",
         clouds.values().map(Vec::len).sum::<usize>()
     );
-    let of_others = clouds
-        .iter()
+    let of_others = clouds.iter();
+    let mut lines: Vec<String> = of_others
         .map(|(cloud, names)| format!("of {cloud}: {}", some_of(names.iter().cloned())))
         .collect();
+    let has_unasked = !unasked.is_empty();
+    if has_unasked {
+        lines.push(format!(
+            "without provider ID and without the taint: {}",
+            some_of(unasked)
+        ));
+    }
     let check = if ours + without == 0 && !clouds.is_empty() {
         OWNERS.failed(
             seen,
             "give --cloud-provider the cloud of these Nodes: those of another cloud are left alone",
         )
+    } else if has_unasked {
+        OWNERS.warning(
+            seen,
+            format!(
+                "start their kubelets with --cloud-provider=external, and ask for their cloud: \
+                 kubectl taint node NAME {}=true:NoSchedule",
+                keys::TAINT_UNINITIALIZED
+            ),
+        )
     } else {
         OWNERS.ok(seen)
     };
-    check.with(of_others)
+    check.with(lines)
 }
 
 /// Whether the cloud knows the instances.
@@ -174,6 +198,7 @@ fn judge_instances(answers: &[Answered]) -> Check {
     let waits = of_ours()
         .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
     let is_well = lines.is_empty() && errors.is_empty();
+    let has_only_errors = lines.is_empty();
     lines.extend(some_lines(errors));
     let check = if is_blind {
         INSTANCES.failed(
@@ -188,6 +213,8 @@ fn judge_instances(answers: &[Answered]) -> Check {
         )
     } else if is_well {
         return INSTANCES.ok(seen);
+    } else if has_only_errors {
+        INSTANCES.warning(seen, "follow what stands behind the name")
     } else {
         INSTANCES.warning(
             seen,
@@ -198,7 +225,11 @@ fn judge_instances(answers: &[Answered]) -> Check {
 }
 
 /// Which Nodes wait for their cloud, and why.
-fn judge_waiting(waiting: &[(&Node, Option<&InstanceResult>)], now: Timestamp) -> Check {
+fn judge_waiting(
+    waiting: &[(&Node, Option<&InstanceResult>)],
+    now: Timestamp,
+    is_initialised_here: bool,
+) -> Check {
     if waiting.is_empty() {
         return INITIALIZED.ok("all");
     }
@@ -228,8 +259,12 @@ fn judge_waiting(waiting: &[(&Node, Option<&InstanceResult>)], now: Timestamp) -
         keys::TAINT_UNINITIALIZED,
         PATIENCE.as_mins()
     );
-    let remedy =
-        "follow what stands behind the name; see the events of the Node with `kubectl describe node NAME`";
+    let remedy = match is_initialised_here {
+        true => {
+            "follow what stands behind the name; see the events of the Node with `kubectl describe node NAME`"
+        }
+        false => "this manager initialises no Nodes: --controllers switches cloud-node-controller off",
+    };
     let check = match late {
         0 => INITIALIZED.warning(seen, remedy),
         _ => INITIALIZED.failed(seen, remedy),
@@ -274,7 +309,7 @@ mod tests {
         let answers = [
             (node("a", "toy://1", None), present(PowerState::On)),
             (node("b", "aws:///eu/i-1", None), Ok(InstanceAnswer::Foreign)),
-            (node("c", "", None), missing()),
+            (node("c", "", Some(NOW)), missing()),
         ];
         let check = judge_owners(&answers);
         assert_eq!(
@@ -285,6 +320,10 @@ mod tests {
             )
         );
         assert_eq!(check.details, ["of aws: b"]);
+        let unasked = [(node("d", "", None), missing())];
+        let check = judge_owners(&unasked);
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert_eq!(check.details, ["without provider ID and without the taint: d"]);
         assert_eq!(judge_owners(&answers[1..2]).outcome, Outcome::Failed);
     }
 
@@ -337,9 +376,9 @@ mod tests {
         let fresh = node("fresh", "", Some("2026-01-01T00:25:00Z"));
         let late = node("late", "", Some("2026-01-01T00:10:00Z"));
         let (missing, foreign) = (missing(), Ok(InstanceAnswer::Foreign));
-        let young = judge_waiting(&[(&fresh, Some(&missing))], now);
+        let young = judge_waiting(&[(&fresh, Some(&missing))], now, true);
         assert_eq!(young.outcome, Outcome::Warning);
-        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], now);
+        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], now, true);
         assert_eq!(both.outcome, Outcome::Failed);
         assert_eq!(
             both.details,
@@ -349,9 +388,12 @@ mod tests {
             ]
         );
         assert_eq!(
-            judge_waiting(&[(&late, Some(&foreign))], now).outcome,
+            judge_waiting(&[(&late, Some(&foreign))], now, true).outcome,
             Outcome::Warning
         );
-        assert_eq!(judge_waiting(&[], now).outcome, Outcome::Ok);
+        assert_eq!(judge_waiting(&[], now, true).outcome, Outcome::Ok);
+        let elsewhere = judge_waiting(&[(&late, Some(&missing))], now, false);
+        let remedy = elsewhere.remedy;
+        assert!(remedy.contains("--controllers"), "{remedy}");
     }
 }

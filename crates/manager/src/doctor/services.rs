@@ -15,8 +15,20 @@ pub(super) static SETTLED: Topic = Topic::new(
     "docs/guides/troubleshoot.md#services",
 );
 
+/// Why no Service gets a load balancer from this manager.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unserved {
+    /// The controller is switched off.
+    Controller,
+    /// The provider makes none, as it is configured.
+    Provider,
+}
+
 /// The checks of this category.
-pub(super) fn checks(services: Option<&Result<Vec<Arc<Service>>, KubeError>>) -> Vec<Check> {
+pub(super) fn checks(
+    services: Option<&Result<Vec<Arc<Service>>, KubeError>>,
+    unserved: Option<Unserved>,
+) -> Vec<Check> {
     match services {
         None => vec![
             READ.skipped("the API server does not answer"),
@@ -36,12 +48,12 @@ pub(super) fn checks(services: Option<&Result<Vec<Arc<Service>>, KubeError>>) ->
             if others > 0 {
                 seen.push_str(&format!(", {others} of these with a class, for others to serve"));
             }
-            vec![READ.ok(seen), judge(services)]
+            vec![READ.ok(seen), judge(services, unserved)]
         }
     }
 }
 
-fn judge(services: &[Arc<Service>]) -> Check {
+fn judge(services: &[Arc<Service>], unserved: Option<Unserved>) -> Check {
     let name = |service: &Arc<Service>| ServiceKey::of(service).to_string();
     let waits = |it: &&Arc<Service>| facts::is_wanted(it) && facts::published_addresses(it).is_empty();
     let waiting: Vec<String> = services.iter().filter(waits).map(name).collect();
@@ -61,7 +73,17 @@ fn judge(services: &[Arc<Service>]) -> Check {
         ));
     }
     let seen = format!("{} not settled", waiting.len() + leaving.len());
-    let remedy = "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot";
+    let remedy = match unserved {
+        None => {
+            "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot"
+        }
+        Some(Unserved::Controller) => {
+            "this manager serves no Services: --controllers switches service-lb-controller off"
+        }
+        Some(Unserved::Provider) => {
+            "this manager makes no load balancers, as its cloud is configured: see the manual of the cloud"
+        }
+    };
     SETTLED.warning(seen, remedy).with(lines)
 }
 
@@ -97,13 +119,16 @@ mod tests {
         );
         let waiting = service("waiting", balanced(), None, false);
         let leaving = service("leaving", balanced(), Some("192.0.2.2"), true);
-        let all = checks(Some(&Ok(vec![Arc::clone(&well), other])));
+        let all = checks(Some(&Ok(vec![Arc::clone(&well), other])), None);
         assert_eq!(
             all[0].seen,
             "2, 2 of type LoadBalancer, 1 of these with a class, for others to serve"
         );
         assert_eq!(all[1].outcome, Outcome::Ok);
-        let check = judge(&[well, waiting, leaving]);
+        let all = [well, waiting, leaving];
+        let switched_off = judge(&all, Some(Unserved::Controller)).remedy;
+        assert!(switched_off.contains("--controllers"), "{switched_off}");
+        let check = judge(&all, None);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
             (Outcome::Warning, "2 not settled")
@@ -119,11 +144,15 @@ mod tests {
 
     #[test]
     fn without_services_nothing_is_judged() {
-        let failed = checks(Some(&Err(KubeError::Timeout)));
+        let failed = checks(Some(&Err(KubeError::Timeout)), None);
         assert_eq!(
             (failed[0].outcome, failed[1].outcome),
             (Outcome::Failed, Outcome::Skipped)
         );
-        assert!(checks(None).iter().all(|check| check.outcome == Outcome::Skipped));
+        assert!(
+            checks(None, None)
+                .iter()
+                .all(|check| check.outcome == Outcome::Skipped)
+        );
     }
 }

@@ -164,6 +164,20 @@ impl Certificates {
         })
     }
 
+    /// Reads the files that are named, as [`Self::obtain`] would. What would be made here is not.
+    pub(super) fn check(config: &ServingConfig) -> Result<(), CertificateError> {
+        let provider = rustls::crypto::ring::default_provider();
+        let main = match &config.certificate {
+            CertificateSource::Files { certificate, key } => Some((certificate, key)),
+            CertificateSource::Memory | CertificateSource::Directory(_) => None,
+        };
+        let named = config.named_certificates.iter();
+        let named = named.map(|one| (&one.certificate, &one.key));
+        main.into_iter()
+            .chain(named)
+            .try_for_each(|(certificate, key)| Files::new(certificate, key).load(&provider).map(drop))
+    }
+
     /// Looks for new certificates now and then. Never returns.
     pub(super) async fn keep_fresh(&self) {
         loop {

@@ -81,7 +81,7 @@ async fn where_a_manager_works_all_is_well() {
         .iter()
         .map(|check| &check["outcome"])
         .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 16]));
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 17]));
 }
 
 #[tokio::test]
@@ -143,6 +143,24 @@ async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
         assert!(text.contains(words), "{text}");
         assert!(text.contains("ok       the API server answers: "), "{text}");
         assert!(text.contains("skipped  instances are listed: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_the_secure_port_that_is_missing_is_told() {
+    let cluster = Cluster::start().await;
+    let missing = [
+        "--tls-cert-file=/nowhere/tls.crt",
+        "--tls-private-key-file=/nowhere/tls.key",
+    ];
+    for (flags, file) in [
+        (&missing[..], "/nowhere/tls.crt: "),
+        (&["--client-ca-file=/nowhere/ca.crt"], "/nowhere/ca.crt: "),
+    ] {
+        let (text, status) = told(&doctor(&cluster, flags).await);
+        assert_eq!(status, Some(1), "{text}");
+        let line = format!("failed   the files of the secure port can be used: {file}");
+        assert!(text.contains(&line), "{line}: {text}");
     }
 }
 
