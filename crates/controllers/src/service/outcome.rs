@@ -212,8 +212,8 @@ impl ServiceController {
                 let current = self.balanced_nodes().identities;
                 let is_current = identities == current;
                 // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
-                let is_behind = !is_current && !self.node_changes.is_pending()
-                    || self.tracked(key, |tracked| tracked.has_old_labels);
+                let has_old_labels = self.tracked(key, |tracked| std::mem::take(&mut tracked.has_old_labels));
+                let is_behind = has_old_labels || !is_current && !self.node_changes.is_pending();
                 // One list in memory for all Services that were synced with the same Nodes.
                 let identities = if is_current {
                     Arc::clone(&current)

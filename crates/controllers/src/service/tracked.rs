@@ -145,7 +145,7 @@ pub(super) struct Tracked {
     pub(super) nodes: Option<NodeIdentities>,
     /// The last sync that succeeded had no Node for it to lead to, and it needs some.
     pub(super) lacks_nodes: bool,
-    /// Labels by which the Service may select Nodes have changed while the last sync that succeeded was under way.
+    /// Labels by which the Service may select Nodes have changed while a sync that succeeded was under way; taken with its end.
     pub(super) has_old_labels: bool,
     /// The sync that waits for the cloud.
     pub(super) parked: Option<Parked>,
