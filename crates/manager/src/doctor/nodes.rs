@@ -367,6 +367,8 @@ mod tests {
             let check = judge_instances(&answers);
             assert_eq!((check.outcome, check.seen.as_str()), (outcome, seen));
             assert_eq!(check.details, details);
+            let is_about_one = details.first().is_some_and(|it| it.starts_with("e: "));
+            assert_eq!(check.remedy.contains("stands behind the name"), is_about_one);
         }
     }
 

@@ -164,6 +164,23 @@ async fn a_file_of_the_secure_port_that_is_missing_is_told() {
     }
 }
 
+#[tokio::test]
+async fn a_controller_that_is_switched_off_is_named_where_its_work_is_missing() {
+    let cluster = Cluster::start().await;
+    cluster.join("n1");
+    cluster.add_service("web");
+    let flag = "--controllers=*,-service-lb-controller,-cloud-node-controller";
+    let (text, status) = told(&doctor(&cluster, &[flag]).await);
+    assert_eq!(status, Some(0), "{text}");
+    for line in [
+        "service-lb-controller does not run",
+        "this manager initialises no Nodes: --controllers switches cloud-node-controller off",
+        "this manager serves no Services: --controllers switches service-lb-controller off",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 /// A cloud that is asked for something before there is a provider.
 #[tokio::test]
 async fn a_login_that_is_refused_is_no_fault_of_the_file() {
