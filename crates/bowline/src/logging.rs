@@ -81,15 +81,18 @@ const TELL_OF_PEERS: &[&str] = &["h2::", "hyper::"];
 /// From this verbosity on, other crates are shown as ours are.
 const ALL_CRATES: u8 = 8;
 
+fn is_of(crates: &[&str], metadata: &Metadata<'_>) -> bool {
+    crates.iter().any(|prefix| metadata.target().starts_with(prefix))
+}
+
 impl Log {
     /// The most talkative level that is shown of a place in the code.
     fn level(&self, metadata: &Metadata<'_>) -> LevelFilter {
-        let is_of = |crates: &[&str]| crates.iter().any(|prefix| metadata.target().starts_with(prefix));
         let verbosity = self.verbosity(metadata);
-        if is_of(TELL_OF_PEERS) && verbosity < ALL_CRATES {
+        if is_of(TELL_OF_PEERS, metadata) && verbosity < ALL_CRATES {
             return LevelFilter::OFF;
         }
-        if self.options.is_quiet || (!is_of(OURS) && verbosity < ALL_CRATES) {
+        if self.options.is_quiet || (!is_of(OURS, metadata) && verbosity < ALL_CRATES) {
             return LevelFilter::WARN;
         }
         match verbosity {
@@ -100,6 +103,12 @@ impl Log {
             4..=5 => LevelFilter::DEBUG,
             _ => LevelFilter::TRACE,
         }
+    }
+
+    /// Whether an event is shown, or a span kept. Ours are kept in any case: their fields belong to every line inside of
+    /// them. Others have one for each frame of a connection, which whoever reaches the secure port could have us make.
+    fn is_wanted(&self, metadata: &Metadata<'_>) -> bool {
+        (metadata.is_span() && is_of(OURS, metadata)) || *metadata.level() <= self.level(metadata)
     }
 
     fn verbosity(&self, metadata: &Metadata<'_>) -> u8 {
@@ -117,8 +126,7 @@ impl Log {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Spans are always kept: their fields belong to every line inside of them.
-        if metadata.is_span() || *metadata.level() <= self.level(metadata) {
+        if self.is_wanted(metadata) {
             Interest::always()
         } else {
             Interest::never()
@@ -126,7 +134,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        metadata.is_span() || *metadata.level() <= self.level(metadata)
+        self.is_wanted(metadata)
     }
 
     fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &span::Id, context: Context<'_, S>) {

@@ -135,6 +135,19 @@ fn other_crates_stay_quiet_below_eight() {
 }
 
 #[test]
+fn spans_of_other_crates_are_kept_only_where_their_lines_are() {
+    let kept = |verbosity| {
+        let mut kept = [false; 2];
+        logged(options(LoggingFormat::Text, verbosity), || {
+            let of_a_frame = tracing::trace_span!(target: "h2::codec::framed_read", "poll_next");
+            kept = [tracing::info_span!("reconcile"), of_a_frame].map(|span| !span.is_disabled());
+        });
+        kept
+    };
+    assert_eq!([0, 7, 8].map(kept), [[true, false], [true, false], [true, true]]);
+}
+
+#[test]
 fn a_module_pattern_raises_single_files() {
     let mut options = options(LoggingFormat::Text, 0);
     options.modules = vec![("te*s".to_owned(), 4)];
