@@ -92,6 +92,11 @@ impl InstanceDirectory for Servers {
         }
     }
 
+    /// The API says of a path that it does not have what it says of a server, as where its address has one `/v1` too many.
+    fn needs_listing(&self) -> bool {
+        true
+    }
+
     fn not_found(&self, query: &InstanceQuery) -> CloudError {
         self.unable(query, CloudError::not_found("found none"))
     }

@@ -13,7 +13,7 @@ use bowline_plan::Refusal;
 
 use crate::features::Features;
 use crate::intent::TlsKey;
-use crate::ownership::marks::OfAnother;
+use crate::ownership::marks::{OfAnother, Told};
 use crate::step::PartChange;
 
 pub(crate) mod lookups;
@@ -33,6 +33,8 @@ pub(crate) struct Observed {
     pub(crate) of_others: Vec<OfAnother>,
     /// Those that could be meant and whose pools tell nothing of that kind.
     pub(crate) cleared: Vec<LoadBalancerId>,
+    /// Those of them that were surely made for this very Service.
+    pub(crate) marked: Vec<LoadBalancerId>,
     /// Load balancers that were asked for one by one, and are not there.
     pub(crate) gone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
@@ -217,16 +219,23 @@ impl Observed {
         self.of_others.iter().any(|other| other.balancer.id == *id)
     }
 
-    /// The pools of a load balancer were seen: they serve the other Service of this UID, or none that is known.
-    pub(crate) fn tell_apart(&mut self, id: LoadBalancerId, other: Option<String>) {
-        let Some(uid) = other else {
-            self.cleared.push(id);
-            return;
-        };
-        let others = self.balancers.extract_if(.., |balancer| balancer.id == id);
+    /// The pools of a load balancer were seen.
+    pub(crate) fn tell_apart(&mut self, id: LoadBalancerId, told: Told) {
+        match told {
+            Told::OfAnother(uid) => self.are_of_another(&id, &uid),
+            Told::Ours => {
+                self.cleared.push(id.clone());
+                self.marked.push(id);
+            }
+            Told::Nothing => self.cleared.push(id),
+        }
+    }
+
+    fn are_of_another(&mut self, id: &LoadBalancerId, uid: &str) {
+        let others = self.balancers.extract_if(.., |balancer| balancer.id == *id);
         self.of_others.extend(others.map(|balancer| OfAnother {
             balancer,
-            uid: uid.clone(),
+            uid: uid.to_owned(),
         }));
     }
 

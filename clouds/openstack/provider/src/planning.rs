@@ -80,6 +80,12 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             surplus,
             older,
         } => {
+            let mut surplus = surplus;
+            // A request may reach Octavia when the process that sent it is long gone, and another one has made its own.
+            let (late, older) = older
+                .into_iter()
+                .partition(|older| seen.marked.contains(&older.id));
+            surplus.extend::<Vec<_>>(late);
             notes.extend(guards::older_note(identity, balancer, &older));
             let there = There {
                 wanted,

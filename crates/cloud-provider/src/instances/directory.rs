@@ -10,7 +10,7 @@ use super::{
     AbsenceProof, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2,
     PowerState, Purpose,
 };
-use crate::{CloudError, Node};
+use crate::{CloudError, ErrorKind, Node};
 
 /// What has to be looked for to answer a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +132,12 @@ pub trait InstanceDirectory: Send + Sync + 'static {
         purpose == Purpose::Existence
     }
 
+    /// Whether an absence is believed only of an API that has a list of instances: where an address that has nothing at all
+    /// answers in the same words. It costs a listing for each instance that is asked for alone and is gone.
+    fn needs_listing(&self) -> bool {
+        false
+    }
+
     /// Whether instances whose ID is known are asked for one by one after the listing failed in this way: there is hope that
     /// such a question is answered, and each costs a call. What is looked for by name is found by a listing only.
     fn outlives_listing(&self, error: &CloudError) -> bool {
@@ -157,7 +163,7 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
     if let ([query], [Ok(Sought::Id(id))]) = (queries, sought.as_slice())
         && query.purpose != Purpose::Sighting
     {
-        return vec![directory.ask(query, id).await];
+        return vec![answer_one(directory, query, id).await];
     }
     let is_listed = |sought: &Result<_, _>| matches!(sought, Ok(Sought::Id(_) | Sought::Name));
     let listing = match sought.iter().any(is_listed) {
@@ -202,6 +208,23 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
             }
         });
     join_all(answers).await
+}
+
+/// Answers a query that comes alone, with as little as proves the answer.
+async fn answer_one<D: InstanceDirectory>(
+    directory: &D,
+    query: &InstanceQuery,
+    id: &D::Id,
+) -> InstanceResult {
+    let answer = directory.ask(query, id).await?;
+    if matches!(answer, InstanceAnswer::Absent(_))
+        && directory.needs_listing()
+        && let Err(error) = directory.list().await
+        && error.kind() == ErrorKind::NotFound
+    {
+        return Err(directory.unable(query, error));
+    }
+    Ok(answer)
 }
 
 /// Whether a listing has none of the instances that certainly run. Then the credentials are not those of the cluster, and

@@ -5,6 +5,7 @@ use bowline_cloud_provider::{
     PowerState, Purpose,
 };
 use bowline_cloudscale_sim::kit::Fault;
+use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::{InterfaceSpec, ServerSpec, ServerStatus};
 
 use crate::world::World;
@@ -99,10 +100,23 @@ async fn existence_is_asked_by_normalised_id_and_proved_by_404() {
     };
     assert!(proof.to_string().contains("404"));
     let entries = world.sim.journal().entries();
-    assert_eq!(entries.len(), 1);
+    let paths: Vec<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
     assert_eq!(
-        entries[0].path,
-        "/v1/servers/6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+        paths,
+        ["/v1/servers/6f9619ff-8b86-d011-b42d-00cf4fc964ff", "/v1/servers"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_at_which_nothing_is_found_proves_nothing() {
+    let world = World::new();
+    let node = with_id("a", "cloudscale://6f9619ff-8b86-d011-b42d-00cf4fc964ff");
+    let nothing = Canned::json(404, r#"{"detail": "Not found."}"#);
+    world.sim.faults().add(Fault::any().always().answer(nothing));
+    let error = ask_one(&world, &node, Purpose::Existence).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("unable to find node a: "),
+        "{error}"
     );
 }
 

@@ -21,7 +21,8 @@ use super::{KeyAnswer, Memory, Observed, Parts, Remembered};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
 use crate::made_groups::MadeGroups;
-use crate::ownership::{self, marks};
+use crate::ownership;
+use crate::ownership::marks::{self, Told};
 use crate::under_way::UnderWay;
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
@@ -77,7 +78,7 @@ enum Answer {
     Balancers(Vec<LoadBalancer>),
     Balancer(LoadBalancerId, Option<Box<LoadBalancer>>),
     /// For each load balancer the UID of the other Service that it serves, if there is one.
-    Marks(Vec<(LoadBalancerId, Option<String>)>),
+    Marks(Vec<(LoadBalancerId, Told)>),
     Features(Features),
     Parts(Parts),
     LeftParts(Parts),
@@ -255,7 +256,7 @@ impl Reads {
         &self,
         identity: &Identity,
         ids: Vec<LoadBalancerId>,
-    ) -> Result<Vec<(LoadBalancerId, Option<String>)>, CloudError> {
+    ) -> Result<Vec<(LoadBalancerId, Told)>, CloudError> {
         let all = self.pools.ask().await?;
         let read = ids.into_iter().map(|id| {
             let of_it = all.iter().filter(|pool| is_of(&pool.loadbalancers, &id));
@@ -266,8 +267,8 @@ impl Reads {
                     "whose load balancer {id} is cannot be told: Octavia's list of pools does not show those that it has"
                 )));
             }
-            let other = marks::other_uid(identity, pools).map(str::to_owned);
-            Ok((id, other))
+            let told = marks::told(identity, pools);
+            Ok((id, told))
         });
         read.collect()
     }
@@ -328,8 +329,8 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
         Answer::Balancer(_, Some(balancer)) => observed.balancers.push(*balancer),
         Answer::Balancer(id, None) => observed.is_gone(&id),
         Answer::Marks(read) => {
-            for (id, other) in read {
-                observed.tell_apart(id, other);
+            for (id, told) in read {
+                observed.tell_apart(id, told);
             }
         }
         Answer::Features(features) => observed.features = Some(features),

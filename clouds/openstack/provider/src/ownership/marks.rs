@@ -38,23 +38,36 @@ pub(crate) fn is_in_doubt(identity: &Identity, balancer: &LoadBalancer) -> bool 
         && is_candidate(identity, balancer)
 }
 
-/// The UID of another Service that the pools of a load balancer serve in place of this one; `None` if the load balancer may be ours.
+/// What the pools of a load balancer tell of whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// They serve another Service, of this UID, and not this one.
+    OfAnother(String),
+    /// They were all made for this very Service.
+    Ours,
+    /// Nothing, or that Services of several UIDs had it.
+    Nothing,
+}
+
+/// What the pools of a load balancer tell.
 ///
 /// Pools of guests say nothing: only those count that are named as this Service's are, and say that they serve one of its name.
-pub(crate) fn other_uid<'a>(
-    identity: &Identity,
-    pools: impl IntoIterator<Item = &'a Pool>,
-) -> Option<&'a str> {
+pub(crate) fn told<'a>(identity: &Identity, pools: impl IntoIterator<Item = &'a Pool>) -> Told {
     let names: Vec<String> = known_names(identity).collect();
     let is_named_so = |pool: &&Pool| names.iter().any(|name| names::is_pool_of(&pool.name, name));
     let pools = pools.into_iter().filter(is_named_so);
-    let marks = pools.filter_map(|pool| names::mark_on_pool(&pool.description, &identity.service));
-    let marks: Vec<PoolMark<'_>> = marks.collect();
+    let marks = pools.map(|pool| names::mark_on_pool(&pool.description, &identity.service));
+    let marks: Vec<Option<PoolMark<'_>>> = marks.collect();
     let ours = identity.mark();
-    let is_ours =
-        |mark: &PoolMark<'_>| mark.uid == ours.uid || mark.cluster.is_some() && mark.cluster == ours.cluster;
-    if marks.iter().any(is_ours) {
-        return None;
+    let is_this = |mark: &PoolMark<'_>| mark.uid == ours.uid;
+    if !marks.is_empty() && marks.iter().all(|mark| mark.as_ref().is_some_and(is_this)) {
+        return Told::Ours;
     }
-    marks.into_iter().map(|mark| mark.uid).min()
+    let is_ours =
+        |mark: &PoolMark<'_>| is_this(mark) || mark.cluster.is_some() && mark.cluster == ours.cluster;
+    let known = || marks.iter().flatten();
+    match known().map(|mark| mark.uid).min() {
+        Some(uid) if !known().any(is_ours) => Told::OfAnother(uid.to_owned()),
+        Some(_) | None => Told::Nothing,
+    }
 }

@@ -5,6 +5,7 @@ use bowline_openstack_client::{OperatingStatus, Pool, Reference};
 
 use super::*;
 use crate::options::LoadBalancerOptions;
+use marks::Told;
 
 fn identity() -> Identity {
     let service = ServiceKey::new("default", "web");
@@ -274,30 +275,33 @@ fn pools_tell_whether_a_load_balancer_serves_another_service_of_the_name() {
     let guest = pool(&names::pool(0, API), "Kubernetes Service default/api, uid u-4");
     let other_cluster = pool(&names::pool(0, OTHER), "Kubernetes Service default/web, uid u-5");
     let former = pool(&names::pool(0, FORMER), "Kubernetes Service default/web, uid u-6");
-    for (pools, uid) in [
-        (vec![], None),
-        (vec![&unmarked], None),
-        (vec![&ours, &unmarked], None),
-        (vec![&other], Some("u-2")),
-        (vec![&unmarked, &other], Some("u-2")),
-        (vec![&third, &other], Some("u-2")),
-        (vec![&other, &ours], None),
-        (vec![&guest], None),
-        (vec![&guest, &other], Some("u-2")),
-        (vec![&other_cluster], None),
-        (vec![&former], Some("u-6")),
-        (vec![&anew], None),
-        (vec![&elsewhere], Some("u-8")),
-        (vec![&elsewhere, &anew], None),
+    let of_another = |uid: &str| Told::OfAnother(uid.to_owned());
+    for (pools, told) in [
+        (vec![], Told::Nothing),
+        (vec![&unmarked], Told::Nothing),
+        (vec![&ours], Told::Ours),
+        (vec![&ours, &guest], Told::Ours),
+        (vec![&ours, &unmarked], Told::Nothing),
+        (vec![&other], of_another("u-2")),
+        (vec![&unmarked, &other], of_another("u-2")),
+        (vec![&third, &other], of_another("u-2")),
+        (vec![&other, &ours], Told::Nothing),
+        (vec![&guest], Told::Nothing),
+        (vec![&guest, &other], of_another("u-2")),
+        (vec![&other_cluster], Told::Nothing),
+        (vec![&former], of_another("u-6")),
+        (vec![&anew], Told::Nothing),
+        (vec![&elsewhere], of_another("u-8")),
+        (vec![&elsewhere, &anew], Told::Nothing),
     ] {
-        assert_eq!(marks::other_uid(&identity(), pools.clone()), uid, "{pools:?}");
+        assert_eq!(marks::told(&identity(), pools.clone()), told, "{pools:?}");
     }
     let unknown = Identity {
         cluster_uid: None,
         ..identity()
     };
-    assert_eq!(marks::other_uid(&unknown, [&anew]), Some("u-7"));
-    assert_eq!(marks::other_uid(&unknown, [&other]), Some("u-2"));
+    assert_eq!(marks::told(&unknown, [&anew]), of_another("u-7"));
+    assert_eq!(marks::told(&unknown, [&other]), of_another("u-2"));
 }
 
 #[test]

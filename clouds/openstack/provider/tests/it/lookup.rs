@@ -175,6 +175,37 @@ async fn one_that_is_older_than_the_recorded_one_stays() {
     assert!(world.sim.load_balancers().is_empty());
 }
 
+/// The request of a process that was stopped waits in a gateway, while the next one makes a load balancer of its own.
+#[tokio::test(start_paused = true)]
+async fn one_that_a_late_request_made_for_this_very_service_goes_however_old_it_is() {
+    let mut world = World::with_nodes(1);
+    world.run_with("web", Interruption::AfterStep(1)).await;
+    let late = world.sim.load_balancers()[0].part.id;
+    let show = |world: &World, is_shown: bool| {
+        let name = if is_shown {
+            lb_name("web")
+        } else {
+            "not there yet".into()
+        };
+        world.sim.edit_load_balancer(late, |late| {
+            late.part.meta.tags = vec![name.clone()];
+            late.part.name = name;
+            late.part.meta.created_at = "2001-01-01T00:00:00".into();
+        });
+    };
+    show(&world, false);
+    world.restart();
+    let before = world.run("web").await.settled().published();
+    show(&world, true);
+    world.restart();
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerDuplicateRemoved"]);
+    assert_eq!(run.published(), before);
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    assert_ne!(world.sim.load_balancers()[0].part.id, late);
+    world.assert_settled("web").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_of_the_name_that_a_person_made_outlives_the_service() {
     for twins in [1, 2] {
