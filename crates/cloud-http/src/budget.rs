@@ -117,6 +117,16 @@ impl Budget {
         self.changed.notify_waiters();
     }
 
+    /// How long a pause lasts from now on; none if there is no pause, or the cloud takes requests again.
+    pub(crate) fn pause_left(&self) -> Option<Duration> {
+        match *self.course() {
+            Course::Free => None,
+            Course::PausedUntil(until) | Course::ProbedUntil(until) => {
+                Some(until.saturating_duration_since(Instant::now()))
+            }
+        }
+    }
+
     /// How many exchanges could begin at once.
     pub(crate) fn left(&self) -> usize {
         let now = Instant::now();

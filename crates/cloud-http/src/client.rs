@@ -122,16 +122,25 @@ impl Shared {
         }
     }
 
+    /// Why a call did not begin before its time was over.
+    fn no_turn(&self) -> Failure {
+        let waited = self.config.deadline;
+        match self.budget.pause_left() {
+            Some(left) => Failure::Paused { waited, left },
+            None => Failure::Timeout {
+                phase: Phase::Queue,
+                after: waited,
+            },
+        }
+    }
+
     /// One try: budget, gate, exchange.
     async fn once(&self, request: &Request, call: &Arc<Call>, give_up: Instant) -> Result<Response, Failure> {
         let wait = give_up.saturating_duration_since(Instant::now());
         let turn = self
             .unless_shut_down(timeout(wait, self.budget.acquire()))
             .await?
-            .map_err(|_| Failure::Timeout {
-                phase: Phase::Queue,
-                after: self.config.deadline,
-            })?;
+            .map_err(|_| self.no_turn())?;
         let turn = Counted {
             shared: self,
             turn: Some(turn),

@@ -93,6 +93,14 @@ pub enum Failure {
         /// How long it was waited for.
         after: Duration,
     },
+    /// No request may begin because the cloud asked for a pause, by a 429 or a 503 with `Retry-After`; nothing was sent.
+    #[error("not sent within {} s: the cloud limits requests, and has asked for a pause", .waited.as_secs_f64())]
+    Paused {
+        /// How long it was waited for the end of the pause, and of those that came after it.
+        waited: Duration,
+        /// How long the pause lasts from now on.
+        left: Duration,
+    },
     /// No connection could be made; nothing was sent.
     #[error("cannot connect: {}", with_causes(&**.0))]
     Connect(#[source] Arc<dyn StdError + Send + Sync>),
@@ -207,6 +215,7 @@ impl HttpError {
             Failure::Timeout {
                 phase: Phase::Queue, ..
             }
+            | Failure::Paused { .. }
             | Failure::Connect(_)
             | Failure::Tls(_)
             | Failure::GateClosed(_)
@@ -240,6 +249,7 @@ impl HttpError {
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.failure {
             Failure::Status(failure) => failure.retry_after,
+            Failure::Paused { left, .. } => Some(*left),
             _ => None,
         }
     }
@@ -250,6 +260,7 @@ impl Classified for HttpError {
     fn class(&self) -> Class {
         match &self.failure {
             Failure::Status(failure) => Class::of_status(failure.status.as_u16(), failure.retry_after),
+            Failure::Paused { left, .. } => Class::Throttled { after: Some(*left) },
             Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_) => {
                 Class::Unanswered
             }

@@ -129,6 +129,32 @@ async fn a_throttled_provider_pauses_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_a_pause_held_back_says_so() {
+    let throttled = || Step::Answer(429, vec![("retry-after", "7")], "");
+    let cloud = Cloud::new([throttled(), throttled()]);
+    let client = cloud.client_with(|config| config.deadline = SECONDS(10));
+    let (_, held) = tokio::join!(client.send(read()), async {
+        tokio::time::sleep(SECONDS(1)).await;
+        client.send(write()).await
+    });
+    let error = held.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("not sent within 10 s: the cloud limits requests, and has asked for a pause"),
+        "{error}"
+    );
+    assert_eq!(
+        error.class(),
+        Class::Throttled {
+            after: Some(SECONDS(3))
+        }
+    );
+    assert!(!error.maybe_applied());
+    assert_eq!(cloud.times(), [0, 7000]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_retry_after_beyond_the_limit_is_left_to_the_caller() {
     let cloud = Cloud::new([Step::Answer(503, vec![("retry-after", "600")], "")]);
     let error = cloud.client().send(read()).await.unwrap_err();
