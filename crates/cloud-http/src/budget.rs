@@ -18,6 +18,8 @@ const PROBE: Duration = Duration::from_secs(1);
 pub(crate) struct Budget {
     places: Places,
     pace: Option<Bucket>,
+    /// Of those who wait for the end of a pause, the one whose turn is next.
+    next: tokio::sync::Mutex<()>,
     course: Mutex<Course>,
     changed: Notify,
 }
@@ -54,6 +56,7 @@ impl Budget {
         Self {
             places: Places::new(config.max_in_flight, 0),
             pace: config.rate.map(Bucket::new),
+            next: tokio::sync::Mutex::new(()),
             course: Mutex::new(Course::Free),
             changed: Notify::new(),
         }
@@ -69,7 +72,10 @@ impl Budget {
         if let Some(pace) = &self.pace {
             pace.turn().await;
         }
+        // Its queue is in order. Without it the same few could find out after each pause, and the others never.
+        let next = self.next.lock().await;
         let is_probe = self.pause_is_over().await;
+        drop(next);
         Turn {
             probed: is_probe.then_some(self),
             _place: place,
@@ -239,6 +245,27 @@ mod tests {
         let (is_let_in, ()) = tokio::join!(others, async { drop(probe) });
         assert!(is_let_in);
         assert_eq!(begun(&budget).await.0, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_each_pause_it_is_somebody_elses_turn() {
+        let budget = budget(16, None);
+        let second = Duration::from_secs(1);
+        let probes = Mutex::new(String::new());
+        // Each is refused whenever it gets through, and asks again when the pause is over, as a read does.
+        let asks = async |name: char| {
+            loop {
+                let turn = budget.acquire().await;
+                probes.lock().unwrap().push(name);
+                budget.pause(second);
+                drop(turn);
+                tokio::time::sleep(second).await;
+            }
+        };
+        budget.pause(second);
+        let all = async { tokio::join!(asks('a'), asks('b'), asks('c')) };
+        assert!(tokio::time::timeout(second * 13 / 2, all).await.is_err());
+        assert_eq!(*probes.lock().unwrap(), "abcabc");
     }
 
     #[tokio::test(start_paused = true)]

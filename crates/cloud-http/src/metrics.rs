@@ -217,10 +217,13 @@ impl Drop for Exchange {
                 code: code.clone(),
             })
             .inc();
-        metrics
-            .duration
-            .get_or_create(&OperationLabels { provider, operation })
-            .observe(begun.elapsed().as_secs_f64());
+        // What has no end tells how long somebody waited, and not how fast the cloud is.
+        if *code != NO_ANSWER && *code != GIVEN_UP {
+            metrics
+                .duration
+                .get_or_create(&OperationLabels { provider, operation })
+                .observe(begun.elapsed().as_secs_f64());
+        }
     }
 }
 
@@ -252,7 +255,7 @@ mod tests {
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="200"} 1"#,
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<error>"} 1"#,
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<cancelled>"} 1"#,
-            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 3"#,
+            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 1"#,
             r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
             r#"cloud_api_throttled_total{provider="nimbus"} 1"#,
             r#"cloud_api_budget_left{provider="nimbus"} 16"#,

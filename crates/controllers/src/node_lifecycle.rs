@@ -264,7 +264,8 @@ impl NodeLifecycleController {
             };
             if let Some(Err(error)) = answer {
                 tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "Nothing known of the instance of a node that is not ready");
-                if self.ledger().is_news(suspect, seen) {
+                // One that waits for its cloud has an event of its own where the cloud is why.
+                if self.ledger().is_news(suspect, seen) && !suspect.is_uninitialized() {
                     unknown.add(suspect, error);
                 }
             }

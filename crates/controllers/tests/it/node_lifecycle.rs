@@ -11,7 +11,7 @@ use bowline_test_log::Log;
 use serde_json::{Value, json};
 use tracing::Level;
 
-use crate::cluster::{Cluster, SECOND, SHUTDOWN, new_node, node_of};
+use crate::cluster::{Cluster, SECOND, SHUTDOWN, UNINITIALIZED, new_node, node_of};
 use crate::instances::{metadata, present};
 
 fn cluster() -> Cluster {
@@ -235,6 +235,21 @@ async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credenti
     }
     cluster.within(SECOND * 6, "gone", |c| !c.exists("n0")).await;
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_waits_for_its_cloud_is_no_news_here() {
+    let cluster = cluster();
+    cluster
+        .instances
+        .set("n1", Err(CloudError::other("node n1 has no ProviderID")));
+    let mut node = node_of("n1", Some("False"));
+    node["spec"] = json!({"taints": [{"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]});
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
+    cluster.put(node);
+    cluster.pass(SECOND * 120).await;
+    assert!(!cluster.instances.asked("n1", Purpose::Existence).is_empty());
+    assert_eq!(log.text(), "");
 }
 
 #[tokio::test(start_paused = true)]
