@@ -152,7 +152,11 @@ fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> 
             "load balancer of service {service} is to have an IPv6 address, and subnet {} ({range}) has none",
             there.id
         ));
-        return Some(refusal.with_remedy(format!("name an IPv6 subnet with {}", keys::SUBNET.key)));
+        return Some(refusal.with_remedy(format!(
+            "name an IPv6 subnet with {}, and with {} where cloud.conf names another one for members",
+            keys::SUBNET.key,
+            keys::MEMBER_SUBNET.key
+        )));
     }
     let asked = wanted.own_address()?;
     if range.contains(&asked.parse::<IpAddr>().ok()?) {

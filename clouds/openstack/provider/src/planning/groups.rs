@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use crate::desired::MemberSubnets;
 use crate::events::NODES_ELSEWHERE;
 use crate::intent::{Identity, Protocol, Wanted};
-use crate::members;
+use crate::members::{self, Family};
 use crate::names;
 use crate::observe::{Observed, Seen};
 use crate::security_groups::ports::{Seat, has_seat, memberships};
@@ -231,11 +231,15 @@ pub(super) fn elsewhere_note(wanted: &Wanted, observed: &Observed, subnets: &Mem
     let first = subnets.first.as_ref()?;
     let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
     let known: Vec<SubnetId> = [Some(first), second].into_iter().flatten().cloned().collect();
+    // The load balancer has no address of the second family, so nobody is reached there.
+    let is_of_second = |seat: &Seat| Some(Family::of(seat.address)) == wanted.second_family();
+    let is_reached =
+        |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
     let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
     let elsewhere: BTreeSet<String> = seats(wanted)
         .ok()?
         .into_iter()
-        .filter(|(_, seat)| has_seat(seat, &[]) && !has_seat(seat, &known))
+        .filter(|(_, seat)| is_reached(seat) && has_seat(seat, &[]) && !has_seat(seat, &known))
         .map(|(node, _)| node)
         .collect();
     (!elsewhere.is_empty()).then(|| {

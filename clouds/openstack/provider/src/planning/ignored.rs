@@ -61,6 +61,12 @@ pub(super) fn note(
     if wanted.second_family().is_some() && balancer.additional_vips.is_empty() {
         ignored.push("spec.ipFamilies asks for a second address, it has one".to_owned());
     }
+    if role == Role::Owner && wanted.second_family().is_none() && !balancer.additional_vips.is_empty() {
+        ignored.push(
+            "spec.ipFamilies asks for one address, it has two, and nothing is served at the second one"
+                .to_owned(),
+        );
+    }
     (!ignored.is_empty()).then(|| {
         let (id, ignored, service) = (&balancer.id, ignored.join("; "), &wanted.identity.service);
         CHANGE_IGNORED.note(match role {

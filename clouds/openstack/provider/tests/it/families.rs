@@ -84,7 +84,8 @@ async fn a_service_of_both_families_has_an_address_of_each() {
 
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_of_one_family_is_never_rebuilt_for_a_second_one() {
-    let world = dual(&["IPv4"]);
+    let mut world = dual(&["IPv4"]);
+    world.configure(|options| options.manages_security_groups = true);
     world.run("web").await.settled();
     world.edit("web", |service| {
         service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv4".into(), "IPv6".into()]);
@@ -92,6 +93,18 @@ async fn a_load_balancer_of_one_family_is_never_rebuilt_for_a_second_one() {
     let (run, writes) = world.writes_of(world.run("web")).await;
     assert_eq!(run.settled().reasons(), ["LoadBalancerChangeIgnored"]);
     assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_address_that_is_not_wanted_any_more_stays_and_is_told_of() {
+    let world = dual(&["IPv4", "IPv6"]);
+    world.run("web").await.settled();
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv4".into()]);
+    });
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerChangeIgnored"]);
+    assert_eq!((run.published().len(), addresses(&world).len()), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
