@@ -202,10 +202,12 @@ fn switched_off(selection: &ControllerSelection) -> Vec<String> {
 /// The flags on the command line, and what else says where the cluster is.
 fn flags(options: &Options) -> Check {
     let mut lines = Vec::new();
+    let mut is_unexpanded = false;
     for (name, value) in &options.flags {
         if !options.given_flags.contains(name) {
             continue;
         }
+        is_unexpanded |= names_variable(value);
         let remark = match () {
             () if options.idle_flags.contains(name) => ", no effect here",
             () if options.deprecated_flags.contains(name) => ", deprecated",
@@ -216,7 +218,20 @@ fn flags(options: &Options) -> Check {
     if let (Some(path), "$KUBECONFIG") = (&options.kube.kubeconfig, options.kube.kubeconfig_source) {
         lines.push(format!("$KUBECONFIG = {} (environment)", path.display()));
     }
-    FLAGS.ok("given are").with(lines)
+    let check = match is_unexpanded {
+        false => FLAGS.ok("given are"),
+        true => FLAGS.warning(
+            "a value holds `$(NAME)` as it is written; given are",
+            "Kubernetes puts the value of an environment variable there, if the container has one of that name: add it under `env`, or correct the name",
+        ),
+    };
+    check.with(lines)
+}
+
+/// Whether a value refers to an environment variable of the container as Kubernetes has it, which was not there.
+fn names_variable(value: &str) -> bool {
+    let after = value.split_once("$(").map(|(_, after)| after);
+    after.is_some_and(|after| after.contains(')'))
 }
 
 /// An address may hold a password.
@@ -244,6 +259,19 @@ mod tests {
         let well = [ok, warning, skipped];
         assert_eq!(status(&well), exit::SUCCESS);
         assert_eq!(status(&[well.as_slice(), &[failed]].concat()), exit::FAILURE);
+    }
+
+    #[test]
+    fn a_variable_that_kubernetes_did_not_put_in_is_seen() {
+        for (value, is_seen) in [
+            ("$(CLUSTER_NAME)", true),
+            ("a-$(B)-c", true),
+            ("$CLUSTER_NAME", false),
+            ("$(open", false),
+            ("kubernetes", false),
+        ] {
+            assert_eq!(names_variable(value), is_seen, "{value}");
+        }
     }
 
     #[test]

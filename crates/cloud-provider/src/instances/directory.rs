@@ -204,7 +204,7 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
             match &listing {
                 Ok(_) if is_blind => Err(directory.not_found(query)),
                 Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
-                Err(error) => Err(directory.unable(query, error.clone())),
+                Err(error) => Err(directory.unable(query, unlisted(error))),
             }
         });
     join_all(answers).await
@@ -222,9 +222,17 @@ async fn answer_one<D: InstanceDirectory>(
         && let Err(error) = directory.list().await
         && error.kind() == ErrorKind::NotFound
     {
-        return Err(directory.unable(query, error));
+        return Err(directory.unable(query, unlisted(&error)));
     }
     Ok(answer)
+}
+
+/// Why there is no listing. That the list itself is not found says of no instance that it is not.
+fn unlisted(error: &CloudError) -> CloudError {
+    match error.kind() {
+        ErrorKind::NotFound => CloudError::other(error.message()),
+        _ => error.clone(),
+    }
 }
 
 /// Whether a listing has none of the instances that certainly run. Then the credentials are not those of the cluster, and
@@ -433,6 +441,19 @@ mod tests {
         let (calls, texts) = answers(&cloud, &["a=1", "x=foreign", "b"], Purpose::Existence);
         assert_eq!(calls, "list");
         assert_eq!(texts, "a: bad gateway, Foreign, b: bad gateway");
+    }
+
+    #[test]
+    fn that_the_list_is_not_found_says_nothing_about_an_instance() {
+        let error = unlisted(&CloudError::not_found("servers.list: 404 Not Found"));
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Other, "servers.list: 404 Not Found")
+        );
+        assert_eq!(
+            unlisted(&CloudError::transient("bad gateway")).kind(),
+            ErrorKind::Transient
+        );
     }
 
     #[test]

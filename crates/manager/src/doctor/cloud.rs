@@ -1,5 +1,6 @@
 //! The cloud's API: whether it answers to what the controllers ask for.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,9 @@ pub(super) static ROUTES: Topic = Topic::new(
 
 /// A name that no instance has. To look for it takes a listing of all.
 const NOBODY: &str = "bowline-doctor";
+
+/// A listing that takes longer is a cloud in trouble. The alert of slow reads has the same.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Services that are tried until one can be looked up.
 const TRIED: usize = 3;
@@ -119,6 +123,10 @@ pub(super) async fn checks(
     };
     let listed = match answers.map(|answers| &answers.listing) {
         None => INSTANCES.ok("the provider has none"),
+        Some(Ok(time)) if *time > SLOW => INSTANCES.warning(
+            format!("in {}", took(*time)),
+            "whatever changes waits so long: see the cloud's own status page, the network, and who else calls the API",
+        ),
         Some(Ok(time)) => INSTANCES.ok(format!("in {}", took(*time))),
         Some(Err(error)) => failed(&INSTANCES, error),
     };
@@ -126,7 +134,17 @@ pub(super) async fn checks(
     let balanced = match provider.load_balancer() {
         None => LOAD_BALANCERS.ok("the provider makes none, as it is configured"),
         Some(_) if !is_served => LOAD_BALANCERS.ok("not needed: the service controller is switched off"),
-        Some(load_balancer) => look_up(&load_balancer, objects).await,
+        Some(load_balancer) => match (
+            look_up(&load_balancer, objects).await,
+            answers.map(|answers| &answers.listing),
+        ) {
+            (Ok(check), _) => check,
+            // One cause is one failure.
+            (Err(error), Some(Err(cause))) if discriminant(&error.kind()) == discriminant(&cause.kind()) => {
+                LOAD_BALANCERS.skipped("the cloud fails as it does where instances are listed")
+            }
+            (Err(error), _) => failed(&LOAD_BALANCERS, &error),
+        },
     };
     let mut checks = vec![
         LOGIN.ok(format!("{}, in {}", provider.name(), took(time))),
@@ -168,7 +186,7 @@ fn failed(topic: &'static Topic, error: &CloudError) -> Check {
 }
 
 /// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.
-async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Check {
+async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Result<Check, CloudError> {
     let view: Arc<dyn ServicesView> = Arc::new(objects.services().to_vec());
     let nodes: Arc<[Arc<Node>]> = node_set::balanced(objects.nodes(), load_balancer.node_set()).into();
     let wanted = objects
@@ -202,12 +220,12 @@ async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Ch
             continue;
         };
         return match timed(session.observe()).await {
-            None => failed(&LOAD_BALANCERS, &CloudError::transient(no_answer())),
-            Some((Ok(()), time)) => LOAD_BALANCERS.ok(format!("{name}, in {}", took(time))),
-            Some((Err(error), _)) => failed(&LOAD_BALANCERS, &error),
+            None => Err(CloudError::transient(no_answer())),
+            Some((Ok(()), time)) => Ok(LOAD_BALANCERS.ok(format!("{name}, in {}", took(time)))),
+            Some((Err(error), _)) => Err(error),
         };
     }
-    LOAD_BALANCERS.skipped("there is no Service whose load balancer could be read")
+    Ok(LOAD_BALANCERS.skipped("there is no Service whose load balancer could be read"))
 }
 
 /// A Service that nobody has made.

@@ -112,6 +112,7 @@ fn judge_owners(answers: &[Answered]) -> Check {
     let (mut ours, mut without) = (0, 0);
     // Nobody waits for what these need, so no controller ever looks at them.
     let mut unasked = Vec::new();
+    let mut with_id: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (node, answer) in answers {
         match node.provider_id.as_deref() {
             None => {
@@ -124,9 +125,13 @@ fn judge_owners(answers: &[Answered]) -> Check {
                 let cloud = id.split_once("://").map_or("?", |(cloud, _)| cloud);
                 clouds.entry(cloud).or_default().push(node.name.to_string());
             }
-            Some(_) => ours += 1,
+            Some(id) => {
+                ours += 1;
+                with_id.entry(id).or_default().push(node.name.to_string());
+            }
         }
     }
+    with_id.retain(|_, names| names.len() > 1);
     let seen = format!(
         "{ours} of this cloud, {} of another, {without} without provider ID",
         clouds.values().map(Vec::len).sum::<usize>()
@@ -135,6 +140,8 @@ fn judge_owners(answers: &[Answered]) -> Check {
     let mut lines: Vec<String> = of_others
         .map(|(cloud, names)| format!("of {cloud}: {}", some_of(names.iter().cloned())))
         .collect();
+    let shared = with_id.iter();
+    lines.extend(shared.map(|(id, names)| format!("with {id}: {}", some_of(names.iter().cloned()))));
     let has_unasked = !unasked.is_empty();
     if has_unasked {
         lines.push(format!(
@@ -146,6 +153,11 @@ fn judge_owners(answers: &[Answered]) -> Check {
         OWNERS.failed(
             seen,
             "give --cloud-provider the cloud of these Nodes: those of another cloud are left alone",
+        )
+    } else if !with_id.is_empty() {
+        OWNERS.warning(
+            seen,
+            "an instance is one Node: of those with one provider ID, delete the Node objects that no kubelet of that instance keeps",
         )
     } else if has_unasked {
         OWNERS.warning(
@@ -325,6 +337,10 @@ mod tests {
         assert_eq!(check.outcome, Outcome::Warning);
         assert_eq!(check.details, ["without provider ID and without the taint: d"]);
         assert_eq!(judge_owners(&answers[1..2]).outcome, Outcome::Failed);
+        let twins = ["e", "f"].map(|name| (node(name, "toy://1", None), present(PowerState::On)));
+        let check = judge_owners(&twins);
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert_eq!(check.details, ["with toy://1: e, f"]);
     }
 
     #[test]
