@@ -22,6 +22,9 @@ pub(crate) struct Members {
     pub(crate) left_out: Vec<String>,
     /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
     pub(crate) unconnected: Vec<String>,
+    /// The Nodes whose name another virtual machine has than they name, where no Node has the one that it names: what is seen is
+    /// another account, in which names are the same.
+    pub(crate) elsewhere: Vec<String>,
 }
 
 /// The virtual machines that rules can lead to, by ID and by name in lower case.
@@ -59,17 +62,22 @@ pub(crate) fn instance(instance: &VirtualMachine) -> Option<Instance> {
 impl Members {
     /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
     pub(crate) fn find(nodes: &[WantedNode], instances: &MemberIndex) -> Self {
+        let elsewhere = elsewhere(nodes, instances);
+        if !elsewhere.is_empty() {
+            return Self {
+                unproven: nodes.iter().filter_map(|node| node.instance_id.clone()).collect(),
+                left_out: nodes.iter().map(|node| node.node.clone()).collect(),
+                elsewhere,
+                ..Self::default()
+            };
+        }
         let mut members = Self::default();
         let mut taken = BTreeSet::new();
         for node in nodes {
             let named = node.instance_id.as_ref();
-            let found = named.and_then(|id| instances.with_id(id)).or_else(|| {
-                // Of several, as keys of an administrator see them, nobody can tell which one is meant.
-                match of_node(instances, &node.node)[..] {
-                    [only] => Some(only),
-                    _ => None,
-                }
-            });
+            let found = named
+                .and_then(|id| instances.with_id(id))
+                .or_else(|| by_name(instances, node));
             match found {
                 Some(instance) if instance.networks.is_empty() => {
                     members.unproven.insert(instance.id.clone());
@@ -153,6 +161,30 @@ pub(crate) struct Difference {
     pub(crate) surplus: Vec<VirtualMachineId>,
 }
 
+/// The virtual machine that alone bears the name of a Node. Of several, as keys of an administrator see them, nobody can tell
+/// which one is meant.
+fn by_name<'a>(instances: &'a MemberIndex, node: &WantedNode) -> Option<&'a Instance> {
+    match of_node(instances, &node.node)[..] {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// The Nodes of [`Members::elsewhere`].
+fn elsewhere(nodes: &[WantedNode], instances: &MemberIndex) -> Vec<String> {
+    let mut elsewhere = Vec::new();
+    for node in nodes {
+        let Some(id) = &node.instance_id else { continue };
+        if instances.with_id(id).is_some() {
+            return Vec::new();
+        }
+        if by_name(instances, node).is_some() {
+            elsewhere.push(node.node.clone());
+        }
+    }
+    elsewhere
+}
+
 /// The IDs of all Nodes' virtual machines, if all Nodes name one.
 pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<VirtualMachineId>> {
     nodes.iter().map(|node| node.instance_id.clone()).collect()
@@ -219,6 +251,18 @@ mod tests {
             ids(&Members::find(&[node("pool-a", None)], &index(instances.clone()))),
             Vec::<&str>::new()
         );
+    }
+
+    #[test]
+    fn where_no_node_has_the_instance_that_it_names_names_alone_do_not_count() {
+        let of_another_account = index([instance("8", "a", &["n"]), instance("9", "b", &["n"])]);
+        let members = Members::find(&[node("a", Some("1")), node("b", None)], &of_another_account);
+        assert_eq!(ids(&members), Vec::<&str>::new());
+        assert_eq!(members.elsewhere, ["a"]);
+        assert_eq!(members.compare(&["1".into()].into()), Difference::default());
+        // One was made anew under its old name; the other tells that the account is right.
+        let remade = Members::find(&[node("a", Some("1")), node("b", Some("9"))], &of_another_account);
+        assert_eq!(ids(&remade), ["8", "9"]);
     }
 
     #[test]

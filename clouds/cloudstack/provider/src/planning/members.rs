@@ -12,6 +12,13 @@ use crate::step::{CloudStep, RuleChange};
 /// There is nobody to balance over.
 pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
     let text = "none of the hosts matched the list of VMs retrieved from CS API";
+    if let Some(members) = members.filter(|members| !members.elsewhere.is_empty()) {
+        let nodes = members.elsewhere.join(", ");
+        let text = format!("{text}: those named like nodes {nodes} have other IDs than the nodes name");
+        return Refusal::new(text).with_remedy(
+            "give the API keys, and the project, of the account that has the cluster's virtual machines; if these were made anew, delete the Node objects, and their kubelets register them again",
+        );
+    }
     match members.filter(|members| !members.unconnected.is_empty()) {
         Some(members) => Refusal::new(format!("{text}: {}", members.missing().unwrap_or_default()))
             .with_remedy("give the virtual machines a NIC in the network of the cluster"),
