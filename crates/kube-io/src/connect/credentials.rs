@@ -13,7 +13,7 @@ use bowline_edge::{
 use http::HeaderValue;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, Error};
+use rustls::{CertificateError, ClientConfig, Error, InconsistentKeys};
 
 use super::plugin::Plugin;
 use crate::clock::Clock;
@@ -276,15 +276,22 @@ pub(super) fn identity(certificate: Place, key: Place) -> Result<Source<Certifie
 pub(super) fn pair(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, (usize, Malformed)> {
     let chain = pem::certificates(certificate).map_err(|reason| (0, reason))?;
     let key = pem::private_key(key).map_err(|reason| (1, reason))?;
-    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
-        let what = match error {
-            Error::InconsistentKeys(_) => {
-                "the key is not that of the certificate; one of the two may not have been replaced yet"
-            }
-            _ => "the key is of a kind that is not supported",
-        };
-        (1, Malformed::because(what))
-    })
+    let of_key = |reason| (1, Malformed::because(reason));
+    let key = provider()
+        .key_provider
+        .load_private_key(key)
+        .map_err(|_| of_key("the key is of a kind that is not supported"))?;
+    let pair = CertifiedKey::new(chain, key);
+    match pair.keys_match() {
+        Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(of_key(
+            "the key is not that of the certificate; one of the two may not have been replaced yet",
+        )),
+        Err(Error::InvalidCertificate(CertificateError::BadEncoding)) => {
+            Err((0, Malformed::because("the certificate cannot be read")))
+        }
+        // What cannot be compared, such as a certificate of X.509 version 1, is for the API server to judge, which knows more kinds.
+        Ok(()) | Err(_) => Ok(pair),
+    }
 }
 
 enum Half {

@@ -149,6 +149,13 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     }
     // What would be refused when the load balancer is there is found out before it is made.
     let is_to_be_made = observed.is_listed && matches!(found, Found::None) && own.failed.is_none();
+    // Whether the credentials see anything of the cluster.
+    if is_to_be_made && dangling::is_gone(identity, observed) {
+        needs_ports = true;
+        if observed.floating_ips.is_none() {
+            missing.push(Lookup::FloatingIps);
+        }
+    }
     if is_to_be_made && floating::is_expected(wanted) {
         of_address(wanted, observed, None, missing);
     }

@@ -6,7 +6,7 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, floating, guards, waiting};
+use super::{Next, annotate, apply, dangling, floating, guards, waiting};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
@@ -22,6 +22,9 @@ use crate::step::CloudStep;
 /// What comes next where no load balancer is there.
 pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Next {
     let (identity, own) = (&wanted.identity, &seen.memory.own);
+    if let Some(refusal) = dangling::unseen(wanted, seen) {
+        return Answer::Refused(refusal);
+    }
     if let Some(refusal) = barred(wanted, features, seen, notes) {
         return Answer::Refused(refusal);
     }

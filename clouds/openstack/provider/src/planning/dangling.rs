@@ -4,14 +4,17 @@
 //! Service before another load balancer is made. So an id that leads nowhere, while another load balancer serves the Service at
 //! that address, was written by a person after that.
 
-use bowline_openstack_client::LoadBalancerId;
+use std::collections::BTreeSet;
+
+use bowline_openstack_client::{LoadBalancerId, ServerId};
 use bowline_plan::Refusal;
 
 use super::floating;
 use crate::annotations as keys;
-use crate::intent::Identity;
+use crate::intent::{Identity, Wanted};
+use crate::members;
 use crate::names;
-use crate::observe::Observed;
+use crate::observe::{Observed, Seen};
 use crate::ownership;
 
 /// Why nothing is made where nothing says that a controller wrote the id.
@@ -22,12 +25,51 @@ pub(super) fn refusal(id: &LoadBalancerId) -> Refusal {
     ))
 }
 
+/// Whether a controller wrote the id, and there is no such load balancer any more, as far as the credentials see.
+pub(crate) fn is_gone(identity: &Identity, observed: &Observed) -> bool {
+    let is_gone = |id| observed.gone.contains(id);
+    identity.recorded_address.is_some() && identity.annotated.as_ref().is_some_and(is_gone)
+}
+
+/// Why nothing is made in its place: the project has neither a port of any of the cluster's servers nor the address that was
+/// recorded, so it is more likely another project than that all of it was deleted.
+pub(super) fn unseen(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let (identity, own) = (&wanted.identity, &seen.memory.own);
+    let is_ours = own.vacated.is_some() || own.failed.is_some(); // Bowline deleted it
+    if is_ours || !is_gone(identity, seen) {
+        return None;
+    }
+    let (ports, floating_ips) = (seen.ports.as_ref()?, seen.floating_ips.as_ref()?);
+    let servers: BTreeSet<ServerId> = wanted
+        .all_nodes
+        .iter()
+        .filter_map(|node| members::server(node))
+        .collect();
+    let has_port = ports
+        .iter()
+        .any(|port| servers.iter().any(|server| port.device_id == server.as_str()));
+    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let has_address = floating_ips
+        .iter()
+        .any(|there| Some(names::spelling(&there.floating_ip_address)) == recorded);
+    if servers.is_empty() || has_port || has_address {
+        return None;
+    }
+    let refusal = Refusal::new(format!(
+        "load balancer {} is not there, and neither is a port of any of the servers of the {} nodes, or the address {}; none is made in its place",
+        identity.annotated.as_ref()?,
+        servers.len(),
+        identity.recorded_address.as_ref()?
+    ));
+    Some(refusal.with_remedy(format!(
+        "give the credentials of the project of the cluster; if the load balancer is to be made in this one, take {} off the Service",
+        keys::ID.key
+    )))
+}
+
 /// Whether the floating IPs tell that the id is a person's mistake.
 pub(crate) fn is_doubtful(identity: &Identity, observed: &Observed) -> bool {
-    let is_gone = |id| observed.gone.contains(id);
-    identity.recorded_address.is_some()
-        && identity.annotated.as_ref().is_some_and(is_gone)
-        && observed.balancers.iter().any(|there| !ownership::is_going(there))
+    is_gone(identity, observed) && observed.balancers.iter().any(|there| !ownership::is_going(there))
 }
 
 /// Why the id is not forgotten: another load balancer serves the Service.

@@ -22,6 +22,32 @@ async fn one_that_was_deleted_by_hand_is_made_anew() {
     world.assert_settled("web").await;
 }
 
+/// As with credentials of another cloud, or of a region in which networks have the same IDs.
+#[tokio::test(start_paused = true)]
+async fn none_is_made_in_its_place_where_nothing_of_the_cluster_is_seen() {
+    let mut world = World::with_nodes(2);
+    let subnet = world.sim.home().subnet.to_string();
+    world.configure(|options| options.placement.subnet = Some(subnet.as_str().into()));
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.delete_load_balancer(id);
+    for server in world.sim.servers() {
+        world.sim.remove_server(server.id);
+    }
+    for there in world.sim.floating_ips() {
+        world.sim.remove_floating_ip(there.id);
+    }
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let told = run.complaint();
+    assert!(
+        told.contains("neither is a port of any of the servers of the 2 nodes")
+            && told.contains("give the credentials of the project"),
+        "{told}"
+    );
+    // The annotation stays, so that the right credentials find it again.
+    assert!(writes.is_empty() && run.waves.is_empty(), "{run:#?}");
+}
+
 /// The annotations stay on a Service of another type, and Bowline deleted what they name.
 #[tokio::test(start_paused = true)]
 async fn one_that_went_with_the_type_of_its_service_is_not_missed_when_the_type_comes_back() {

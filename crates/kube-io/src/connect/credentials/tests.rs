@@ -16,6 +16,25 @@ fn pair(name: &str) -> (String, String) {
     (certificate.pem(), key.serialize_pem())
 }
 
+/// As `openssl x509 -req` makes them without a file of extensions.
+const OF_VERSION_1: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBIDCBxwIUML6aYfdJsAMhjL9/t+ZVb5HkQSUwCgYIKoZIzj0EAwIwEjEQMA4G
+A1UEAwwHYm93bGluZTAgFw0yNjExMjcwODAzNDRaGA8yMTI2MTEwMzA4MDM0NFow
+EjEQMA4GA1UEAwwHYm93bGluZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABEik
+Ehv4Xyj87LJeyeRPsBvk7IS2/IayBFsKIvNEp2WbQvWJxWPBHPNBu5M3eKMIoQ7g
+hq6oA4S1Wcw7VHeNJ1EwCgYIKoZIzj0EAwIDSAAwRQIhAIvasbt8JKl+XBa9tkW6
+BmKRuIK5Xt54BAlEUtoX6v1eAiB4bKZz39Tykbm1bMUB471XOZz7jvjJgOjLqInf
+UvxH0g==
+-----END CERTIFICATE-----
+";
+
+#[test]
+fn a_certificate_of_version_1_is_shown_to_the_api_server() {
+    let key = KeyPair::generate().unwrap().serialize_pem();
+    assert!(super::pair(OF_VERSION_1.as_bytes(), key.as_bytes()).is_ok());
+}
+
 struct Files {
     folder: tempfile::TempDir,
     credentials: Credentials,
