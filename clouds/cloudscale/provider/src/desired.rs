@@ -63,9 +63,12 @@ impl<'a> Desired<'a> {
             }
         }
         let zones = servers.iter().map(|server| server.zone.slug.as_str()).collect();
+        // Two nodes may name one server by mistake; it is one member all the same.
+        let mut taken = BTreeSet::new();
         let addresses: Vec<(&str, &str)> = servers
             .iter()
             .flat_map(|server| private_addresses(server, &wanted.allowed_subnets))
+            .filter(|address| taken.insert(*address))
             .collect();
         let pools = wanted
             .ports

@@ -37,6 +37,9 @@ bowline_plan::events! {
     FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
         "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";
+    GONE = "LoadBalancerGone", Warning,
+        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made, with other addresses of its own.",
+        "Find out who deleted it. Have DNS and whatever else leads to the old addresses follow; floating IPs follow by themselves.";
     DUPLICATE_REMOVED = "DuplicateLoadBalancerRemoved", Normal,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",
         "Nothing to do.";

@@ -44,6 +44,8 @@ pub(crate) struct Identity {
     pub(crate) uid: String,
     /// The balancer that the annotation names.
     pub(crate) annotated: Option<LoadBalancerId>,
+    /// Whether the Service's status shows an address.
+    pub(crate) is_published: bool,
     /// The balancer's name.
     pub(crate) name: String,
     /// Whether a balancer without a mark may be taken for ours. Not if the Service belongs to another class by now: then

@@ -85,7 +85,10 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
             )));
             Answer::Refused(foreign(identity, balancer, owner))
         }
-        Found::None => creation(wanted, &desired, seen),
+        Found::None => {
+            notes.extend(guards::gone_note(identity, seen));
+            creation(wanted, &desired, seen)
+        }
         Found::One { balancer, surplus } => {
             if !surplus.is_empty() {
                 notes.push(DUPLICATE_REMOVED.note(format!(

@@ -72,6 +72,7 @@ fn identity(facts: &ServiceFacts, cluster_name: Option<String>) -> Identity {
     Identity {
         service: service.metadata.name.clone().unwrap_or_default(),
         annotated: None,
+        is_published: !facts::published_addresses(service).is_empty(),
         name: effective_name(service),
         adopts_unmarked: true,
         cluster_name,

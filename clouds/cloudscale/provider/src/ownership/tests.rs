@@ -39,6 +39,7 @@ fn identity(annotated: Option<u8>, cluster: Option<&str>) -> Identity {
         service: "web".into(),
         uid: "u1".into(),
         annotated: annotated.map(|number| Uuid::from_u128(number.into()).into()),
+        is_published: true,
         name: "edge".into(),
         adopts_unmarked: true,
         cluster_name: cluster.map(Into::into),

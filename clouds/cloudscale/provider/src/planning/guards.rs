@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 
 use bowline_cloudscale_client::{LoadBalancer, VipAddress};
-use bowline_plan::Refusal;
+use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
 use crate::desired::Desired;
-use crate::intent::{VipWish, Wanted};
+use crate::events::GONE;
+use crate::intent::{Identity, VipWish, Wanted};
+use crate::observe::Seen;
 
 /// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
 pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
@@ -19,6 +21,19 @@ pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
         ))
         .with_remedy("give the API token of the project with the nodes' servers, or delete the nodes whose servers do not exist any more"),
     )
+}
+
+/// What is told when the load balancer that a Service uses was deleted by somebody else, and another one takes its place.
+pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+    let id = identity.annotated.filter(|id| seen.gone.contains(id))?;
+    // Bowline deletes one of a Service of another type, and takes its addresses off the status.
+    identity.is_published.then(|| {
+        let text = format!(
+            "load balancer {id} of Service {} is gone: it gets another one, with other addresses of its own",
+            identity.service
+        );
+        GONE.note(text).even_at_start()
+    })
 }
 
 /// What forbids any write: another Service asks for the same floating IP.

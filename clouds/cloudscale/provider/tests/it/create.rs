@@ -1,5 +1,7 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::Node;
 use bowline_cloudscale_sim::{InterfaceSpec, ServerSpec};
 
 use crate::world::{Outcome, World, in_short, service};
@@ -52,6 +54,19 @@ async fn a_service_of_two_ports_gets_a_whole_balancer_and_a_second_sync_writes_n
     let (again, writes) = world.writes_of(world.run("web")).await;
     assert_eq!(again.settled().published(), vips);
     assert!(writes.is_empty(), "{:?}", in_short(&writes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_that_name_one_server_are_one_member() {
+    let mut world = World::with_nodes(1);
+    let twin = Node {
+        provider_id: world.nodes[0].provider_id.clone(),
+        ..Node::named("twin")
+    };
+    world.nodes.push(Arc::new(twin));
+    world.run("web").await.settled();
+    let balancers = world.sim.snapshot().load_balancers;
+    assert!(balancers[0].pools.iter().all(|pool| pool.members.len() == 1));
 }
 
 #[tokio::test(start_paused = true)]

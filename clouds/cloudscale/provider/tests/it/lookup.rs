@@ -24,6 +24,19 @@ async fn a_balancer_that_is_gone_is_made_anew_and_the_annotation_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_a_served_one_was_deleted_by_hand_is_told() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].uuid;
+    world.sim.delete_load_balancer(id);
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerGone"]);
+    assert!(run.notes[0].text.contains(&id.to_string()), "{:?}", run.notes);
+    world.delete("web");
+    assert_eq!(world.run("web").await.settled().reasons(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_uuid_and_a_name_that_disagree_are_refused() {
     let world = World::with_nodes(1);
     let a = world.sim.add_load_balancer("a", Tags::new());
