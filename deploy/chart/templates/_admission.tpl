@@ -534,7 +534,7 @@ validations:
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].split(',').all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] == '' || variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].split(',').all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24
     messageExpression: |-

@@ -51,8 +51,10 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             "a JSON list of networks in CIDR notation, such as [\"192.0.2.0/24\"]".to_owned(),
         ),
         (Accepts::Networks, _) => (
-            // Nothing is no restriction, which is not what somebody means who writes it.
-            format!("{value}.split(',').all(i, {})", cel::is_network("i.trim()")),
+            or_nothing(
+                value,
+                &format!("{value}.split(',').all(i, {})", cel::is_network("i.trim()")),
+            ),
             "networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24"
                 .to_owned(),
         ),

@@ -288,7 +288,7 @@ const CLOUDSTACK: &[(&str, &str, Verdict)] = &[
     ("address", "192.0.2.7", Good),
     ("address", " ", Good),
     ("address", "web-1", CaughtBeforeTheCloud),
-    ("source-cidrs", "", Caught),
+    ("source-cidrs", "", Good),
     ("source-cidrs", "192.0.2.0/24, 2001:db8::/32", Good),
     ("source-cidrs", "192.0.2.0/24,", Caught),
     ("source-cidrs", "192.0.2.7", Caught),
