@@ -178,7 +178,11 @@ impl<'a> PartsPlan<'a> {
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
         let listener = || self.surplus().map(|(_, removal)| removal);
         let orphan = || orphan(self.identity, self.balancer, self.there).map(delete_pool);
-        of_ports.or_else(listener).or_else(orphan)
+        // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
+        // is to wait for that.
+        let mut ports = self.desired.iter();
+        let name = || ports.find_map(|port| self.monitor(port, self.pool_of(port)?));
+        of_ports.or_else(listener).or_else(orphan).or_else(name)
     }
 
     /// The next write to the members of the ports that are served already.
@@ -244,7 +248,25 @@ impl<'a> PartsPlan<'a> {
                 update,
             });
         }
-        self.members(port, pool).or_else(|| self.monitor(port, pool))
+        let monitor = || {
+            self.monitor(port, pool)
+                .filter(|change| !self.is_name_only(change))
+        };
+        self.members(port, pool).or_else(monitor)
+    }
+
+    /// Whether a change gives a monitor another name and nothing else.
+    fn is_name_only(&self, change: &PartChange) -> bool {
+        let PartChange::UpdateMonitor { id, update, .. } = change else {
+            return false;
+        };
+        let there = self.there.monitors.as_ref().and_then(|monitors| monitors.get(id));
+        there.is_some_and(|there| {
+            update.delay == Some(there.delay)
+                && update.timeout == Some(there.timeout)
+                && update.max_retries == Some(there.max_retries)
+                && update.max_retries_down == Some(there.max_retries_down)
+        })
     }
 
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {

@@ -224,6 +224,28 @@ async fn session_affinity_changes_in_place() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn monitors_get_the_names_of_their_new_places_when_all_ports_are_served() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.monitor.is_wanted = true);
+    world.set_ports(
+        "web",
+        &[("TCP", 80, 30080), ("TCP", 81, 30081), ("TCP", 82, 30082)],
+    );
+    world.run("web").await.settled();
+    world.set_ports(
+        "web",
+        &[("TCP", 81, 30081), ("TCP", 82, 30082), ("TCP", 83, 30083)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let names = ["octavia.healthmonitors.update"; 2];
+    let (parts, last) = writes.split_at(writes.len() - names.len());
+    assert_eq!(in_short(last), names);
+    assert!(!in_short(parts).contains(&names[0]), "{:?}", in_short(parts));
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_monitor_is_made_changed_made_anew_and_removed() {
     let world = World::with_nodes(1);
     world.run("web").await.settled();
