@@ -19,7 +19,7 @@ mod read;
 pub(crate) mod settings;
 
 pub(crate) use read::read;
-use settings::{Flaw, Setting};
+use settings::{Bars, Flaw, Setting};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -87,6 +87,11 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// Whether a load balancer is recorded that worked.
+    pub(crate) fn is_served(&self) -> bool {
+        self.annotated.is_some() && self.recorded_address.is_some()
+    }
+
     /// What is written on the Service's pools.
     pub(crate) fn mark(&self) -> PoolMark<'_> {
         PoolMark {
@@ -247,6 +252,11 @@ pub(crate) enum Publish {
 }
 
 impl Wanted {
+    /// Whether it cannot be told what is asked for: then all but the Nodes stays as it is.
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.flaws.iter().any(|flaw| flaw.bars == Bars::All)
+    }
+
     /// The version of IP that the Service's first address has; `None` if the Service does not say.
     pub(crate) fn family(&self) -> Option<Family> {
         self.families.first().copied()

@@ -2,7 +2,7 @@
 //!
 //! What is configured counts. Where nothing is, the subnet is that of the first node: its port in Neutron tells.
 
-use bowline_openstack_client::{LoadBalancer, NetworkId, Port, Subnet, SubnetId};
+use bowline_openstack_client::{LoadBalancer, Member, NetworkId, Port, Subnet, SubnetId};
 use ipnet::IpNet;
 
 use crate::desired::MemberSubnets;
@@ -120,7 +120,9 @@ pub(crate) fn member_subnets(
         let stays = is_owner && wanted.vip.port.is_none();
         chosen.filter(|_| stays).unwrap_or(asked)
     });
-    let configured = wanted.member_subnet.as_ref().or(of_address);
+    // The class that named it may be what is wrong.
+    let there = of_members(wanted, observed).filter(|_| wanted.is_unclear());
+    let configured = there.or(wanted.member_subnet.as_ref()).or(of_address);
     let first = configured.cloned().or_else(|| {
         let subnets = || places(wanted, ports, wanted.family()).map(|place| place.subnet);
         // Which node comes first may change; the subnet that the load balancer was given after the first one then does not.
@@ -146,7 +148,19 @@ pub(crate) fn member_subnets(
     };
     MemberSubnets {
         first,
-        keeps_others: wanted.member_subnet.is_none() && (is_owner || wanted.vip.subnet.is_none()),
+        keeps_others: wanted.is_unclear()
+            || wanted.member_subnet.is_none() && (is_owner || wanted.vip.subnet.is_none()),
         second: wanted.second_family().zip(second),
     }
+}
+
+/// The subnet of the members that are there, of the first family.
+fn of_members<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
+    let is_of_first = |member: &&Member| {
+        let family = Family::of_text(&member.address);
+        wanted.family().is_none() || family == wanted.family()
+    };
+    let pools = observed.parts.iter().flat_map(|parts| parts.members.values());
+    let mut members = pools.flatten().filter(is_of_first);
+    members.find_map(|member| member.subnet_id.as_ref())
 }

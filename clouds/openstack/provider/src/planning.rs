@@ -18,14 +18,15 @@ use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
 use crate::observe::{Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
+use crate::status;
 use crate::step::{CloudStep, PartChange};
-use crate::{placement, status};
 
 mod absent;
 mod attributes;
 mod creation;
 pub(crate) mod dangling;
 pub(crate) mod floating;
+mod following;
 mod groups;
 mod guards;
 mod ignored;
@@ -118,8 +119,9 @@ struct There<'a> {
 impl There<'_> {
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        if let Some(refusal) = guards::sharing(wanted, self.features, seen, (balancer, self.role)) {
-            return Answer::Refused(refusal);
+        let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
+        if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
+            return self.only_nodes(refusal, notes);
         }
         if self.is_to_be_made_anew() {
             return self.unmake(notes);
@@ -155,7 +157,7 @@ impl There<'_> {
             return self.rename(change, notes);
         }
         let change = match self.of_parts(parts, notes) {
-            Err(refusal) => return Answer::Refused(refusal),
+            Err(refusal) => return self.refused(refusal, notes),
             Ok(change) => change,
         };
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
@@ -172,11 +174,7 @@ impl There<'_> {
             return self.part(PartChange::UpdateBalancer { name, update }, notes);
         }
         if let Some(change) = change {
-            let opening = self.opening();
-            return match opening.is_empty() {
-                true => self.part(change, notes),
-                false => apply(opening),
-            };
+            return self.opened(change, notes);
         }
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
@@ -387,28 +385,6 @@ impl There<'_> {
         is_in_vain
             .then(|| absent::without_tag(identity, balancer))
             .flatten()
-    }
-
-    /// What the security group has to open before the load balancer's parts change.
-    fn opening(&self) -> Vec<CloudStep> {
-        if self.seen.memory.own.group_failure.is_some() {
-            return Vec::new(); // told at the end
-        }
-        let there = Some((self.balancer, self.role));
-        let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
-        let changes = groups::missing_rules(self.wanted, self.seen, &subnets);
-        changes.into_iter().map(CloudStep::Group).collect()
-    }
-
-    fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
-        if let Some(why) = &self.seen.memory.own.group_failure {
-            return Err(why.clone());
-        }
-        let subnets =
-            placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
-        let changes = groups::next(self.wanted, self.seen, &subnets)?;
-        Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 
     fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {

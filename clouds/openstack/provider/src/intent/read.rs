@@ -10,6 +10,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::namesakes::{self, Namesakes};
+use super::settings::{Bars, Flaw};
 use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Port,
     Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
@@ -28,12 +29,21 @@ pub(crate) fn read(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> 
         return Ok(Intent::Absent(Box::new(identity)));
     }
     let mut problems = Vec::new();
-    let wanted = wanted(identity, facts, &mut problems);
-    if problems.is_empty() {
-        Ok(Intent::Wanted(Box::new(wanted)))
-    } else {
-        Err(Refusal::new(problems.join("; ")))
+    let mut wanted = wanted(identity, facts, &mut problems);
+    if !problems.is_empty() {
+        if !wanted.identity.is_served() {
+            return Err(Refusal::new(problems.join("; ")));
+        }
+        // Ports are then told apart as the Service writes them.
+        wanted.listener.tls = None;
+        wanted.listener.forwards_for = false;
     }
+    wanted.flaws.extend(problems.into_iter().map(|text| Flaw {
+        what: "",
+        text,
+        bars: Bars::All,
+    }));
+    Ok(Intent::Wanted(Box::new(wanted)))
 }
 
 /// How the load balancer of a Service is told from all others.

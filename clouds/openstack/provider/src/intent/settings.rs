@@ -33,7 +33,7 @@ pub(crate) struct Setting {
 /// A setting that cannot be kept to, whatever the cloud is like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flaw {
-    /// As [`Setting::what`].
+    /// As [`Setting::what`]; empty where it is not one setting alone.
     pub(crate) what: &'static str,
     /// What is wrong, on which setting, and what is allowed.
     pub(crate) text: String,
@@ -44,6 +44,8 @@ pub(crate) struct Flaw {
 /// What a flaw stands in the way of. No load balancer is made with any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bars {
+    /// Everything but that members follow the Nodes: it cannot be told what is asked for.
+    All,
     /// Every change of the parts of a load balancer but of its members.
     Parts,
     /// The status.

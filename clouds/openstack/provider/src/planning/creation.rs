@@ -64,10 +64,14 @@ pub(super) fn late(identity: &Identity, then: &str) -> Refusal {
 
 /// Why no load balancer is made: what would be refused later is told before the first write.
 fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Option<Refusal> {
-    guards::flaw(wanted, features, &[Bars::Parts, Bars::Status, Bars::Creation])
-        .or_else(|| guards::certificate(wanted, seen))
-        .or_else(|| fault_of_members(wanted, seen))
-        .or_else(|| floating::outlook(wanted, seen, notes))
+    guards::flaw(
+        wanted,
+        features,
+        &[Bars::All, Bars::Parts, Bars::Status, Bars::Creation],
+    )
+    .or_else(|| guards::certificate(wanted, seen))
+    .or_else(|| fault_of_members(wanted, seen))
+    .or_else(|| floating::outlook(wanted, seen, notes))
 }
 
 /// The call that makes the load balancer.

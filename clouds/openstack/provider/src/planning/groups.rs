@@ -86,6 +86,9 @@ fn changes(
 ) -> Result<Changes, Refusal> {
     let subnets = known(subnets);
     let mut changes = rules(wanted, seen, there, &subnets)?;
+    if wanted.is_unclear() {
+        changes.closing.clear(); // a source that cannot be read may be what they let in
+    }
     match &seen.memory.own.rule_failure {
         None => {}
         // A rule that nobody needs makes room.

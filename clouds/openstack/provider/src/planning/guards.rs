@@ -144,7 +144,7 @@ pub(super) fn flaw(wanted: &Wanted, features: Features, bars: &[Bars]) -> Option
 
 /// Why a load balancer that is there keeps its parts as they are, but for the members, which follow the nodes.
 pub(super) fn held(wanted: &Wanted, features: Features, observed: &Observed) -> Option<Refusal> {
-    flaw(wanted, features, &[Bars::Parts]).or_else(|| certificate(wanted, observed))
+    flaw(wanted, features, &[Bars::All, Bars::Parts]).or_else(|| certificate(wanted, observed))
 }
 
 /// What is told as long as sources are asked for that cannot be kept to.

@@ -185,6 +185,11 @@ impl<'a> PartsPlan<'a> {
         of_ports.or_else(listener).or_else(orphan).or_else(name)
     }
 
+    /// Whether anything of the Service is served here.
+    pub(crate) fn serves(&self) -> bool {
+        self.desired.iter().any(|port| self.pool_of(port).is_some())
+    }
+
     /// The next write to the members of the ports that are served already.
     pub(crate) fn next_of_members(&self) -> Option<PartChange> {
         let mut ports = self.desired.iter();

@@ -2,9 +2,9 @@
 
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_openstack_sim::{NicSpec, ServerSpec};
+use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
 
-use crate::world::{World, in_short};
+use crate::world::{World, in_short, service};
 
 const GROUP: &str = "lb-sg-uid-web-default-web";
 
@@ -66,6 +66,70 @@ async fn a_node_that_left_loses_the_group_and_a_new_one_gets_it() {
     world.run("web").await.settled();
     assert_eq!(members(&world), 2);
     world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_group_follows_the_nodes_while_another_port_is_taken() {
+    let mut world = managed(2);
+    world.run("web").await.settled();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    world.set_ports("b", &[("TCP", 81, 30081), ("TCP", 80, 30082)]);
+    world.remove_node("node-1");
+    world.add_node("node-3");
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    assert!(
+        run.complaint()
+            .starts_with("the listener port 80 already exists; "),
+        "{run:#?}"
+    );
+    assert_eq!(
+        in_short(&writes),
+        [
+            "neutron.security-group-rules.create",
+            "octavia.members.replace",
+            "neutron.ports.update",
+            "neutron.ports.update",
+        ]
+    );
+    let (_, writes) = world.writes_of(world.run("b")).await;
+    assert!(writes.is_empty(), "{:?}", in_short(&writes));
+}
+
+/// The load balancer that it was sent to is in another subnet; the one before still serves it.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_was_sent_elsewhere_in_vain_keeps_its_rules() {
+    let mut world = managed(1);
+    let home = world.sim.home();
+    let network = home.network.to_string();
+    world.configure(|options| options.placement.network = Some(network.as_str().into()));
+    world.run("web").await.settled();
+    let wide = SubnetSpec::new("wide", home.network, "10.1.0.0/16".parse().unwrap());
+    let wide = world.sim.add_subnet(wide);
+    world.put(service("b", &[("TCP", 80, 30082)]));
+    world.annotate("b", "subnet-id", &wide.to_string());
+    world.run("b").await; // no router leads a floating IP there
+    let id = world.annotation("b", "load-balancer-id").unwrap();
+    world.annotate("web", "load-balancer-id", &id);
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("port 80 already exists"), "{run:#?}");
+    world.annotate("web", "internal", "true");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("internal Service"), "{run:#?}");
+    assert!(writes.is_empty(), "{:?}", in_short(&writes));
+    let group = world
+        .sim
+        .security_groups()
+        .into_iter()
+        .find(|it| it.name == GROUP);
+    let rules = world.sim.rules_of(group.unwrap().id);
+    let let_in = |range: &str| {
+        let mut ranges = rules.iter().map(|it| it.content.remote_prefix.as_deref());
+        ranges.any(|there| there == Some(range))
+    };
+    assert!(let_in("10.0.0.0/24") && !let_in("10.1.0.0/16"), "{rules:?}");
 }
 
 #[tokio::test(start_paused = true)]

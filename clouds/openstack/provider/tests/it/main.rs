@@ -17,6 +17,7 @@ mod leaving;
 mod lookup;
 mod marks;
 mod members;
+mod mistakes;
 mod projects;
 mod rename;
 mod repair;

@@ -1,0 +1,84 @@
+//! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
+
+use bowline_openstack_client::ProvisioningStatus;
+use bowline_plan::{Answer, Note, Refusal};
+
+use super::parts::PartsPlan;
+use super::waiting::wait_for;
+use super::{Next, There, apply, groups};
+use crate::observe::is_pending;
+use crate::placement;
+use crate::step::{CloudStep, PartChange};
+
+impl There<'_> {
+    /// What is asked for is refused as a whole: only members and the security group change, of what is served.
+    pub(super) fn only_nodes(&self, refusal: Refusal, notes: &mut Vec<Note>) -> Next {
+        let (seen, balancer) = (self.seen, self.balancer);
+        let is_served = self.wanted.identity.is_served();
+        if is_served && (is_pending(balancer) || seen.memory.own.is_busy) {
+            return wait_for(balancer, seen);
+        }
+        let plan = self.plan_of_parts().filter(|_| is_served);
+        match plan.and_then(|plan| plan.next_of_members()) {
+            Some(change) => self.opened(change, notes),
+            None => self.refused(refusal, notes),
+        }
+    }
+
+    /// What is asked for of the parts is refused: of what is served the security group is as it shall be before that is told.
+    pub(super) fn refused(&self, refusal: Refusal, notes: &mut Vec<Note>) -> Next {
+        // The group of a Service that is to leave another load balancer lets that one in.
+        let serves = self.plan_of_parts().is_some_and(|plan| plan.serves());
+        let steps = match serves && self.wanted.identity.is_served() {
+            true => self.of_group(notes).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        match steps.is_empty() {
+            true => Answer::Refused(refusal),
+            false => apply(steps),
+        }
+    }
+
+    /// What decides about the parts of a load balancer that takes changes.
+    fn plan_of_parts(&self) -> Option<PartsPlan<'_>> {
+        let (seen, balancer) = (self.seen, self.balancer);
+        let is_active = balancer.provisioning_status == ProvisioningStatus::Active;
+        let parts = seen
+            .parts
+            .as_ref()
+            .filter(|parts| is_active && parts.of == balancer.id)?;
+        let (of, own) = ((balancer, self.role), &seen.memory.own);
+        Some(PartsPlan::new(self.wanted, self.features, seen, of, parts, own))
+    }
+
+    /// A change of a part, as soon as the security group lets traffic to it through.
+    pub(super) fn opened(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
+        let opening = self.opening();
+        match opening.is_empty() {
+            true => self.part(change, notes),
+            false => apply(opening),
+        }
+    }
+
+    /// What the security group has to open before the load balancer's parts change.
+    fn opening(&self) -> Vec<CloudStep> {
+        if self.seen.memory.own.group_failure.is_some() {
+            return Vec::new(); // told at the end
+        }
+        let there = Some((self.balancer, self.role));
+        let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
+        let changes = groups::missing_rules(self.wanted, self.seen, &subnets);
+        changes.into_iter().map(CloudStep::Group).collect()
+    }
+
+    pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
+        if let Some(why) = &self.seen.memory.own.group_failure {
+            return Err(why.clone());
+        }
+        let subnets =
+            placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
+        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
+        let changes = groups::next(self.wanted, self.seen, &subnets)?;
+        Ok(changes.into_iter().map(CloudStep::Group).collect())
+    }
+}
