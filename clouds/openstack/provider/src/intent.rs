@@ -140,11 +140,12 @@ pub(crate) struct VipWish {
     pub(crate) port: Option<PortId>,
     pub(crate) flavor: Option<String>,
     pub(crate) zone: Option<String>,
-    /// Which of these are written on the Service itself: a change of these is a person's.
+    /// Which of these the Service itself says: a change of these is a person's.
     pub(crate) on_service: OnService,
 }
 
-/// Which wishes are annotations of the Service, as they are written there; empty ones are none.
+/// Which wishes are the Service's, by its annotations or by the class that it names, as they are written there; empty ones are
+/// none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OnService {
     pub(crate) network: Option<String>,

@@ -176,10 +176,15 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         class.placement.member_subnet.as_ref().map(|id| id.as_str()),
         options.placement.member_subnet.as_ref().map(|id| id.as_str()),
     );
+    let port = given(&reader, &keys::PORT);
+    // A given port is somewhere, whatever the class says.
+    let of_class = Some(&class.placement).filter(|_| port.is_none());
+    let network_of_class = of_class.and_then(|placed| placed.network.as_ref());
+    let subnet_of_class = of_class.and_then(|placed| placed.subnet.as_ref());
     let on_service = OnService {
-        network: given(&reader, &keys::NETWORK),
-        subnet: given(&reader, &keys::SUBNET),
-        port: given(&reader, &keys::PORT),
+        network: placement(&keys::NETWORK, network_of_class.map(|id| id.as_str()), None),
+        subnet: placement(&keys::SUBNET, subnet_of_class.map(|id| id.as_str()), None),
+        port,
         flavor: given(&reader, &keys::FLAVOR),
         zone: given(&reader, &keys::ZONE),
     };

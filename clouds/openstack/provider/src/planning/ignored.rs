@@ -23,7 +23,11 @@ pub(super) fn note(
         if let Some(asked) = asked
             && there.is_some_and(|there| there != asked)
         {
-            ignored.push(format!("{key} is {asked}, it has {}", there.unwrap_or_default()));
+            let origin = wanted.origins(&[key]);
+            ignored.push(format!(
+                "{origin} is {asked}, it has {}",
+                there.unwrap_or_default()
+            ));
         }
     };
     compare(

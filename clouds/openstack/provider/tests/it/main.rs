@@ -12,6 +12,7 @@ mod families;
 mod faults;
 mod floating;
 mod groups;
+mod ignored;
 mod instances;
 mod leaving;
 mod lookup;
