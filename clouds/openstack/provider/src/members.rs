@@ -1,5 +1,6 @@
 //! Which nodes become members, and at which of their addresses.
 
+use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 
 use bowline_cloud_provider::{AddressType, Node, Selector};
@@ -34,6 +35,15 @@ impl Family {
     /// The version of an address in words of the API; `None` if it is not an address.
     pub(crate) fn of_text(address: &str) -> Option<Self> {
         address.parse().ok().map(Self::of)
+    }
+}
+
+impl Display for Family {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::settings::{Bars, Flaw};
 use crate::intent::{Identity, Wanted};
+use crate::members::Family;
 use crate::observe::{KeyAnswer, Observed, Seen, is_pending};
 use crate::ownership::{self, Role};
 
@@ -199,7 +200,34 @@ pub(super) fn sharing(
             "max-shared-lb of [LoadBalancer] in cloud.conf says how many may share one".to_owned();
         return Some(refusal.with_remedy(of_namesake(identity, &balancer.tags, else_helps)));
     }
+    if !has_joined && let Some(refusal) = of_other_family(wanted, balancer) {
+        return Some(refusal);
+    }
     wanted
         .is_internal
         .then(|| Refusal::new("internal Service cannot share a load balancer"))
+}
+
+/// Why a load balancer without an address of the Service's first IP family is not joined: Octavia would refuse the listeners.
+fn of_other_family(wanted: &Wanted, balancer: &LoadBalancer) -> Option<Refusal> {
+    let family = wanted.family()?;
+    let second = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
+    let addresses: Vec<&str> = second
+        .chain([&balancer.vip_address])
+        .map(String::as_str)
+        .collect();
+    // One that cannot be read proves nothing.
+    let is_other = |address: &&str| Family::of_text(address).is_some_and(|there| there != family);
+    if !addresses.iter().all(is_other) {
+        return None;
+    }
+    let (id, service) = (&balancer.id, &wanted.identity.service);
+    let refusal = Refusal::new(format!(
+        "Service {service} is to have an {family} address, and load balancer {id} has none ({})",
+        addresses.join(", ")
+    ));
+    Some(refusal.with_remedy(format!(
+        "name a load balancer with an {family} address in {}, or take that off to get a load balancer of its own",
+        keys::ID.key
+    )))
 }

@@ -5,7 +5,7 @@ use bowline_openstack_sim::OpenstackSim;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 
-use crate::world::{World, service};
+use crate::world::{Outcome, World, service};
 
 fn dual(families: &[&str]) -> World {
     let sim = OpenstackSim::builder()
@@ -155,6 +155,47 @@ async fn an_ipv6_service_in_an_ipv4_subnet_is_refused_before_anything_is_made() 
     let expected = format!("subnet {subnet} (10.0.0.0/24) has none; name an IPv6 subnet with");
     assert!(run.complaint().contains(&expected), "{}", run.complaint());
     assert!(writes.is_empty(), "{writes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_of_another_family_is_not_joined() {
+    for (own, other) in [("IPv6", "IPv4"), ("IPv4", "IPv6")] {
+        let world = dual(&[own]);
+        world.run("web").await.settled();
+        let id = world.annotation("web", "load-balancer-id").unwrap();
+        world.put(service("b", &[("TCP", 81, 30081)]));
+        world.annotate("b", "load-balancer-id", &id);
+        let families = |families: &[&str]| {
+            let families = families.iter().map(ToString::to_string).collect();
+            world.edit("b", |service| {
+                service.spec.as_mut().unwrap().ip_families = Some(families)
+            });
+        };
+        for asked in [vec![other], vec![other, own]] {
+            families(&asked);
+            let (run, writes) = world.writes_of(world.run("b")).await;
+            let expected =
+                format!("Service default/b is to have an {other} address, and load balancer {id} has none (");
+            assert!(run.complaint().starts_with(&expected), "{run:#?}");
+            let remedy = "load-balancer-id, or take that off to get a load balancer of its own";
+            assert!(run.complaint().ends_with(remedy), "{run:#?}");
+            assert!(writes.is_empty(), "{writes:?}");
+        }
+        families(&[own]);
+        world.run("b").await.settled();
+        world.assert_settled("b").await;
+    }
+    // One of two families takes either.
+    let world = dual(&["IPv4", "IPv6"]);
+    world.run("web").await.settled();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.edit("b", |service| {
+        service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv6".into()])
+    });
+    let run = world.run("b").await;
+    assert!(matches!(run.outcome, Outcome::Settled(_)), "{run:#?}");
 }
 
 /// An external network: an ordinary user sees it, and not its subnets.
