@@ -41,7 +41,7 @@ annotations! {
     X_FORWARDED_FOR = "loadbalancer.openstack.org/x-forwarded-for", Bool, "false", Rebuild, Considerable,
         "Speak HTTP and add the header `X-Forwarded-For`. Not together with the PROXY protocol.";
     TLS = "loadbalancer.openstack.org/default-tls-container-ref", Text, "[LoadBalancer] default-tls-container-ref", Rebuild, Considerable,
-        "Reference of the certificate and key with which TLS ends at the load balancer. Another reference is a change in place; none at all, or a first one, makes the listeners anew.";
+        "Reference of the certificate and key with which TLS ends at the load balancer. Another reference is a change in place; none at all, or a first one, makes the listeners anew. All ports of the Service have to be TCP.";
     CONNECTION_LIMIT = "loadbalancer.openstack.org/connection-limit", Int(Between(-1, MAX_NUMBER)), "-1", InPlace, None,
         "Connections that a listener accepts at a time; -1 is any number.";
     TIMEOUT_CLIENT_DATA = "loadbalancer.openstack.org/timeout-client-data", Int(Between(0, MAX_TIMEOUT_MS)), "50000", InPlace, None,

@@ -10,10 +10,11 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::namesakes::{self, Namesakes};
+use super::ports;
 use super::settings::{Bars, Flaw};
 use super::{
-    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Port,
-    Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
+    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Protocol,
+    Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
 };
 use crate::annotations::{self as keys, Reader};
 use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
@@ -128,7 +129,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::ID.key
         ));
     }
-    let ports = ports(spec, problems);
+    let ports = ports::read(spec, problems);
     let class = class(&reader, &options, problems);
     let named = reader.given(&keys::CLASS).map(|name| (name, &class));
     let families: Vec<Family> = spec
@@ -154,9 +155,13 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     }
     let sources = sources(service, spec, families.first().copied(), problems);
     let tls = tls(&reader, &options, problems);
-    if tls.is_some() || forwards_for {
-        problems.extend(shared_listener(&ports));
-    }
+    problems.extend(if tls.is_some() {
+        ports::without_tls(&ports, reader.given(&keys::TLS).is_some())
+    } else if forwards_for {
+        ports::shared_listener(&ports)
+    } else {
+        None
+    });
     let placement = |spec: &AnnotationSpec, of_class: Option<&str>, option: Option<&str>| {
         let text = reader.given(spec).or(of_class).or(option);
         text.filter(|text| !text.is_empty()).map(str::to_owned)
@@ -308,36 +313,6 @@ fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<
     }
 }
 
-fn ports(spec: &ServiceSpec, problems: &mut Vec<String>) -> Vec<Port> {
-    let listed = spec.ports.as_deref().unwrap_or_default();
-    if listed.is_empty() {
-        problems.push("no service ports provided".to_owned());
-    }
-    let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
-    let mut ports = Vec::new();
-    for port in listed {
-        let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
-            "TCP" => Some(Protocol::Tcp),
-            "UDP" => Some(Protocol::Udp),
-            "SCTP" => Some(Protocol::Sctp),
-            _ => None,
-        };
-        match (protocol, number(port.port)) {
-            (Some(protocol), Some(number_of_port)) => ports.push(Port {
-                protocol,
-                port: number_of_port,
-                node_port: port.node_port.and_then(number),
-            }),
-            _ => problems.push(format!(
-                "port {} with protocol {} cannot be balanced",
-                port.port,
-                port.protocol.as_deref().unwrap_or_default()
-            )),
-        }
-    }
-    ports
-}
-
 /// Which ports get no PROXY header although one is asked for.
 fn unproxied(wanted: &Wanted) -> Option<String> {
     wanted.pool.proxy.as_ref()?;
@@ -370,19 +345,6 @@ fn unaddressed(wanted: &Wanted) -> Option<Note> {
     Some(NO_VALID_NODES.note(format!(
         "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
     )))
-}
-
-/// Why the ports cannot all be HTTP: as HTTP, TCP and UDP of one number would be the same listener, and each would take it
-/// from the other.
-fn shared_listener(ports: &[Port]) -> Option<String> {
-    let mut numbers = BTreeSet::new();
-    let twin = ports.iter().find(|port| !numbers.insert(port.port))?;
-    Some(format!(
-        "port {} stands for more than one protocol, which cannot be with {} or {}: both would be one HTTP listener",
-        twin.port,
-        keys::X_FORWARDED_FOR.key,
-        keys::TLS.key
-    ))
 }
 
 /// Who may connect: the spec's ranges, else the annotation's, else everybody.

@@ -61,6 +61,43 @@ async fn without_a_key_manager_tls_is_refused_unless_the_store_is_external() {
     world.run("web").await.settled();
 }
 
+/// Every listener of the Service would be one that ends TLS.
+#[tokio::test(start_paused = true)]
+async fn tls_beside_a_port_that_is_not_tcp_is_refused_before_anything_is_asked() {
+    for protocol in ["UDP", "SCTP"] {
+        let mut world = over(OpenstackSim::builder().seed(7).build());
+        world.put(service("web", &[("TCP", 443, 30443), (protocol, 53, 30053)]));
+        let reference = format!("https://kms/v1/secrets/{}", world.sim.add_secret("web"));
+        let told = async |world: &World| {
+            let (run, calls) = world.calls_of(world.run("web")).await;
+            assert!(calls.is_empty(), "{:?}", in_short(&calls));
+            run.complaint().to_owned()
+        };
+        world.configure(|options| options.tls_container = Some(reference.clone()));
+        let text = told(&world).await;
+        let expected = format!(
+            "port 53/{protocol} cannot be balanced with default-tls-container-ref of [LoadBalancer] in cloud.conf: "
+        );
+        assert!(text.starts_with(&expected), "{text}");
+        // As that text says.
+        world.annotate("web", "default-tls-container-ref", "");
+        world.run("web").await.settled();
+        world.annotate("web", "default-tls-container-ref", &reference);
+        let run = world.run("web").await;
+        let expected = format!(
+            "port 53/{protocol} cannot be balanced with annotation loadbalancer.openstack.org/default-tls-container-ref: "
+        );
+        assert!(run.complaint().starts_with(&expected), "{run:#?}");
+        world.add_node("node-2");
+        let (_, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(in_short(&writes), ["octavia.members.replace"; 2]);
+        world.remove_annotation("web", "default-tls-container-ref");
+        world.configure(|options| options.tls_container = None);
+        world.run("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
 /// The catalog is read anew at times, once for all Services.
 #[tokio::test(start_paused = true)]
 async fn a_missing_key_manager_costs_few_logins_however_many_services_want_it() {
