@@ -7,6 +7,7 @@ use crate::annotations as keys;
 use crate::events::CHANGE_IGNORED;
 use crate::features::Features;
 use crate::intent::Wanted;
+use crate::intent::settings::ADDRESS;
 use crate::names;
 use crate::ownership::Role;
 
@@ -60,8 +61,12 @@ pub(super) fn note(
     });
     let reached_at = names::spelling(reached_at);
     if !reached_at.is_empty() {
-        compare("spec.loadBalancerIP", address.as_deref(), Some(&reached_at));
+        compare(ADDRESS, address.as_deref(), Some(&reached_at));
     }
+    // As the load balancer's own, the address of a floating IP would be refused.
+    let is_of_subnet = wanted.publishes_own_address()
+        && !reached_at.is_empty()
+        && address.is_some_and(|asked| asked != reached_at);
     if wanted.second_family().is_some() && balancer.additional_vips.is_empty() {
         ignored.push("spec.ipFamilies asks for a second address, it has one".to_owned());
     }
@@ -74,9 +79,17 @@ pub(super) fn note(
     (!ignored.is_empty()).then(|| {
         let (id, ignored, service) = (&balancer.id, ignored.join("; "), &wanted.identity.service);
         CHANGE_IGNORED.note(match role {
-            Role::Owner => format!(
-                "load balancer {id} cannot be changed in this: {ignored}; take the change back, or delete Service {service} and create it anew"
-            ),
+            Role::Owner => {
+                let with = match is_of_subnet {
+                    true => format!(
+                        ", with {ADDRESS} taken off before or set to a free address of the load balancer's subnet"
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "load balancer {id} cannot be changed in this: {ignored}; take the change back, or delete Service {service} and create it anew{with}"
+                )
+            }
             // The subnet of its address counts for the guest's members all the same.
             Role::Guest => format!(
                 "load balancer {id} was not made for Service {service}, and cannot be changed in this: {ignored}; take that off the Service (its members' subnet is {}), or take {} off it to get a load balancer of its own",
