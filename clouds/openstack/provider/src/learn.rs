@@ -311,7 +311,13 @@ fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, 
             let ports = Arc::make_mut(observed.ports.get_or_insert_default());
             ports.retain(|there| there.id != port.id);
         }
-        (GroupChange::Delete { group, .. }, _) => groups.retain(|there| there.id != *group),
+        (GroupChange::Delete { group, .. }, _) => {
+            for groups in [&mut observed.groups, &mut observed.former_groups] {
+                groups
+                    .iter_mut()
+                    .for_each(|groups| groups.retain(|there| there.id != *group));
+            }
+        }
         _ => {}
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Observed {
     pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
     /// The security groups of the Service's name.
     pub(crate) groups: Option<Vec<SecurityGroup>>,
+    /// The security groups of Services of this name that the cluster had before.
+    pub(crate) former_groups: Option<Vec<SecurityGroup>>,
     /// What the store of keys says about the certificate.
     pub(crate) key: Option<(TlsKey, KeyAnswer)>,
 }

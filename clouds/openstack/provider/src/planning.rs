@@ -174,7 +174,7 @@ impl There<'_> {
             return self.part(PartChange::UpdateBalancer { name, update }, notes);
         }
         if let Some(change) = change {
-            return self.opened(change, notes);
+            return self.unmarked(change, notes);
         }
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),

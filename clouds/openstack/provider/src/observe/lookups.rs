@@ -40,6 +40,8 @@ pub(crate) enum Lookup {
     Subnets,
     /// The security groups of this name.
     Groups(String),
+    /// The security groups of these names, of Services before this one.
+    FormerGroups(Vec<String>),
     /// Whether there is a certificate.
     Key(TlsKey),
 }
@@ -145,7 +147,11 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         if options.manages_security_groups || !is_new {
             group_of(identity, observed, missing);
         }
-        needs_ports |= observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
+        needs_ports |= observed
+            .groups
+            .iter()
+            .chain(&observed.former_groups)
+            .any(|groups| !groups.is_empty());
     }
     // What would be refused when the load balancer is there is found out before it is made.
     let is_to_be_made = observed.is_listed && matches!(found, Found::None) && own.failed.is_none();
@@ -193,6 +199,13 @@ fn of_active(
     match observed.parts.as_ref().filter(|parts| parts.of == balancer.id) {
         None => missing.push(Lookup::Parts(balancer.id.clone())),
         Some(there) => {
+            if observed.former_groups.is_none() {
+                let identity = &wanted.identity;
+                let uids = marks::former(identity, &there.pools);
+                let names = uids.map(|uid| names::security_group(uid, &identity.service));
+                let names: Vec<String> = names.collect();
+                missing.extend((!names.is_empty()).then_some(Lookup::FormerGroups(names)));
+            }
             let Some(features) = observed.features else {
                 return;
             };

@@ -91,6 +91,7 @@ enum Answer {
     NoNetworks(String),
     Subnets(Arc<Vec<Subnet>>),
     Groups(Vec<SecurityGroup>),
+    FormerGroups(Vec<SecurityGroup>),
     Key(TlsKey, KeyAnswer),
 }
 
@@ -222,6 +223,11 @@ impl Reads {
             },
             Lookup::Subnets => Answer::Subnets(self.subnets.ask().await?),
             Lookup::Groups(name) => Answer::Groups(self.groups_of(&name).await?),
+            Lookup::FormerGroups(names) => {
+                let all = self.groups.ask().await?;
+                let named = all.iter().filter(|group| names.contains(&group.name));
+                Answer::FormerGroups(named.cloned().collect())
+            }
             Lookup::Key(key) => {
                 let answer = match self.client.has_key(key.kind, &key.id).await {
                     Ok(true) => KeyAnswer::Present,
@@ -356,6 +362,7 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
         Answer::NoNetworks(why) => observed.network_failure = Some(why),
         Answer::Subnets(subnets) => observed.subnets = Some(subnets),
         Answer::Groups(groups) => observed.groups = Some(groups),
+        Answer::FormerGroups(groups) => observed.former_groups = Some(groups),
         Answer::Key(key, answer) => observed.key = Some((key, answer)),
     }
 }

@@ -51,6 +51,20 @@ impl There<'_> {
         Some(PartsPlan::new(self.wanted, self.features, seen, of, parts, own))
     }
 
+    /// A change of a part. Pools are all that tells of a security group that the Service before this one left, so that one goes before
+    /// any pool, and this Service's own comes before that.
+    pub(super) fn unmarked(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
+        let ends = matches!(change, PartChange::DeletePool { .. });
+        let steps = match ends && groups::has_former(&self.wanted.identity, self.seen) {
+            true => self.of_group(notes).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        match steps.is_empty() {
+            true => self.opened(change, notes),
+            false => apply(steps),
+        }
+    }
+
     /// A change of a part, as soon as the security group lets traffic to it through.
     pub(super) fn opened(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
         let opening = self.opening();

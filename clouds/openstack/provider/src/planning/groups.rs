@@ -264,7 +264,14 @@ fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
 
 /// Removes all groups that were surely made for the Service.
 pub(super) fn removal(identity: &Identity, observed: &Observed) -> Vec<GroupChange> {
-    without(&twins::made_for(identity, observed), observed)
+    let mut all = twins::made_for(identity, observed);
+    all.extend(twins::former(identity, observed));
+    without(&all, observed)
+}
+
+/// Whether a group is there of a Service of this name that the cluster had before.
+pub(super) fn has_former(identity: &Identity, observed: &Observed) -> bool {
+    twins::former(identity, observed).next().is_some()
 }
 
 /// Takes groups off all ports; when none has one any more, deletes them.

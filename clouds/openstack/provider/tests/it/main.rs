@@ -11,6 +11,7 @@ mod delete;
 mod families;
 mod faults;
 mod floating;
+mod former;
 mod groups;
 mod ignored;
 mod instances;

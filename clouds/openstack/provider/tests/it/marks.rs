@@ -198,7 +198,7 @@ async fn one_that_the_go_manager_made_is_still_found_by_its_name() {
 }
 
 /// The Service from whose UID a cluster is known.
-fn put_cluster(world: &World, uid: &str) {
+pub(crate) fn put_cluster(world: &World, uid: &str) {
     let mut service = service("kubernetes", &[("TCP", 443, 0)]);
     service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
     world.put_as(uid, service);

@@ -24,20 +24,36 @@ pub(super) fn of<'a>(identity: &Identity, observed: &'a Observed) -> Result<Own<
     let mut made = made_for(identity, observed);
     made.sort_by(|a, b| rank(observed, a).cmp(&rank(observed, b)));
     let all = observed.groups.as_deref().unwrap_or_default();
-    let (kept, surplus) = match (made.split_first(), all) {
+    let (kept, mut surplus) = match (made.split_first(), all) {
         (Some((kept, surplus)), _) => (Some(*kept), surplus.to_vec()),
         (None, []) => (None, Vec::new()),
         (None, [alone]) => (Some(alone), Vec::new()),
         (None, several) => return Err(ambiguous(identity, several)),
     };
+    surplus.extend(former(identity, observed));
     Ok(Own { kept, surplus })
 }
 
 /// The groups that were surely made for the Service: their description says so too. No other one is ever deleted.
 pub(super) fn made_for<'a>(identity: &Identity, observed: &'a Observed) -> Vec<&'a SecurityGroup> {
-    let all = observed.groups.iter().flatten();
-    let made = all.filter(|there| names::is_security_group_of(&identity.service, &there.description));
-    made.collect()
+    described(identity, observed.groups.iter()).collect()
+}
+
+/// The groups that were surely made for Services of this name before: those were deleted without their finalizer.
+pub(super) fn former<'a>(
+    identity: &Identity,
+    observed: &'a Observed,
+) -> impl Iterator<Item = &'a SecurityGroup> {
+    described(identity, observed.former_groups.iter())
+}
+
+fn described<'a>(
+    identity: &Identity,
+    groups: impl Iterator<Item = &'a Vec<SecurityGroup>>,
+) -> impl Iterator<Item = &'a SecurityGroup> {
+    groups
+        .flatten()
+        .filter(|there| names::is_security_group_of(&identity.service, &there.description))
 }
 
 /// The lesser is kept.
