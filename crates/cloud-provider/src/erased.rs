@@ -81,6 +81,7 @@ impl<R: Reconciler> Begin<R::Facts> for R {
             facts,
             intent,
             seen: None,
+            put_off: None,
         }))
     }
 }
@@ -99,6 +100,12 @@ pub trait Reconcile<F>: Send + Sync {
 
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
+
+    /// Whether a step was made last and the cloud did not take it yet; see [`Memory::put_off`].
+    fn was_put_off(&self, step: &DynStep) -> bool {
+        let _ = step;
+        false
+    }
 
     /// Adds what a write's answer told.
     fn learn(&mut self, step: &DynStep, learned: DynLearned);
@@ -125,6 +132,8 @@ struct Session<R: Reconciler> {
     facts: R::Facts,
     intent: R::Intent,
     seen: Option<SeenBy<R>>,
+    /// The label of the last step, if the cloud did not take it.
+    put_off: Option<String>,
 }
 
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
@@ -195,7 +204,12 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         })
     }
 
+    fn was_put_off(&self, step: &DynStep) -> bool {
+        self.put_off.as_ref() == Some(&step.view.label)
+    }
+
     fn learn(&mut self, step: &DynStep, learned: DynLearned) {
+        let label = &step.view.label;
         // Both casts hold for every step and answer that came out of this session; others teach nothing.
         if let (Some(seen), Some(step), Ok(learned)) = (
             self.seen.as_mut(),
@@ -203,6 +217,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             learned.0.downcast::<R::Learned>(),
         ) {
             self.reconciler.learn(seen, step, *learned);
+            self.put_off = seen.memory.take_put_off().then(|| label.clone());
         }
     }
 

@@ -97,7 +97,12 @@ async fn run<F: Send, E>(
     facts: &Mutex<F>,
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let view = step.view();
-    tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
+    // One line for one action, however often the cloud is asked to take it.
+    if session.was_put_off(step) {
+        tracing::debug!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action again");
+    } else {
+        tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
+    }
     let made = match step.kube_write() {
         Some(write) => write_kube(step, write, hooks, facts).await.map(|()| None),
         None => session

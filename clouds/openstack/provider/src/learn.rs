@@ -21,6 +21,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         Learned::Busy => {
             // Nothing happened: the looks since the last write go on being counted.
             seen.memory.own.is_busy = true;
+            seen.memory.put_off();
             return;
         }
         Learned::Refused(why) => {

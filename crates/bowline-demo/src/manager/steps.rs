@@ -110,7 +110,7 @@ struct Fields {
 impl Fields {
     fn news(self) -> Option<StepNews> {
         let what = match (self.message.as_str(), self.is_done) {
-            ("executing action", _) => What::Begun(self.impact),
+            ("executing action" | "executing action again", _) => What::Begun(self.impact),
             ("action ended", true) => What::Done,
             ("action ended", false) => What::Failed,
             _ => return None,

@@ -16,6 +16,7 @@ mod groups;
 mod ignored;
 mod instances;
 mod leaving;
+mod log;
 mod lookup;
 mod marks;
 mod members;
