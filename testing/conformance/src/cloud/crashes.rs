@@ -32,6 +32,23 @@ enum Accident {
     Failure,
 }
 
+impl Accident {
+    /// A manager that meets it. Only one that dies leaves a lease behind.
+    fn start(self, fuse: &Fuse) -> Start {
+        match self {
+            Self::DeathAtCloudWrite => Start {
+                cloud_fuse: Some(fuse.clone()),
+                ..Start::default()
+            },
+            Self::DeathAtKubeWrite => Start {
+                kube_fuse: Some(fuse.clone()),
+                ..Start::default()
+            },
+            Self::LostAnswer | Self::Failure => Start::alone(),
+        }
+    }
+}
+
 impl Story {
     /// What is there before.
     async fn begin<C: CloudUnderTest>(self) -> World<C> {
@@ -39,7 +56,7 @@ impl Story {
         world.add_nodes(2);
         if self != Self::Create {
             world.ask(web(), Wish::Rich);
-            world.start();
+            world.start_with(Start::alone());
             world.settled("web").await;
             world.kill().await;
         }
@@ -63,9 +80,10 @@ impl Story {
         }
     }
 
-    async fn undisturbed<C: CloudUnderTest>(self) -> (String, Option<Value>) {
+    /// The end of it without an accident, under a manager that is started like this.
+    async fn undisturbed<C: CloudUnderTest>(self, start: Start) -> (String, Option<Value>) {
         let mut world = self.begin::<C>().await;
-        world.start();
+        world.start_with(start);
         world.pass(SECOND * 30).await;
         self.ask(&world);
         self.finish(&world).await;
@@ -107,13 +125,7 @@ fn end<C: CloudUnderTest>(world: &World<C>) -> (String, Option<Value>) {
 async fn play<C: CloudUnderTest>(story: Story, accident: Accident, k: usize) -> Option<World<C>> {
     let mut world = story.begin::<C>().await;
     let fuse = Fuse::at(k);
-    let mut start = Start::default();
-    match accident {
-        Accident::DeathAtCloudWrite => start.cloud_fuse = Some(fuse.clone()),
-        Accident::DeathAtKubeWrite => start.kube_fuse = Some(fuse.clone()),
-        Accident::LostAnswer | Accident::Failure => {}
-    }
-    world.start_with(start);
+    world.start_with(accident.start(&fuse));
     // It takes over, and finds nothing to do yet.
     world.pass(SECOND * 30).await;
     let nth = k as u64;
@@ -142,7 +154,7 @@ async fn play<C: CloudUnderTest>(story: Story, accident: Accident, k: usize) -> 
 
 /// Plays it once without an accident, then with one at each write.
 async fn at_every_write<C: CloudUnderTest>(story: Story, accident: Accident) {
-    let undisturbed = story.undisturbed::<C>().await;
+    let undisturbed = story.undisturbed::<C>(accident.start(&Fuse::never())).await;
     let mut k = 1;
     while let Some(world) = play::<C>(story, accident, k).await {
         let context = format!("{story:?}, {accident:?} at write {k}");
@@ -200,7 +212,7 @@ pub(super) async fn a_deletion_survives_every_accident<C: CloudUnderTest>() {
 }
 
 pub(super) async fn a_creation_survives_any_trouble_with_kubernetes<C: CloudUnderTest>() {
-    let undisturbed = Story::Create.undisturbed::<C>().await;
+    let undisturbed = Story::Create.undisturbed::<C>(Start::alone()).await;
     let troubles = || {
         [
             Effect::DropBefore,
@@ -216,7 +228,7 @@ pub(super) async fn a_creation_survives_any_trouble_with_kubernetes<C: CloudUnde
         for effect in troubles() {
             let context = format!("{effect:?} at write {k}");
             let mut world = Story::Create.begin::<C>().await;
-            world.start();
+            world.start_with(Start::alone());
             world.rest().await;
             let fault = KubeFault::new(effect).verb("patch").resource("services");
             world.api.faults().inject(fault.after(k).times(1));

@@ -146,7 +146,10 @@ pub(super) async fn a_stated_delay_is_kept<C: CloudUnderTest>() {
 }
 
 pub(super) async fn an_api_server_that_is_away_for_a_while_loses_nothing<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(2).await;
+    let mut world = World::<C>::new();
+    world.add_nodes(2);
+    world.start();
+    world.rest().await;
     let has_balancers = world.can(Ability::LoadBalancers);
     if has_balancers {
         let begun = world.since();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{SECOND, World};
+use super::{SECOND, Start, World};
 use crate::cloud::under_test::{CloudUnderTest, Instance, Wish};
 
 /// The taint that a kubelet registers its Node with.
@@ -271,21 +271,21 @@ impl<C: CloudUnderTest> World<C> {
         self.rest().await;
     }
 
-    /// A world with nodes and a manager, at rest.
+    /// A world with nodes and a manager without a lease, at rest.
     pub async fn with_nodes(nodes: usize) -> Self {
         let mut world = Self::new();
         world.add_nodes(nodes);
-        world.start();
+        world.start_with(Start::alone());
         world.rest().await;
         world
     }
 
-    /// A world with nodes, the Service `web` and a manager, where all is done.
+    /// A world with nodes, the Service `web` and a manager without a lease, where all is done.
     pub async fn with_web(nodes: usize) -> Self {
         let mut world = Self::new();
         world.add_nodes(nodes);
         world.ask(web(), Wish::Plain);
-        world.start();
+        world.start_with(Start::alone());
         world.settled("web").await;
         world
     }
