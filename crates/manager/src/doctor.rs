@@ -4,6 +4,7 @@
 //! that have nothing to go by without it.
 
 mod cloud;
+mod comparison;
 mod kubernetes;
 mod nodes;
 mod permissions;
@@ -44,6 +45,7 @@ pub const TOPICS: &[&Topic] = &[
     &nodes::INITIALIZED,
     &services::READ,
     &services::SETTLED,
+    &comparison::AS_ASKED,
 ];
 
 /// What is looked at.
@@ -155,6 +157,10 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         _ => None,
     };
     checks.extend(services::checks(objects.services.as_ref(), unserved));
+    let is_read = checks
+        .iter()
+        .any(|check| *check.topic == cloud::LOAD_BALANCERS && check.outcome == Outcome::Ok);
+    checks.push(comparison::check(&patient.cloud, &objects, unserved, now.filter(|_| is_read)).await);
     checks
 }
 

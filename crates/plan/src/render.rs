@@ -49,6 +49,43 @@ impl PlanReport {
     pub fn has_changes(&self) -> bool {
         !self.waves.is_empty()
     }
+
+    /// Whether all is as it should be, and nothing would be written anywhere.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let publishes_nothing =
+            matches!(&self.outcome, ReportedOutcome::Settled { publishes } if publishes.is_empty());
+        publishes_nothing && !self.has_changes()
+    }
+
+    /// What comes of it, in a few words. "No changes" is said only where all is as it should be.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let steps: usize = self.waves.iter().map(|wave| wave.steps.len()).sum();
+        let done = match (steps, self.waves.len()) {
+            (0, _) => None,
+            (1, _) => Some(format!("1 step, impact {}", self.impact())),
+            (_, 1) => Some(format!("{steps} steps in 1 wave, impact {}", self.impact())),
+            (_, waves) => Some(format!(
+                "{steps} steps in {waves} waves, impact {}",
+                self.impact()
+            )),
+        };
+        let rest = match &self.outcome {
+            ReportedOutcome::Settled { publishes } if publishes.is_empty() => "no changes",
+            ReportedOutcome::Settled { .. } => "no steps in the cloud",
+            ReportedOutcome::Waiting { .. } => "no plan yet, the cloud is busy",
+            ReportedOutcome::Refused { .. } => "not possible as it is asked for",
+            ReportedOutcome::Failed { .. } => "no plan could be made",
+        };
+        match (done, &self.outcome) {
+            (None, _) => rest.to_owned(),
+            (Some(done), ReportedOutcome::Settled { .. }) => done,
+            (Some(done), ReportedOutcome::Waiting { .. }) => format!("{done}; then the cloud is busy"),
+            (Some(done), ReportedOutcome::Refused { .. }) => format!("{done}; the rest is {rest}"),
+            (Some(done), ReportedOutcome::Failed { .. }) => format!("{done}; then {rest}"),
+        }
+    }
 }
 
 /// Steps that are applied together.
@@ -131,7 +168,7 @@ pub fn render_text(reports: &[PlanReport]) -> String {
 }
 
 fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
-    writeln!(text, "{}: {}", report.object, headline(report))?;
+    writeln!(text, "{}: {}", report.object, report.headline())?;
     for (index, wave) in report.waves.iter().enumerate() {
         writeln!(text, "  wave {}", index + 1)?;
         for step in &wave.steps {
@@ -149,34 +186,6 @@ fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
         writeln!(text, "  note {}: {}", note.reason, note.text)?;
     }
     Ok(())
-}
-
-/// What comes of a plan, in a few words. "No changes" is said only where all is as it should be.
-fn headline(report: &PlanReport) -> String {
-    let steps: usize = report.waves.iter().map(|wave| wave.steps.len()).sum();
-    let done = match (steps, report.waves.len()) {
-        (0, _) => None,
-        (1, _) => Some(format!("1 step, impact {}", report.impact())),
-        (_, 1) => Some(format!("{steps} steps in 1 wave, impact {}", report.impact())),
-        (_, waves) => Some(format!(
-            "{steps} steps in {waves} waves, impact {}",
-            report.impact()
-        )),
-    };
-    let rest = match &report.outcome {
-        ReportedOutcome::Settled { publishes } if publishes.is_empty() => "no changes",
-        ReportedOutcome::Settled { .. } => "no steps in the cloud",
-        ReportedOutcome::Waiting { .. } => "no plan yet, the cloud is busy",
-        ReportedOutcome::Refused { .. } => "not possible as it is asked for",
-        ReportedOutcome::Failed { .. } => "no plan could be made",
-    };
-    match (done, &report.outcome) {
-        (None, _) => rest.to_owned(),
-        (Some(done), ReportedOutcome::Settled { .. }) => done,
-        (Some(done), ReportedOutcome::Waiting { .. }) => format!("{done}; then the cloud is busy"),
-        (Some(done), ReportedOutcome::Refused { .. }) => format!("{done}; the rest is {rest}"),
-        (Some(done), ReportedOutcome::Failed { .. }) => format!("{done}; then {rest}"),
-    }
 }
 
 /// The reports as one JSON array.

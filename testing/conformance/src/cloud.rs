@@ -160,6 +160,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             without_an_api_server_the_cloud_is_asked_all_the_same,
             what_may_not_be_written_is_told_by_its_rule,
         }
+        doctors (LoadBalancers) {
+            a_balancer_that_is_lost_is_told,
+        }
         doctors (OtherProjects) {
             credentials_of_another_project_are_told,
         }

@@ -109,14 +109,9 @@ fn status(reports: &[PlanReport]) -> u8 {
             ReportedOutcome::Failed { .. } | ReportedOutcome::Refused { .. }
         )
     };
-    let is_idle = |report: &PlanReport| {
-        let publishes_nothing =
-            matches!(&report.outcome, ReportedOutcome::Settled { publishes } if publishes.is_empty());
-        publishes_nothing && !report.has_changes()
-    };
     if reports.iter().any(is_failed) {
         exit::FAILURE
-    } else if reports.iter().all(is_idle) {
+    } else if reports.iter().all(PlanReport::is_idle) {
         exit::SUCCESS
     } else {
         exit::CHANGES

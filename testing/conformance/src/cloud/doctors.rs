@@ -81,6 +81,22 @@ pub(super) async fn nothing_is_wrong_where_a_manager_works<C: CloudUnderTest>() 
     assert_eq!(routes, C::ABILITIES.contains(&Ability::Routes));
 }
 
+pub(super) async fn a_balancer_that_is_lost_is_told<C: CloudUnderTest>() {
+    let mut world = World::<C>::with_web(2).await;
+    world.kill().await;
+    world.sim.lose_balancer(&world.mark("web"));
+    assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
+    let checks = found(&world).await;
+    let compared = check(&checks, "load balancers are as their Services ask");
+    assert_eq!(
+        (compared.outcome, compared.seen.as_str()),
+        (Outcome::Warning, "1 compared, 1 not so"),
+        "{}",
+        render_text(&checks)
+    );
+    assert!(compared.details[0].starts_with("default/web: "), "{compared:?}");
+}
+
 /// In a new cluster there is no Service to go by.
 pub(super) async fn the_cloud_is_asked_although_there_is_nothing_in_the_cluster<C: CloudUnderTest>() {
     let world = World::<C>::new();

@@ -81,7 +81,7 @@ async fn where_a_manager_works_all_is_well() {
         .iter()
         .map(|check| &check["outcome"])
         .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 17]));
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 18]));
 }
 
 #[tokio::test]

@@ -1,0 +1,140 @@
+//! Whether what the cloud has is what Services ask for: their plans are made, and those that are not empty are told.
+
+use bowline_cloud_provider::plan::{NoteKind, PlanReport, ReportedOutcome};
+use bowline_cloud_provider::{ServiceKey, facts};
+use jiff::Timestamp;
+
+use super::services::Unserved;
+use super::{Category, Check, Cloud, Objects, Topic, no_answer, some_lines, timed};
+use crate::plan::{PlanInput, plan_services};
+
+pub(super) static AS_ASKED: Topic = Topic::new(
+    Category::Services,
+    "load balancers are as their Services ask",
+    "docs/guides/troubleshoot.md#services",
+);
+
+/// How many Services are compared: a plan takes some reads of the cloud.
+const COMPARED: usize = 20;
+
+/// The check. `now` is the time of the API server; `None` where there is no use in asking the cloud about load balancers.
+pub(super) async fn check(
+    cloud: &Cloud,
+    objects: &Objects,
+    unserved: Option<Unserved>,
+    now: Option<Timestamp>,
+) -> Check {
+    match unserved {
+        None => {}
+        Some(Unserved::Controller) => return AS_ASKED.ok("not looked at: this manager serves no Services"),
+        Some(Unserved::Provider) => {
+            return AS_ASKED.ok("not looked at: this manager makes no load balancers");
+        }
+    }
+    let (Some(now), Some(load_balancer)) = (now, cloud.provider().and_then(|it| it.load_balancer())) else {
+        return AS_ASKED.skipped("Services or load balancers are not read");
+    };
+    // Those without an address are told of already, and a plan for one of them is asked for by name.
+    let served = objects
+        .services()
+        .iter()
+        .filter(|service| facts::is_wanted(service) && !facts::published_addresses(service).is_empty());
+    let served: Vec<ServiceKey> = served.map(|service| ServiceKey::of(service)).collect();
+    let compared = &served[..served.len().min(COMPARED)];
+    if compared.is_empty() {
+        return AS_ASKED.ok("none has an address");
+    }
+    let input = PlanInput {
+        services: objects.services().to_vec(),
+        nodes: objects.nodes().to_vec(),
+        cluster: objects.cluster.clone(),
+        now,
+    };
+    let Some((reports, _)) = timed(plan_services(&load_balancer, &input, compared)).await else {
+        return AS_ASKED.warning(
+            no_answer(),
+            "run `plan` with --service NAMESPACE/NAME for those that matter",
+        );
+    };
+    judge(&reports, served.len())
+}
+
+/// What is told of these plans, out of so many Services.
+fn judge(reports: &[PlanReport], of: usize) -> Check {
+    let seen = match reports.len() {
+        all if all == of => format!("{all} compared"),
+        some => format!("the first {some} of {of} compared"),
+    };
+    let unlike: Vec<String> = reports.iter().filter_map(line).collect();
+    if unlike.is_empty() {
+        return AS_ASKED.ok(seen);
+    }
+    AS_ASKED
+        .warning(
+            format!("{seen}, {} not so", unlike.len()),
+            "a manager that works makes most of this good by itself: look again in a minute. What stays is told by the events of the Service, and \
+             step by step by `plan` with the same flags and --service NAMESPACE/NAME",
+        )
+        .with(some_lines(unlike))
+}
+
+/// `None` where all is as it should be.
+fn line(report: &PlanReport) -> Option<String> {
+    let mut warnings = report.notes.iter().filter(|note| note.kind == NoteKind::Warning);
+    let why = match &report.outcome {
+        ReportedOutcome::Refused { refusal } => Some(refusal.to_string()),
+        ReportedOutcome::Failed { error } => Some(error.clone()),
+        ReportedOutcome::Waiting { reason } => Some(reason.clone()),
+        ReportedOutcome::Settled { .. } => warnings
+            .next()
+            .map(|note| format!("{}: {}", note.reason, note.text)),
+    };
+    let headline = report.headline();
+    match why {
+        Some(why) => Some(format!("{}: {headline}: {why}", report.object)),
+        None => (!report.is_idle()).then(|| format!("{}: {headline}", report.object)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::plan::{Note, Refusal};
+
+    use super::*;
+    use crate::doctor::Outcome;
+
+    #[test]
+    fn what_would_be_done_is_told_with_its_reason() {
+        let well = PlanReport::of_nothing("default/well".to_owned());
+        assert_eq!(judge(std::slice::from_ref(&well), 1), AS_ASKED.ok("1 compared"));
+        let published = PlanReport {
+            outcome: ReportedOutcome::Settled {
+                publishes: vec!["192.0.2.1".to_owned()],
+            },
+            ..PlanReport::of_nothing("default/other-address".to_owned())
+        };
+        let in_error = PlanReport {
+            notes: vec![Note::warning("LoadBalancerInError", "it is in ERROR")],
+            ..PlanReport::of_nothing("default/in-error".to_owned())
+        };
+        let refused = PlanReport {
+            outcome: ReportedOutcome::Refused {
+                refusal: Refusal::new("port 80 is taken").with_remedy("choose another one"),
+            },
+            ..PlanReport::of_nothing("default/refused".to_owned())
+        };
+        let check = judge(&[well, published, in_error, refused], 30);
+        assert_eq!(
+            (check.outcome, check.seen.as_str()),
+            (Outcome::Warning, "the first 4 of 30 compared, 3 not so")
+        );
+        assert_eq!(
+            check.details,
+            [
+                "default/other-address: no steps in the cloud",
+                "default/in-error: no changes: LoadBalancerInError: it is in ERROR",
+                "default/refused: not possible as it is asked for: port 80 is taken; choose another one",
+            ]
+        );
+    }
+}
