@@ -6,6 +6,7 @@ use bowline_plan::{Answer, Note, Refusal};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use super::{Next, There, apply, groups};
+use crate::intent::Port;
 use crate::observe::is_pending;
 use crate::placement;
 use crate::step::{CloudStep, PartChange};
@@ -51,6 +52,17 @@ impl There<'_> {
         Some(PartsPlan::new(self.wanted, self.features, seen, of, parts, own))
     }
 
+    /// The ports that are served, or will be: not those that were added since it cannot be told what is asked for.
+    fn served_ports(&self) -> Vec<&Port> {
+        let plan = self.plan_of_parts().filter(|_| self.wanted.is_unclear());
+        let is_served = |index: usize| plan.as_ref().is_none_or(|plan| plan.serves_port(index));
+        let ports = self.wanted.ports.iter().enumerate();
+        ports
+            .filter(|(index, _)| is_served(*index))
+            .map(|(_, port)| port)
+            .collect()
+    }
+
     /// A change of a part. Pools are all that tells of a security group that the Service before this one left, so that one goes before
     /// any pool, and this Service's own comes before that.
     pub(super) fn unmarked(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
@@ -81,7 +93,7 @@ impl There<'_> {
         }
         let there = Some((self.balancer, self.role));
         let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
-        let changes = groups::missing_rules(self.wanted, self.seen, &subnets);
+        let changes = groups::missing_rules(self.wanted, self.seen, &subnets, &self.served_ports());
         changes.into_iter().map(CloudStep::Group).collect()
     }
 
@@ -92,7 +104,7 @@ impl There<'_> {
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
-        let changes = groups::next(self.wanted, self.seen, &subnets)?;
+        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports())?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 }

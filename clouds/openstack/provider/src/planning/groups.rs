@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use crate::desired::MemberSubnets;
 use crate::events::NODES_ELSEWHERE;
-use crate::intent::{Identity, Protocol, Wanted};
+use crate::intent::{Identity, Port as Served, Protocol, Wanted};
 use crate::members::{self, Family};
 use crate::names;
 use crate::observe::{Observed, Seen};
@@ -20,13 +20,14 @@ use crate::step::GroupChange;
 
 mod twins;
 
-/// The writes of the next wave; none if all is as it shall be.
+/// The writes of the next wave; none if all is as it shall be. The node ports of these `served` ports of the Service are opened.
 ///
 /// A group whose rules are refused is on the ports all the same: what it opens works.
 pub(super) fn next(
     wanted: &Wanted,
     seen: &Seen,
     subnets: &MemberSubnets,
+    served: &[&Served],
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
@@ -41,7 +42,7 @@ pub(super) fn next(
             },
         }]);
     };
-    let Changes { opening, closing } = changes(wanted, seen, there, subnets)?;
+    let Changes { opening, closing } = changes(wanted, seen, there, subnets, served)?;
     let refused = seen.memory.own.rule_failure.as_ref();
     match refused {
         _ if !opening.is_empty() => Ok(opening),
@@ -54,13 +55,18 @@ pub(super) fn next(
 
 /// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
 /// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
-pub(super) fn missing_rules(wanted: &Wanted, seen: &Seen, subnets: &MemberSubnets) -> Vec<GroupChange> {
+pub(super) fn missing_rules(
+    wanted: &Wanted,
+    seen: &Seen,
+    subnets: &MemberSubnets,
+    served: &[&Served],
+) -> Vec<GroupChange> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups || seen.memory.own.rule_failure.is_some() {
         return Vec::new();
     }
     let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
-    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets)).ok());
+    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets), served).ok());
     rules.map_or_else(Vec::new, |rules| rules.opening)
 }
 
@@ -83,9 +89,10 @@ fn changes(
     seen: &Seen,
     there: &SecurityGroup,
     subnets: &MemberSubnets,
+    served: &[&Served],
 ) -> Result<Changes, Refusal> {
     let subnets = known(subnets);
-    let mut changes = rules(wanted, seen, there, &subnets)?;
+    let mut changes = rules(wanted, seen, there, &subnets, served)?;
     if wanted.is_unclear() {
         changes.closing.clear(); // a source that cannot be read may be what they let in
     }
@@ -110,6 +117,7 @@ fn rules(
     seen: &Seen,
     there: &SecurityGroup,
     subnets: &[SubnetId],
+    served: &[&Served],
 ) -> Result<Changes, Refusal> {
     let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
@@ -130,8 +138,7 @@ fn rules(
         ))
         .with_remedy(MEMBER_SUBNET));
     }
-    let node_ports: Vec<(&str, u16)> = wanted
-        .ports
+    let node_ports: Vec<(&str, u16)> = served
         .iter()
         .filter_map(|port| {
             let protocol = match port.protocol {

@@ -190,6 +190,12 @@ impl<'a> PartsPlan<'a> {
         self.desired.iter().any(|port| self.pool_of(port).is_some())
     }
 
+    /// Whether the Service's port at this place of its list is served here.
+    pub(crate) fn serves_port(&self, index: usize) -> bool {
+        let port = self.desired.get(index);
+        port.is_some_and(|port| self.pool_of(port).is_some())
+    }
+
     /// The next write to the members of the ports that are served already.
     pub(crate) fn next_of_members(&self) -> Option<PartChange> {
         let mut ports = self.desired.iter();

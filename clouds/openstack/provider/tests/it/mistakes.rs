@@ -57,6 +57,13 @@ async fn what_is_served_follows_the_nodes_whatever_is_wrong_with_its_annotations
         for (suffix, value) in annotations {
             world.annotate("web", suffix, value);
         }
+        // Nothing opens the node port of what is not served.
+        world.edit("web", |service| {
+            let ports = service.spec.as_mut().unwrap().ports.as_mut().unwrap();
+            let mut added = ports[0].clone();
+            (added.name, added.port, added.node_port) = (Some("added".to_owned()), 8443, Some(30999));
+            ports.push(added);
+        });
         world.remove_node("node-1");
         world.add_node("node-3");
         let (run, writes) = world.writes_of(world.run("web")).await;
