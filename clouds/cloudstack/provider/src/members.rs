@@ -22,8 +22,8 @@ pub(crate) struct Members {
     pub(crate) left_out: Vec<String>,
     /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
     pub(crate) unconnected: Vec<String>,
-    /// The Nodes whose name another virtual machine has than they name, where no Node has the one that it names: what is seen is
-    /// another account, in which names are the same.
+    /// The Nodes whose name another virtual machine has than they name, where these are more than those that have the one that they
+    /// name: what is seen is another account, in which names are the same. (Nodes that joined since have one there.)
     pub(crate) elsewhere: Vec<String>,
 }
 
@@ -172,17 +172,20 @@ fn by_name<'a>(instances: &'a MemberIndex, node: &WantedNode) -> Option<&'a Inst
 
 /// The Nodes of [`Members::elsewhere`].
 fn elsewhere(nodes: &[WantedNode], instances: &MemberIndex) -> Vec<String> {
-    let mut elsewhere = Vec::new();
+    let (mut elsewhere, mut here) = (Vec::new(), 0);
     for node in nodes {
         let Some(id) = &node.instance_id else { continue };
         if instances.with_id(id).is_some() {
-            return Vec::new();
-        }
-        if by_name(instances, node).is_some() {
+            here += 1;
+        } else if by_name(instances, node).is_some() {
             elsewhere.push(node.node.clone());
         }
     }
-    elsewhere
+    if elsewhere.len() > here {
+        elsewhere
+    } else {
+        Vec::new()
+    }
 }
 
 /// The IDs of all Nodes' virtual machines, if all Nodes name one.
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_node_has_the_instance_that_it_names_names_alone_do_not_count() {
+    fn where_most_nodes_do_not_have_the_instance_that_they_name_names_alone_do_not_count() {
         let of_another_account = index([instance("8", "a", &["n"]), instance("9", "b", &["n"])]);
         let members = Members::find(&[node("a", Some("1")), node("b", None)], &of_another_account);
         assert_eq!(ids(&members), Vec::<&str>::new());
@@ -263,6 +266,14 @@ mod tests {
         // One was made anew under its old name; the other tells that the account is right.
         let remade = Members::find(&[node("a", Some("1")), node("b", Some("9"))], &of_another_account);
         assert_eq!(ids(&remade), ["8", "9"]);
+        // One that joined since was initialised from the other account, and tells nothing.
+        let nodes = [node("a", Some("1")), node("b", Some("2")), node("c", Some("7"))];
+        let of_another_account = index([
+            instance("7", "c", &["n"]),
+            instance("8", "a", &["n"]),
+            instance("9", "b", &["n"]),
+        ]);
+        assert_eq!(Members::find(&nodes, &of_another_account).elsewhere, ["a", "b"]);
     }
 
     #[test]
