@@ -54,12 +54,10 @@ pub(super) fn shared_listener(ports: &[Port]) -> Option<String> {
 pub(super) fn without_tls(ports: &[Port], is_annotated: bool) -> Option<String> {
     let port = ports.iter().find(|port| port.protocol != Protocol::Tcp)?;
     let key = keys::TLS.key;
-    let (origin, remedy) = match is_annotated {
-        true => (format!("annotation {key}"), "take the annotation off".to_owned()),
-        false => (
-            "default-tls-container-ref of [LoadBalancer] in cloud.conf".to_owned(),
-            format!("set {key}: \"\" on this one"),
-        ),
+    let origin = origin_of_tls(is_annotated);
+    let remedy = match is_annotated {
+        true => "take the annotation off".to_owned(),
+        false => format!("set {key}: \"\" on this one"),
     };
     let protocol = match port.protocol {
         Protocol::Tcp => "TCP",
@@ -70,4 +68,12 @@ pub(super) fn without_tls(ports: &[Port], is_annotated: bool) -> Option<String> 
         "port {}/{protocol} cannot be balanced with {origin}: TLS can end at the load balancer for TCP ports only; give the other ports a Service of their own, or {remedy}",
         port.port
     ))
+}
+
+/// What the reference of a certificate is written in.
+pub(super) fn origin_of_tls(is_annotated: bool) -> String {
+    match is_annotated {
+        true => format!("annotation {}", keys::TLS.key),
+        false => "default-tls-container-ref of [LoadBalancer] in cloud.conf".to_owned(),
+    }
 }

@@ -410,7 +410,11 @@ fn wished_floating(
         tags: reader.given(&keys::FLOATING_SUBNET_TAGS),
     };
     let subnet = WantedSubnet::choose(words(class), annotations, words(option)).unwrap_or_else(|error| {
-        problems.push(error.to_string());
+        let origin = match annotations.name {
+            Some(_) => format!("annotation {}", keys::FLOATING_SUBNET.key),
+            None => "floating-subnet in cloud.conf".to_owned(),
+        };
+        problems.push(format!("{error} ({origin})"));
         WantedSubnet::Any
     });
     let network = floating::network(
@@ -431,8 +435,9 @@ fn tls(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<St
         ContainerStore::Barbican => {
             let key = key_of(reference);
             if key.is_none() {
+                let origin = ports::origin_of_tls(reader.given(&keys::TLS).is_some());
                 problems.push(format!(
-                    "failed to parse TLS container reference `{reference}`: it must end in containers/ID or secrets/ID"
+                    "failed to parse TLS container reference `{reference}`: it must end in containers/ID or secrets/ID ({origin})"
                 ));
             }
             key
