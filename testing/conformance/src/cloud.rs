@@ -162,6 +162,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         doctors (LoadBalancers) {
             a_balancer_that_is_lost_is_told,
+            an_api_that_answers_404_to_everything_is_one_failure,
         }
         doctors (OtherProjects) {
             credentials_of_another_project_are_told,

@@ -130,20 +130,14 @@ pub(super) async fn checks(
         Some(Ok(time)) => INSTANCES.ok(format!("in {}", took(*time))),
         Some(Err(error)) => failed(&INSTANCES, error),
     };
+    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
     let is_served = patient.config.controllers.includes(ControllerName::Service);
     let balanced = match provider.load_balancer() {
         None => LOAD_BALANCERS.ok("the provider makes none, as it is configured"),
         Some(_) if !is_served => LOAD_BALANCERS.ok("not needed: the service controller is switched off"),
-        Some(load_balancer) => match (
-            look_up(&load_balancer, objects).await,
-            answers.map(|answers| &answers.listing),
-        ) {
-            (Ok(check), _) => check,
-            // One cause is one failure.
-            (Err(error), Some(Err(cause))) if discriminant(&error.kind()) == discriminant(&cause.kind()) => {
-                LOAD_BALANCERS.skipped("the cloud fails as it does where instances are listed")
-            }
-            (Err(error), _) => failed(&LOAD_BALANCERS, &error),
+        Some(load_balancer) => match look_up(&load_balancer, objects).await {
+            Ok(check) => check,
+            Err(error) => failed_besides(&LOAD_BALANCERS, &error, cause),
         },
     };
     let mut checks = vec![
@@ -156,9 +150,9 @@ pub(super) async fn checks(
     if let (true, Some(routes)) = (are_made, provider.routes()) {
         checks.push(
             match timed(routes.list_routes(&patient.config.cluster_name)).await {
-                None => failed(&ROUTES, &CloudError::transient(no_answer())),
+                None => failed_besides(&ROUTES, &CloudError::transient(no_answer()), cause),
                 Some((Ok(there), time)) => ROUTES.ok(format!("{}, in {}", there.len(), took(time))),
-                Some((Err(error), _)) => failed(&ROUTES, &error),
+                Some((Err(error), _)) => failed_besides(&ROUTES, &error, cause),
             },
         );
     }
@@ -183,6 +177,18 @@ fn failed(topic: &'static Topic, error: &CloudError) -> Check {
             _ => "follow the text",
         },
     )
+}
+
+/// What failed, where something else may have failed as well: one cause is one failure. Where not even instances are listed, a thing that
+/// is not found is no other one.
+fn failed_besides(topic: &'static Topic, error: &CloudError, cause: Option<&CloudError>) -> Check {
+    let is_of = |cause: &CloudError| {
+        error.kind() == ErrorKind::NotFound || discriminant(&error.kind()) == discriminant(&cause.kind())
+    };
+    match cause.is_some_and(is_of) {
+        true => topic.skipped("the cloud fails as it does where instances are listed"),
+        false => failed(topic, error),
+    }
 }
 
 /// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.

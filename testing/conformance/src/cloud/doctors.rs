@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_kit::Fault;
 use bowline_cloud_provider::ServerVersion;
 use bowline_kube_api::{KubeApi, Permit};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
@@ -79,6 +80,16 @@ pub(super) async fn nothing_is_wrong_where_a_manager_works<C: CloudUnderTest>() 
     assert!(but(&checks, Outcome::Ok).is_empty(), "{}", render_text(&checks));
     let routes = checks.iter().any(|check| check.topic.name == "routes are read");
     assert_eq!(routes, C::ABILITIES.contains(&Ability::Routes));
+}
+
+/// As behind a wrong path.
+pub(super) async fn an_api_that_answers_404_to_everything_is_one_failure<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.cloud().faults().add(Fault::any().always().status(404));
+    let checks = found(&world).await;
+    let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed);
+    let failed: Vec<&str> = failed.map(|check| check.topic.name).collect();
+    assert_eq!(failed, ["instances are listed"], "{}", render_text(&checks));
 }
 
 pub(super) async fn a_balancer_that_is_lost_is_told<C: CloudUnderTest>() {
