@@ -79,6 +79,8 @@ pub(crate) struct Identity {
     pub(crate) shares_address: bool,
     /// The tags of other Services of the cluster that are being deleted, or are not balanced any more.
     pub(crate) going: Vec<String>,
+    /// Whether the Service itself is being deleted.
+    pub(crate) is_deleted: bool,
     /// Whether the Service was ever told an address: then traffic may flow.
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.

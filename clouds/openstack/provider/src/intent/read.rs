@@ -84,6 +84,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         is_told_recorded: tells(service, recorded_address.as_deref()),
         shares_address: recorded_address.is_some() && others.iter().any(records_it_too),
         recorded_address,
+        is_deleted: service.metadata.deletion_timestamp.is_some(),
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
         options: Arc::clone(options),

@@ -20,6 +20,7 @@ fn identity() -> Identity {
         cluster_uid: Some("c-1".into()),
         annotated: None,
         recorded_address: None,
+        is_deleted: false,
         is_told_recorded: false,
         shares_address: false,
         going: Vec::new(),

@@ -4,7 +4,8 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Refusal};
 
-use super::{Next, apply, floating, groups, parts, rename, several, wait_for};
+use super::{Next, annotate, apply, floating, groups, parts, rename, several, wait_for};
+use crate::annotations as keys;
 use crate::intent::Identity;
 use crate::names;
 use crate::observe::{Parts, Seen, is_pending};
@@ -64,11 +65,23 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
     if let Some(why) = &seen.memory.own.group_failure {
         return Answer::Refused(why.clone());
     }
-    if rest.is_empty() {
-        Answer::Settled(LoadBalancerStatus::empty())
-    } else {
+    if !rest.is_empty() {
         apply(rest)
+    } else if leads_nowhere(identity, seen) {
+        annotate(keys::ID.key, None)
+    } else {
+        Answer::Settled(LoadBalancerStatus::empty())
     }
+}
+
+/// Whether the Service stays, with an id that would be taken for a person's mistake if it asked for a load balancer again: the one
+/// that it names was deleted before it had an address.
+fn leads_nowhere(identity: &Identity, seen: &Seen) -> bool {
+    let is_gone = identity
+        .annotated
+        .as_ref()
+        .is_some_and(|id| seen.gone.contains(id));
+    is_gone && !identity.is_deleted && identity.recorded_address.is_none()
 }
 
 /// What is to be done about a load balancer that the Service was a guest of, and has left.

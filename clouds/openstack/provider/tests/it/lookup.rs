@@ -22,6 +22,27 @@ async fn one_that_was_deleted_by_hand_is_made_anew() {
     world.assert_settled("web").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_service_that_changes_its_mind_before_it_has_an_address_is_served_in_the_end() {
+    let world = World::with_nodes(1);
+    let be = |kind: &str| {
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().type_ = Some(kind.to_owned());
+        });
+    };
+    // The load balancer is made, and its id is written: no address stands beside it.
+    world.run_with("web", Interruption::AfterStep(2)).await;
+    assert!(world.annotation("web", "load-balancer-id").is_some());
+    assert_eq!(world.annotation("web", "load-balancer-address"), None);
+    be("ClusterIP");
+    world.run("web").await.settled();
+    assert_eq!(world.annotation("web", "load-balancer-id"), None);
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    be("LoadBalancer");
+    world.run("web").await.settled();
+    world.assert_settled("web").await;
+}
+
 /// As with credentials of another cloud, or of a region in which networks have the same IDs.
 #[tokio::test(start_paused = true)]
 async fn none_is_made_in_its_place_where_nothing_of_the_cluster_is_seen() {
