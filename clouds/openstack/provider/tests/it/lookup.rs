@@ -22,25 +22,31 @@ async fn one_that_was_deleted_by_hand_is_made_anew() {
     world.assert_settled("web").await;
 }
 
+/// Wherever the process stops while it takes away what was made.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_changes_its_mind_before_it_has_an_address_is_served_in_the_end() {
-    let world = World::with_nodes(1);
-    let be = |kind: &str| {
-        world.edit("web", |service| {
-            service.spec.as_mut().unwrap().type_ = Some(kind.to_owned());
-        });
-    };
-    // The load balancer is made, and its id is written: no address stands beside it.
-    world.run_with("web", Interruption::AfterStep(2)).await;
-    assert!(world.annotation("web", "load-balancer-id").is_some());
-    assert_eq!(world.annotation("web", "load-balancer-address"), None);
-    be("ClusterIP");
-    world.run("web").await.settled();
-    assert_eq!(world.annotation("web", "load-balancer-id"), None);
-    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
-    be("LoadBalancer");
-    world.run("web").await.settled();
-    world.assert_settled("web").await;
+    for stop in 1..=8 {
+        let mut world = World::with_nodes(1);
+        // The load balancer is made, and its id is written: no address stands beside it.
+        world.run_with("web", Interruption::AfterStep(2)).await;
+        assert!(world.annotation("web", "load-balancer-id").is_some());
+        assert_eq!(world.annotation("web", "load-balancer-address"), None);
+        be(&world, "ClusterIP");
+        world.run_with("web", Interruption::AfterStep(stop)).await;
+        world.restart();
+        world.run("web").await.settled();
+        assert_eq!(world.annotation("web", "load-balancer-id"), None, "{stop}");
+        assert_eq!(world.sim.leftovers(), Vec::<String>::new(), "{stop}");
+        be(&world, "LoadBalancer");
+        world.run("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
+fn be(world: &World, kind: &str) {
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().type_ = Some(kind.to_owned());
+    });
 }
 
 /// As with credentials of another cloud, or of a region in which networks have the same IDs.
@@ -74,15 +80,10 @@ async fn none_is_made_in_its_place_where_nothing_of_the_cluster_is_seen() {
 async fn one_that_went_with_the_type_of_its_service_is_not_missed_when_the_type_comes_back() {
     let mut world = World::with_nodes(1);
     world.run("web").await.settled();
-    let be = |kind: &str| {
-        world.edit("web", |service| {
-            service.spec.as_mut().unwrap().type_ = Some(kind.to_owned());
-        });
-    };
-    be("ClusterIP");
+    be(&world, "ClusterIP");
     world.run("web").await.settled();
     assert!(world.sim.load_balancers().is_empty());
-    be("LoadBalancer");
+    be(&world, "LoadBalancer");
     world.restart();
     let run = world.run("web").await.settled();
     assert_eq!(run.reasons(), [""; 0]);
