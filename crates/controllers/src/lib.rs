@@ -31,6 +31,7 @@ pub mod node_set;
 pub mod queue;
 pub mod route;
 pub mod service;
+mod sighting;
 mod workers;
 
 pub use controller::{Context, Controller};

@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! node.rs          who is looked at, when, and what an outcome means
+//! question.rs      the question for new Nodes, and what is believed
 //! initialize.rs    the writes of an initialisation
 //! refresh.rs       the periodic pass
 //! intent.rs        what is to be written, as data       (pure)
@@ -18,15 +19,14 @@ pub mod addresses;
 mod initialize;
 pub mod intent;
 pub mod labels;
+mod question;
 mod refresh;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{
-    Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
-};
+use bowline_cloud_provider::{Instance, InstancesV2, Node, NodeName, keys};
 use bowline_kube_io::{Change, KubeError, Written};
 use bowline_plan::Said;
 use futures::future::{self, BoxFuture, FutureExt as _};
@@ -38,6 +38,7 @@ use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::queue::{WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
+use question::Found;
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-controller";
@@ -52,12 +53,16 @@ const AT_ONCE: usize = 32;
 pub struct NodeSettings {
     /// `--node-status-update-frequency`: from the end of one periodic pass to the start of the next.
     pub node_status_update_frequency: Duration,
+    /// Whether an instance that has only a Node's name is taken for the Node's only while the cloud shows an instance of the
+    /// Nodes that run; see [`NodeLifecycleSettings::is_guarded`](crate::node_lifecycle::NodeLifecycleSettings::is_guarded).
+    pub needs_witnesses: bool,
 }
 
 impl Default for NodeSettings {
     fn default() -> Self {
         Self {
             node_status_update_frequency: Duration::from_secs(5 * 60),
+            needs_witnesses: true,
         }
     }
 }
@@ -91,21 +96,18 @@ impl Work for NodeController {
 
     /// Nodes that wait for their cloud share one question.
     async fn work(&self, keys: Vec<NodeName>) {
-        let mut queries = Vec::with_capacity(keys.len());
+        let mut new = Vec::with_capacity(keys.len());
         let mut disagreeing = Vec::new();
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
                 Some(node) if self.is_behind(&node) => self.queue.finish(&key),
-                Some(node) if node.is_uninitialized() => queries.push(InstanceQuery {
-                    node,
-                    purpose: Purpose::Metadata,
-                }),
+                Some(node) if node.is_uninitialized() => new.push(node),
                 Some(node) => disagreeing.push(node),
                 None => self.queue.finish(&key),
             }
         }
-        future::join(self.initialize_all(queries), self.agree_all(disagreeing)).await;
+        future::join(self.initialize_all(new), self.agree_all(disagreeing)).await;
     }
 }
 
@@ -188,23 +190,20 @@ impl NodeController {
     }
 
     /// Asks for the instances of new Nodes, then initialises each whose instance is there.
-    async fn initialize_all(&self, queries: Vec<InstanceQuery>) {
-        if queries.is_empty() {
+    async fn initialize_all(&self, nodes: Vec<Arc<Node>>) {
+        if nodes.is_empty() {
             return;
         }
-        let mut answers = self.instances.instances(&queries).await.into_iter();
         let mut failed = Vec::new();
-        let mut present = Vec::with_capacity(queries.len());
-        for InstanceQuery { node, .. } in queries {
-            match answers.next() {
-                Some(Ok(InstanceAnswer::Present(instance))) => present.push((node, instance)),
-                Some(Ok(InstanceAnswer::Foreign)) => {
+        let mut present = Vec::with_capacity(nodes.len());
+        for (node, found) in self.ask(nodes).await {
+            match found {
+                Ok(Found::Instance(instance)) => present.push((node, instance)),
+                Ok(Found::Foreign) => {
                     tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
                     self.queue.finish(&node.name);
                 }
-                Some(Ok(InstanceAnswer::Absent(proof))) => failed.push((node, Failure::Absent(proof))),
-                Some(Err(error)) => failed.push((node, Failure::Cloud(error))),
-                None => failed.push((node, Failure::Unanswered)),
+                Err(failure) => failed.push((node, failure)),
             }
         }
         // Nodes that failed on one answer are tried again together, so that they share the next question, too.

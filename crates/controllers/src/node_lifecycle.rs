@@ -9,12 +9,10 @@
 //! node_lifecycle.rs  who is asked for, and the writes that come of it
 //! ledger.rs          what is known of each suspect, and what follows from an answer  (pure)
 //! throttle.rs        how many Nodes may go                                           (pure)
-//! sighting.rs        whether the credentials see the cluster at all                  (pure)
 //! taint.rs           the shutdown taint
 //! ```
 
 mod ledger;
-mod sighting;
 mod taint;
 mod throttle;
 
@@ -35,9 +33,9 @@ use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::Guard;
 use crate::queue::{Working, until};
+use crate::sighting::{Sighting, questions, refusal};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
-use sighting::{Sighting, refusal};
 
 /// The shortest distance between two passes. One Node alone is asked for at once; of many that fail together, as when a
 /// rack loses power, all but the first share a listing.
@@ -472,11 +470,4 @@ impl Unknown {
             tracing::warn!(controller = NAME, %node, nodes = self.count, err = %error, "Nothing is known of the instances of nodes that are not ready; the nodes are kept, and asked for again");
         }
     }
-}
-
-fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<Item = InstanceQuery> {
-    nodes.iter().map(move |node| InstanceQuery {
-        node: Arc::clone(node),
-        purpose,
-    })
 }

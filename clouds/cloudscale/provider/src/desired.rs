@@ -13,7 +13,7 @@ use bowline_cloudscale_client::{
 use crate::intent::{MonitorSettings, Port, Wanted};
 use crate::names;
 use crate::observe::Observed;
-use crate::servers::find;
+use crate::servers::{NoServer, find};
 
 /// The wished state of a balancer's parts.
 #[derive(Debug)]
@@ -23,6 +23,10 @@ pub(crate) struct Desired<'a> {
     pub(crate) zones: BTreeSet<&'a str>,
     /// Nodes that are not balanced over, each with the reason.
     pub(crate) left_out: Vec<String>,
+    /// There are nodes, and the project has no server of any of them, or only servers of the names of some while those that
+    /// the others name are not there: more likely the token of another project or an API that lies than the end of all nodes
+    /// at once.
+    pub(crate) knows_no_server: bool,
 }
 
 /// A port's pool with all that hangs on it.
@@ -56,12 +60,20 @@ impl<'a> Desired<'a> {
     pub(crate) fn new(wanted: &'a Wanted, observed: &'a Observed) -> Self {
         let mut servers = Vec::with_capacity(wanted.nodes.len());
         let mut left_out = Vec::new();
+        let (mut is_one_seen, mut is_one_gone) = (false, false);
         for node in &wanted.nodes {
             match find(&observed.servers, node) {
-                Ok(server) => servers.push(server),
-                Err(reason) => left_out.push(format!("{} ({reason})", node.name)),
+                Ok(server) => {
+                    servers.push(server);
+                    is_one_seen |= node.provider_id.is_some();
+                }
+                Err(reason) => {
+                    is_one_gone |= matches!(reason, NoServer::WithId(_));
+                    left_out.push(format!("{} ({reason})", node.name));
+                }
             }
         }
+        let is_none_found = servers.is_empty() && !left_out.is_empty();
         let zones = servers.iter().map(|server| server.zone.slug.as_str()).collect();
         // Two nodes may name one server by mistake; it is one member all the same.
         let mut taken = BTreeSet::new();
@@ -85,13 +97,8 @@ impl<'a> Desired<'a> {
             pools,
             zones,
             left_out,
+            knows_no_server: is_none_found || is_one_gone && !is_one_seen,
         }
-    }
-
-    /// Whether there are nodes, and the project has no server of any of them: more likely the token of another project or
-    /// an API that lies than the end of all nodes at once.
-    pub(crate) fn knows_no_server(&self) -> bool {
-        self.zones.is_empty() && !self.left_out.is_empty()
     }
 
     /// Whether any pool has a member.

@@ -165,7 +165,7 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
 /// What holds as long as the intent and the servers are as they are.
 fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
     let mut notes = wanted.notes.clone();
-    if desired.knows_no_server() {
+    if desired.knows_no_server {
         return notes; // the refusal says it
     }
     if !desired.left_out.is_empty() {

@@ -202,7 +202,7 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
                 Sought::Name => None,
             };
             match &listing {
-                Ok(_) if is_blind => Err(directory.not_found(query)),
+                Ok(_) if is_blind && query.purpose != Purpose::Metadata => Err(directory.not_found(query)),
                 Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
                 Err(error) => Err(directory.unable(query, unlisted(error))),
             }
@@ -422,6 +422,15 @@ mod tests {
         assert_eq!(mixed("a=1"), "list, ask 2, ask 3");
         // Without a witness nothing speaks against the answers.
         assert_eq!(mixed("y=foreign"), "list, ask 2, ask 3");
+    }
+
+    #[test]
+    fn what_a_new_node_is_called_is_found_whoever_else_is_not_listed() {
+        let cloud = Cloud::default();
+        let queries = [query("a", Purpose::Metadata), query("w=9", Purpose::Sighting)];
+        let answers = answer_all(&cloud, &queries).now_or_never().unwrap();
+        assert!(matches!(answers[..], [Ok(InstanceAnswer::Present(_)), Err(_)]));
+        assert_eq!(*cloud.calls.lock().unwrap(), ["list"]);
     }
 
     #[test]

@@ -32,6 +32,14 @@ pub(super) enum Failure {
     /// The provider left the question out.
     #[error("the cloud did not answer")]
     Unanswered,
+    /// An instance has the Node's name, but what else is shown is not this cluster.
+    #[error(
+        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the {ready} ready nodes. Check that the credentials belong to the project of this cluster"
+    )]
+    OnlyName {
+        /// How many Nodes were looked for.
+        ready: usize,
+    },
     /// There is nothing sensible to write.
     #[error(transparent)]
     Intent(#[from] IntentError),
@@ -48,7 +56,7 @@ impl Failure {
     pub(super) fn for_node(&self, node: &Node) -> String {
         let name = &node.name;
         match self {
-            Self::Cloud(_) | Self::Absent(_) | Self::Unanswered => {
+            Self::Cloud(_) | Self::Absent(_) | Self::Unanswered | Self::OnlyName { .. } => {
                 format!("failed to get instance metadata for node {name}: {self}")
             }
             Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),

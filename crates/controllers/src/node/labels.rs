@@ -50,6 +50,14 @@ pub enum Skipped {
     },
 }
 
+/// Whether a Node has what every cloud says of an instance: its type, and its zone or region. Under either name.
+#[must_use]
+pub fn are_of_a_cloud(node: &Node) -> bool {
+    let [has_zone, has_region, has_type] =
+        PAIRS.map(|pair| node.labels.contains(pair.present) || node.labels.contains(pair.beta));
+    has_type && (has_zone || has_region)
+}
+
 /// What a new Node lacks: type, zone and region under both names, and the cloud's further labels where the Node does
 /// not have the key. Beside it what the Node does not get.
 #[must_use]

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
-use super::sighting::Sighting;
 use super::throttle::Throttle;
 use crate::events;
+use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);

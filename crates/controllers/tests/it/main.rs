@@ -8,6 +8,7 @@ mod node;
 mod node_ipam;
 mod node_lifecycle;
 mod node_refresh;
+mod node_witnesses;
 mod route;
 mod route_table;
 mod series;

@@ -23,6 +23,7 @@ pub(crate) fn cluster() -> Cluster {
 pub(crate) fn cluster_with_pass_every(period: Duration) -> Cluster {
     Cluster::new().with_node_loop(NodeSettings {
         node_status_update_frequency: period,
+        ..NodeSettings::default()
     })
 }
 

@@ -13,10 +13,14 @@ use crate::observe::Seen;
 
 /// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
 pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
-    let first = desired.left_out.first().filter(|_| desired.knows_no_server())?;
+    let first = desired.left_out.first().filter(|_| desired.knows_no_server)?;
+    let but = match desired.zones.is_empty() {
+        true => "",
+        false => ", though it has servers with the names of others",
+    };
     Some(
         Refusal::new(format!(
-            "the project has no server of any of the {} nodes to balance over, first of them {first}; the load balancer is left as it is",
+            "the project has no server of any of the {} nodes to balance over, first of them {first}{but}; the load balancer is left as it is",
             desired.left_out.len()
         ))
         .with_remedy("give the API token of the project with the nodes' servers, or delete the nodes whose servers do not exist any more"),

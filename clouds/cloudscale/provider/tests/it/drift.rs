@@ -134,6 +134,29 @@ async fn a_project_without_any_of_the_servers_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_has_only_the_name_of_a_node_does_not_speak_for_a_project_without_the_others() {
+    let mut world = settled(2).await;
+    for server in world.sim.servers() {
+        world.sim.remove_server(server.uuid);
+    }
+    world.add_node("n9");
+    let joined = world.nodes.last_mut().map(Arc::make_mut).unwrap();
+    let provider_id = joined.provider_id.take();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let complaint = run.complaint();
+    assert!(
+        complaint.contains("no server of any of the 2 nodes") && complaint.contains("the names of others"),
+        "{complaint}"
+    );
+    assert!(writes.is_empty());
+    // It names its server itself: the project is the right one.
+    let joined = world.nodes.last_mut().map(Arc::make_mut).unwrap();
+    joined.provider_id = provider_id;
+    world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 2, "one in each of two pools");
+}
+
+#[tokio::test(start_paused = true)]
 async fn fields_without_effect_are_told_of() {
     let world = settled(1).await;
     world.edit("web", |service| {

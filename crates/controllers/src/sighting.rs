@@ -1,10 +1,14 @@
 //! Whether the credentials see the instances of this cluster at all. Pure.
 
-use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceResult};
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, Node, Purpose,
+};
 
 /// What the instances of Nodes that are ready, and so certainly run, say about an answer that denies others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sighting {
+pub(crate) enum Sighting {
     /// One of them at least was seen: the credentials are those of this cluster.
     Seen,
     /// No Node of this cloud is ready: there is nothing to hold against the answer.
@@ -20,7 +24,7 @@ pub(super) enum Sighting {
 
 impl Sighting {
     /// Reads the answers about the ready Nodes.
-    pub(super) fn of(answers: &[InstanceResult]) -> Self {
+    pub(crate) fn of(answers: &[InstanceResult]) -> Self {
         let mut missing = 0;
         let mut is_clear = true;
         for answer in answers {
@@ -41,11 +45,19 @@ impl Sighting {
 }
 
 /// What the cloud said when it refused to show an instance, rather than not to have it.
-pub(super) fn refusal(answers: &[InstanceResult]) -> Option<&CloudError> {
+pub(crate) fn refusal(answers: &[InstanceResult]) -> Option<&CloudError> {
     answers
         .iter()
         .filter_map(|answer| answer.as_ref().err())
         .find(|error| error.kind() == ErrorKind::Denied)
+}
+
+/// The same question about each of these Nodes.
+pub(crate) fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<Item = InstanceQuery> {
+    nodes.iter().map(move |node| InstanceQuery {
+        node: Arc::clone(node),
+        purpose,
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,169 @@
+//! When the instance that has a new Node's name is taken for the Node's.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata, Purpose};
+use bowline_controllers::node::NodeSettings;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::instances::metadata;
+use crate::node::{cluster, initialized, with};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A Node that was initialised, and is Ready.
+fn running(name: &str) -> Value {
+    with(node_of(name, Some("True")), |node| {
+        node["metadata"]["labels"] = json!({
+            "node.kubernetes.io/instance-type": "flex-4",
+            "topology.kubernetes.io/region": "r1",
+        });
+    })
+}
+
+/// These Nodes, of which the cloud shows no instance, and a new one of whose name it shows one.
+fn blind(cluster: &Cluster, nodes: impl IntoIterator<Item = Value>) {
+    for node in nodes {
+        cluster
+            .instances
+            .remove(node["metadata"]["name"].as_str().unwrap_or_default());
+        cluster.put(node);
+    }
+    join(cluster);
+}
+
+fn join(cluster: &Cluster) {
+    cluster.instances.run("new", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("new"));
+}
+
+/// The calls in which the new Node was asked for, each with how many Nodes were asked for beside it.
+fn questions(cluster: &Cluster) -> Vec<usize> {
+    let calls = cluster.instances.calls();
+    let about_new = calls
+        .iter()
+        .filter(|call| call.asked.iter().any(|(name, _)| name == "new"));
+    about_new.map(|call| call.asked.len() - 1).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_not_believed_of_a_cloud_that_shows_no_instance_of_the_nodes_that_run() {
+    let cluster = cluster();
+    blind(&cluster, [running("a"), running("b")]);
+    cluster.pass(MINUTE * 10).await;
+    assert!(!cluster.is_initialized("new"));
+    assert!(cluster.node_writes().is_empty());
+    let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the 2 ready nodes. Check that the credentials belong to the project of this cluster";
+    let events: Vec<String> = cluster.events("new").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(events, [text], "once");
+    // The right credentials, within the longest distance of two tries.
+    cluster.instances.run("b", InstanceMetadata::default());
+    cluster
+        .within(MINUTE + SECOND * 10, "initialised", |c| c.is_initialized("new"))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_believed_where_too_little_speaks_against_it() {
+    let unlabelled = |name| {
+        with(running(name), |node| {
+            node["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "by-hand"});
+        })
+    };
+    let waiting = |name| {
+        with(running(name), |node| {
+            node["spec"]["taints"] = new_node(name)["spec"]["taints"].clone();
+        })
+    };
+    let lost = |name| {
+        with(running(name), |node| {
+            node["status"]["conditions"][0]["status"] = json!("Unknown");
+        })
+    };
+    let nameless = |name| {
+        with(running(name), |node| {
+            node["spec"] = json!({});
+        })
+    };
+    for (case, nodes) in [
+        ("one may have gone a moment ago", vec![running("a")]),
+        (
+            "no cloud has said anything of them",
+            vec![unlabelled("a"), unlabelled("b")],
+        ),
+        ("they are not initialised", vec![waiting("a"), waiting("b")]),
+        ("they may not run", vec![lost("a"), lost("b")]),
+        ("they name no instance", vec![nameless("a"), nameless("b")]),
+    ] {
+        let cluster = cluster();
+        blind(&cluster, nodes);
+        cluster
+            .within(SECOND * 5, case, |c| c.is_initialized("new"))
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_another_cloud_and_a_cloud_that_fails_for_them_say_nothing() {
+    for answer in [
+        Ok(InstanceAnswer::Foreign),
+        Err(CloudError::transient("bad gateway")),
+    ] {
+        let cluster = cluster();
+        for name in ["a", "b"] {
+            cluster.put(running(name));
+            cluster.instances.set(name, answer.clone());
+        }
+        join(&cluster);
+        initialized(&cluster, "new").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_names_its_instance_needs_no_witness() {
+    let cluster = cluster();
+    for name in ["a", "b"] {
+        cluster.instances.remove(name);
+        cluster.put(running(name));
+    }
+    cluster.instances.run("new", metadata(&["10.1.0.1"]));
+    cluster.put(with(new_node("new"), |node| {
+        node["spec"]["providerID"] = json!("fake://1");
+    }));
+    initialized(&cluster, "new").await;
+    assert_eq!(cluster.instances.asked("a", Purpose::Sighting), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstreams_behaviour_believes_every_name() {
+    let cluster = Cluster::new().with_node_loop(NodeSettings {
+        needs_witnesses: false,
+        ..NodeSettings::default()
+    });
+    blind(&cluster, [running("a"), running("b")]);
+    initialized(&cluster, "new").await;
+    assert_eq!(cluster.instances.asked("a", Purpose::Sighting), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_are_asked_for_in_the_same_call_and_the_others_only_if_none_of_them_is_seen() {
+    let name = |index: usize| format!("n{index:02}");
+    for (seen, calls) in [(0, 1), (30, 2)] {
+        let cluster = cluster();
+        for index in 0..40 {
+            cluster.instances.remove(&name(index));
+            cluster.put(running(&name(index)));
+        }
+        cluster.instances.run(&name(seen), InstanceMetadata::default());
+        join(&cluster);
+        initialized(&cluster, "new").await;
+        assert_eq!(questions(&cluster), [10]);
+        let sightings = cluster.instances.calls().into_iter().filter(|call| {
+            call.asked
+                .iter()
+                .any(|(_, purpose)| *purpose == Purpose::Sighting)
+        });
+        assert_eq!(sightings.count(), calls, "n{seen:02} is seen");
+    }
+}
