@@ -33,7 +33,7 @@ pub(super) async fn answers<'a>(
     let kube = match kube {
         Ok(kube) => kube,
         Err(reason) => {
-            let remedy = "say where it is and who asks, by --kubeconfig, $KUBECONFIG or in a pod";
+            let remedy = "correct what the text names; --kubeconfig, $KUBECONFIG or the ServiceAccount of a pod say where the API server is and who asks";
             return (ANSWERS.failed(reason, remedy), None, None);
         }
     };
