@@ -98,6 +98,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         lifecycle (OtherProjects) {
             credentials_of_another_project_delete_no_node,
         }
+        lifecycle (LoadBalancers) {
+            nothing_moves_to_a_project_whose_instances_have_only_the_names_of_the_nodes,
+        }
         services (LoadBalancers) {
             a_service_gets_its_balancer,
             without_nodes_people_are_told,

@@ -6,8 +6,8 @@ use bowline_cloud_kit::Fault;
 use serde_json::json;
 
 use super::outages::ILLNESSES;
-use super::under_test::{CloudUnderTest, Denial};
-use super::world::{SECOND, SHUTDOWN, World, tainted_node};
+use super::under_test::{CloudUnderTest, Denial, Instance, Wish};
+use super::world::{SECOND, SHUTDOWN, Start, World, tainted_node, web};
 
 const GONE: &str = "DeletingNode: Deleting node n1 because it does not exist in the cloud provider";
 
@@ -148,6 +148,48 @@ pub(super) async fn credentials_of_another_project_delete_no_node<C: CloudUnderT
     world.until("the lost one goes", |w| w.node("n1").is_none()).await;
     world.pass(SECOND * 60).await;
     assert_eq!(world.api.objects("Node").len(), 3);
+}
+
+pub(super) async fn nothing_moves_to_a_project_whose_instances_have_only_the_names_of_the_nodes<
+    C: CloudUnderTest,
+>() {
+    let mut world = World::<C>::new();
+    let nodes = ["n1", "n2", "n3"];
+    for name in nodes {
+        world.join(name);
+    }
+    world.ask(web(), Wish::Plain);
+    world.start_with(Start::alone());
+    world.settled("web").await;
+    for name in nodes {
+        world.until("initialised", |w| w.is_initialized(name)).await;
+        world.sim.remove_instance(name);
+        world.sim.add_instance(&Instance::plain(name));
+    }
+    world.pass(SECOND * 400).await; // a refresh of the Nodes, in which nothing of this is believed either
+    let begun = world.since();
+    world.join("n4");
+    world.set_ready("n2", "Unknown");
+    world.pass(SECOND * 900).await;
+    assert!(world.node("n2").is_some() && !world.is_initialized("n4"));
+    assert_eq!(
+        world.reasons("n4"),
+        ["NodeInitFailed"],
+        "{:?}",
+        world.events("n4")
+    );
+    assert_eq!(world.object_writes(begun), Vec::<String>::new());
+    assert_eq!(world.counts(begun).1, 0, "{:?}", world.tally(begun));
+    // Whoever says so, by taking the Nodes away, gets the other instances.
+    for name in nodes {
+        world.api.delete("Node", "", name);
+        world.apply(tainted_node(name));
+    }
+    for name in nodes.into_iter().chain(["n4"]) {
+        world.until("initialised", |w| w.is_initialized(name)).await;
+    }
+    world.rest().await;
+    assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
 pub(super) async fn unknown_credentials_delete_no_node<C: CloudUnderTest>() {
