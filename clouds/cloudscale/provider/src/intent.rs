@@ -34,6 +34,25 @@ impl Intent {
             Self::Absent(identity) => identity,
         }
     }
+
+    /// What has to be read beyond the balancer itself; `None` if that is to go.
+    pub(crate) fn needs(&self) -> Option<Needs<'_>> {
+        match self {
+            Self::Wanted(wanted) => Some(Needs {
+                nodes: &wanted.membership.nodes,
+                floating_ips: &wanted.floating_ips,
+            }),
+            Self::Absent(_) => None,
+        }
+    }
+}
+
+/// What an intent needs besides a balancer and its parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs<'a> {
+    /// Whose servers are needed.
+    pub(crate) nodes: &'a [Arc<Node>],
+    pub(crate) floating_ips: &'a [FloatingAddress],
 }
 
 /// How the balancer of a Service is told from all others.
@@ -72,10 +91,7 @@ pub(crate) struct Wanted {
     pub(crate) ports: Vec<Port>,
     pub(crate) listener: ListenerSettings,
     pub(crate) monitor: MonitorSettings,
-    /// Subnets whose addresses may become members; all if empty.
-    pub(crate) allowed_subnets: Vec<String>,
-    /// The nodes to balance over, in order.
-    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) membership: Membership,
     /// The tags of a balancer's parts.
     pub(crate) tags: Arc<Tags>,
     /// The tags of the balancer itself: the same, and by whom and for whom it was made.
@@ -94,18 +110,32 @@ pub(crate) struct VipWish {
     pub(crate) address: Option<IpAddr>,
 }
 
+/// Who may become a member.
+pub(crate) struct Membership {
+    /// The nodes to balance over, in order.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    /// Subnets whose addresses may become members; all if empty.
+    pub(crate) allowed_subnets: Vec<String>,
+}
+
+/// Where the members of a port's pool are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Backend {
+    pub(crate) pool_name: String,
+    pub(crate) node_port: u16,
+    /// The port that is probed.
+    pub(crate) monitor_port: u16,
+}
+
 /// One port of the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
-    pub(crate) pool_name: String,
+    pub(crate) backend: Backend,
     pub(crate) algorithm: PoolAlgorithm,
     pub(crate) pool_protocol: PoolProtocol,
     pub(crate) listener_name: String,
     pub(crate) listener_protocol: ListenerProtocol,
     pub(crate) port: u16,
-    pub(crate) node_port: u16,
-    /// The port that is probed.
-    pub(crate) monitor_port: u16,
 }
 
 /// What all listeners have in common.

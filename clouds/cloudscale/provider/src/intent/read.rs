@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
 use super::{
-    HttpWish, Identity, Intent, ListenerSettings, MonitorSettings, Port, Publish, VipWish, Wanted,
-    cluster_name,
+    Backend, HttpWish, Identity, Intent, ListenerSettings, Membership, MonitorSettings, Port, Publish,
+    VipWish, Wanted, cluster_name,
 };
 use crate::annotations::{self as keys, Fields, Reader};
 use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
@@ -154,7 +154,10 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         zone: Some(reader.text(&keys::ZONE).to_owned()).filter(|zone| !zone.is_empty()),
         vips: vips(reader),
         listener: listener(reader),
-        allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
+        membership: Membership {
+            nodes,
+            allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
+        },
         balancer_tags: Arc::new(tags.clone().into_iter().chain(origin(facts)).collect()),
         tags: Arc::new(tags),
         publish: publish(facts, reader),
@@ -164,7 +167,6 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         conflict,
         ports,
         monitor,
-        nodes,
         written,
         notes,
     }
@@ -310,14 +312,16 @@ fn ports(service: &Service, reader: &mut Reader<'_>) -> Vec<Port> {
             continue;
         };
         ports.push(Port {
-            pool_name: names::pool(protocol, port.name.as_deref().unwrap_or_default()),
+            backend: Backend {
+                pool_name: names::pool(protocol, port.name.as_deref().unwrap_or_default()),
+                node_port,
+                monitor_port: health_check.unwrap_or(node_port),
+            },
             algorithm: algorithm.into(),
             pool_protocol: pool_protocol.into(),
             listener_name: names::listener(listener_protocol, number),
             listener_protocol: listener_protocol.into(),
             port: number,
-            node_port,
-            monitor_port: health_check.unwrap_or(node_port),
         });
     }
     ports

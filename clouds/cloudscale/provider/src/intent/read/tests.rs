@@ -65,14 +65,14 @@ fn without_annotations_everything_is_as_live_balancers_have_it() {
     let port = &wanted.ports[0];
     assert_eq!(
         (
-            port.pool_name.as_str(),
+            port.backend.pool_name.as_str(),
             port.algorithm.as_str(),
             port.pool_protocol.as_str()
         ),
         ("tcp", "round_robin", "tcp")
     );
     assert_eq!(
-        (port.listener_name.as_str(), port.monitor_port),
+        (port.listener_name.as_str(), port.backend.monitor_port),
         ("tcp/80", 30080)
     );
     let listener = wanted.listener;
