@@ -48,17 +48,17 @@ impl<'a> Reader<'a> {
         0
     }
 
-    /// A JSON list of strings.
-    pub(crate) fn list(&mut self, spec: &AnnotationSpec) -> Vec<String> {
+    /// A JSON list of strings; `None` on a problem.
+    pub(crate) fn list(&mut self, spec: &AnnotationSpec) -> Option<Vec<String>> {
         let text = self.text(spec);
         match parse_list(text) {
-            Ok(list) => list,
+            Ok(list) => Some(list),
             Err(error) => {
                 self.problem(format!(
                     "not a valid JSON string list: {text} ({}): {error}",
                     spec.key
                 ));
-                Vec::new()
+                None
             }
         }
     }
@@ -232,11 +232,8 @@ mod tests {
             let mut reader = Reader::new(&service);
             let list = reader.list(&LISTENER_ALLOWED_CIDRS);
             let problems = reader.into_problems();
-            assert_eq!(
-                Some(list.len()).filter(|_| problems.is_empty()),
-                length,
-                "{text:?}"
-            );
+            assert_eq!(list.map(|list| list.len()), length, "{text:?}");
+            assert_eq!(problems.is_empty(), length.is_some(), "{text:?}");
             assert!(
                 problems
                     .iter()

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{IpMode, Node, ServicesView};
 use bowline_cloudscale_client::{
     ListenerProtocol, LoadBalancerId, MonitorHttp, MonitorType, PoolAlgorithm, PoolProtocol, Tags,
 };
-use bowline_plan::Note;
+use bowline_plan::{Note, Refusal};
 
 use crate::floating_ips::FloatingAddress;
 
@@ -22,6 +22,8 @@ pub(crate) use read::{Context, annotated, effective_name, read};
 pub(crate) enum Intent {
     /// A balancer.
     Wanted(Box<Wanted>),
+    /// A balancer, and nobody can tell which in all: what is served follows the nodes.
+    Unclear(Box<Unclear>),
     /// No balancer.
     Absent(Identity),
 }
@@ -31,6 +33,7 @@ impl Intent {
     pub(crate) fn identity(&self) -> &Identity {
         match self {
             Self::Wanted(wanted) => &wanted.identity,
+            Self::Unclear(unclear) => &unclear.identity,
             Self::Absent(identity) => identity,
         }
     }
@@ -41,6 +44,10 @@ impl Intent {
             Self::Wanted(wanted) => Some(Needs {
                 nodes: &wanted.membership.nodes,
                 floating_ips: &wanted.floating_ips,
+            }),
+            Self::Unclear(unclear) => Some(Needs {
+                nodes: &unclear.membership.nodes,
+                floating_ips: &[],
             }),
             Self::Absent(_) => None,
         }
@@ -100,6 +107,34 @@ pub(crate) struct Wanted {
     /// Annotations that the provider writes, as they are now.
     pub(crate) written: BTreeMap<&'static str, String>,
     /// What can be said before anything is read.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Wanted {
+    /// What is left of it where something cannot be read. What it holds in place of that goes no further.
+    fn unclear(self, refusal: Refusal) -> Unclear {
+        Unclear {
+            identity: self.identity,
+            membership: self.membership,
+            backends: self.ports.into_iter().map(|port| port.backend).collect(),
+            tags: self.tags,
+            refusal,
+            notes: self.notes,
+        }
+    }
+}
+
+/// What is known of a served Service that cannot be read as a whole: all that decides who is a member, and nothing else.
+pub(crate) struct Unclear {
+    pub(crate) identity: Identity,
+    pub(crate) membership: Membership,
+    /// Those of the ports that can be read.
+    pub(crate) backends: Vec<Backend>,
+    /// The tags of a balancer's parts.
+    pub(crate) tags: Arc<Tags>,
+    /// What cannot be read.
+    pub(crate) refusal: Refusal,
+    /// What can be said before anything is read from the cloud.
     pub(crate) notes: Vec<Note>,
 }
 

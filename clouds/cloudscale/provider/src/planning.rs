@@ -25,6 +25,7 @@ use crate::step::CloudStep;
 mod absent;
 mod attributes;
 mod floating;
+mod following;
 mod guards;
 mod hrefs;
 mod members;
@@ -58,6 +59,7 @@ pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, seen: &Seen) -> LoadBalancerP
     }
     match intent {
         Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, seen),
+        Intent::Unclear(unclear) => following::plan(hrefs, unclear, seen),
         Intent::Absent(identity) => absent::plan(hrefs, identity, seen),
     }
 }
@@ -170,13 +172,7 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
 
 /// What is told of nodes that are no members.
 fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if !desired.left_out.is_empty() {
-        notes.push(NODES_LEFT_OUT.note(format!(
-            "nodes are not balanced over: {}",
-            desired.left_out.join(", ")
-        )));
-    }
+    let mut notes = Vec::from_iter(nodes_note(desired));
     if !membership.nodes.is_empty() && !desired.has_members() {
         notes.push(NO_MEMBERS.note(if membership.allowed_subnets.is_empty() {
             "no node has a private address with a subnet, so the load balancer has no members".to_owned()
@@ -188,6 +184,12 @@ fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
         }));
     }
     notes
+}
+
+fn nodes_note(desired: &Desired<'_>) -> Option<Note> {
+    let left_out = &desired.left_out;
+    (!left_out.is_empty())
+        .then(|| NODES_LEFT_OUT.note(format!("nodes are not balanced over: {}", left_out.join(", "))))
 }
 
 /// There is no balancer yet.

@@ -26,13 +26,17 @@ const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
 /// The only version of defaults.
 const CONFIG_VERSION: &str = "1";
 
+/// What is told of a served Service where it cannot be read who is a member.
+const MEMBERS_STAY: &str = "until the node selector and the allowed subnets can be read, the members of the load balancer do not follow the Nodes";
+
 /// What reading needs besides the facts.
 pub(crate) struct Context<'a> {
     /// The annotation of Nodes that names their cluster.
     pub(crate) cluster_name_annotation: &'a str,
 }
 
-/// Reads what is asked for.
+/// Reads what is asked for: as a whole, or, where something is wrong with a Service that is served, as far as it goes. Members then
+/// follow the nodes, unless just that is wrong which decides who is a member.
 pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let service = &*facts.service;
     if !facts.is_wanted {
@@ -44,10 +48,14 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
     let mut reader = Reader::new(service);
     let wanted = wanted(context, facts, &mut reader);
     let problems = reader.into_problems();
-    if problems.is_empty() {
-        Ok(Intent::Wanted(Box::new(wanted)))
-    } else {
-        Err(Refusal::new(problems.join("; ")))
+    let refusal = Refusal::new(problems.join("; "));
+    // Nobody but the service controller shows an address: then something was made, and settled.
+    let is_served = !facts::published_addresses(service).is_empty();
+    match wanted {
+        Some(wanted) if problems.is_empty() => Ok(Intent::Wanted(Box::new(wanted))),
+        Some(wanted) if is_served => Ok(Intent::Unclear(Box::new(wanted.unclear(refusal)))),
+        None if is_served => Err(refusal.with_remedy(MEMBERS_STAY)),
+        _ => Err(refusal),
     }
 }
 
@@ -96,7 +104,8 @@ pub(crate) fn annotated(service: &Service) -> Option<LoadBalancerId> {
         .map(LoadBalancerId)
 }
 
-fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) -> Wanted {
+/// What is asked for; something without a meaning stands where the reader has a problem. `None` if who may be a member cannot be read.
+fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) -> Option<Wanted> {
     let service = &*facts.service;
     let mut notes = Vec::new();
     let (cluster_name, note) = cluster_name::cluster_name(
@@ -138,7 +147,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         facts.services.services()
     };
     let conflict = floating_ips::conflict(service, &floating_ips, others.iter().map(|other| &**other));
-    let nodes = nodes(facts, reader, &mut notes);
+    let membership = membership(facts, reader, &mut notes);
     let ports = ports(service, reader);
     let monitor = monitor(service, reader, &mut notes);
     warn_of_udp(service, reader, &monitor, &mut notes);
@@ -149,18 +158,18 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         .filter_map(|key| Some((key, facts::annotation(service, key)?.to_owned())))
         .collect();
     let tags = tags(&identity);
-    Wanted {
+    let (vips, listener, publish) = (vips(reader), listener(reader), publish(facts, reader));
+    // Only now, so that everything that is wrong has been found.
+    let membership = membership?;
+    Some(Wanted {
         flavor: reader.text(&keys::FLAVOR).to_owned(),
         zone: Some(reader.text(&keys::ZONE).to_owned()).filter(|zone| !zone.is_empty()),
-        vips: vips(reader),
-        listener: listener(reader),
-        membership: Membership {
-            nodes,
-            allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
-        },
+        vips,
+        listener,
+        membership,
         balancer_tags: Arc::new(tags.clone().into_iter().chain(origin(facts)).collect()),
         tags: Arc::new(tags),
-        publish: publish(facts, reader),
+        publish,
         identity,
         floating_ips,
         floating_networks,
@@ -169,7 +178,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         monitor,
         written,
         notes,
-    }
+    })
 }
 
 fn tags(identity: &Identity) -> Tags {
@@ -203,15 +212,28 @@ fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
     })
 }
 
-fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Vec<Arc<Node>> {
+/// `None` if what decides it cannot be read.
+fn membership(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Option<Membership> {
+    let nodes = nodes(facts, reader, notes);
+    let allowed_subnets = reader.list(&keys::LISTENER_ALLOWED_SUBNETS);
+    Some(Membership {
+        nodes: nodes?,
+        allowed_subnets: allowed_subnets?,
+    })
+}
+
+fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Option<Vec<Arc<Node>>> {
     let text = reader.text(&keys::NODE_SELECTOR);
-    let selector = Selector::parse(text).unwrap_or_else(|error| {
-        reader.problem(format!(
-            "unable to parse selector: {error} ({})",
-            keys::NODE_SELECTOR.key
-        ));
-        Selector::default()
-    });
+    let selector = match Selector::parse(text) {
+        Ok(selector) => selector,
+        Err(error) => {
+            reader.problem(format!(
+                "unable to parse selector: {error} ({})",
+                keys::NODE_SELECTOR.key
+            ));
+            return None;
+        }
+    };
     let nodes: Vec<Arc<Node>> = facts
         .nodes
         .iter()
@@ -228,7 +250,7 @@ fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -
             )
         }));
     }
-    nodes
+    Some(nodes)
 }
 
 #[derive(Deserialize)]
@@ -263,7 +285,7 @@ fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
 
 fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
     let mut allowed_cidrs = Vec::new();
-    for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS) {
+    for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS).unwrap_or_default() {
         // In its one spelling, each once: the API may keep no other, or refuse the bits of a host.
         let cidr = network(&text);
         if cidr.parse::<IpNet>().is_err() {

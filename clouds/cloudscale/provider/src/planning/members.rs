@@ -52,13 +52,17 @@ impl Served<'_> {
         if self.seen.memory.own.busy.is_now() {
             return wait_for(self.balancer, self.seen, notes);
         }
-        let pools = diff(
-            backends,
-            &self.seen.pools,
-            |backend| &backend.pool_name,
-            |there| &there.pool.name,
-        );
-        let mut steps = self.members(pools.kept.into_iter().map(|(backend, there)| (*backend, there)));
+        // Whatever else is wrong with them: of two pools of one name, either may be the one that a listener leads to.
+        let pools: Vec<(Backend, &ObservedPool)> = backends
+            .iter()
+            .flat_map(|backend| {
+                let pools = self.seen.pools.iter();
+                pools
+                    .filter(|there| there.pool.name == backend.pool_name)
+                    .map(|there| (as_monitored(backend, there), there))
+            })
+            .collect();
+        let mut steps = self.members(pools.iter().map(|(backend, there)| (backend, *there)));
         unkept::split_off(self.seen, &mut steps);
         match steps.is_empty() {
             true => Answer::Refused(refusal),
@@ -135,6 +139,25 @@ impl Served<'_> {
             name: member.name.clone(),
             href: self.hrefs.member(pool, member.uuid),
         }
+    }
+}
+
+/// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there
+/// only; any other one does not get it there.
+pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
+    let Some(oldest) = there.members.first() else {
+        return backend.clone();
+    };
+    let now = oldest.monitor_port.unwrap_or(oldest.protocol_port);
+    let is_elsewhere = now != oldest.protocol_port;
+    let monitor_port = match is_elsewhere == (backend.monitor_port != backend.node_port) {
+        true => backend.monitor_port,
+        false if is_elsewhere => now,
+        false => backend.node_port,
+    };
+    Backend {
+        monitor_port,
+        ..backend.clone()
     }
 }
 

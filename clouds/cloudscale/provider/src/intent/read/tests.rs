@@ -1,6 +1,6 @@
 use bowline_cloud_provider::ClusterFacts;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ServiceSpec;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use proptest::prelude::*;
 
 use super::*;
@@ -38,6 +38,22 @@ fn facts(annotations: &[(&str, &str)], is_wanted: bool) -> ServiceFacts {
     }
 }
 
+/// The same Service, whose status shows an address.
+fn shown(mut facts: ServiceFacts) -> ServiceFacts {
+    let ingress = LoadBalancerIngress {
+        ip: Some("192.0.2.1".into()),
+        ..LoadBalancerIngress::default()
+    };
+    let load_balancer = LoadBalancerStatus {
+        ingress: Some(vec![ingress]),
+    };
+    Arc::make_mut(&mut facts.service).status = Some(ServiceStatus {
+        load_balancer: Some(load_balancer),
+        ..ServiceStatus::default()
+    });
+    facts
+}
+
 fn cluster() -> ClusterFacts {
     ClusterFacts {
         name: "kubernetes".into(),
@@ -50,7 +66,7 @@ fn cluster() -> ClusterFacts {
 fn wanted_of(annotations: &[(&str, &str)]) -> Wanted {
     match read(&CONTEXT, &facts(annotations, true)) {
         Ok(Intent::Wanted(wanted)) => *wanted,
-        Ok(Intent::Absent(_)) => panic!("absent"),
+        Ok(Intent::Unclear(_) | Intent::Absent(_)) => panic!("not wanted"),
         Err(refusal) => panic!("{refusal}"),
     }
 }
@@ -156,8 +172,23 @@ proptest! {
         let spec = &annotation_table()[index];
         let annotations = [(spec.key, text.as_str())];
         prop_assert!(matches!(read(&CONTEXT, &facts(&annotations, false)), Ok(Intent::Absent(_))));
-        if let Err(refusal) = read(&CONTEXT, &facts(&annotations, true)) {
-            prop_assert!(refusal.reason.contains(spec.key), "{}", refusal.reason);
+        let facts = facts(&annotations, true);
+        let refusal = read(&CONTEXT, &facts).err().map(|refusal| refusal.reason);
+        prop_assert!(refusal.as_ref().is_none_or(|reason| reason.contains(spec.key)), "{refusal:?}");
+        // Of one that is served, the same is told, and members follow unless just they are in doubt.
+        let decides_members = [keys::NODE_SELECTOR.key, keys::LISTENER_ALLOWED_SUBNETS.key].contains(&spec.key);
+        match read(&CONTEXT, &shown(facts)) {
+            Ok(Intent::Wanted(_)) => prop_assert_eq!(refusal, None),
+            Ok(Intent::Unclear(unclear)) => {
+                prop_assert_eq!(refusal, Some(unclear.refusal.reason));
+                prop_assert!(!decides_members);
+                prop_assert_eq!((unclear.membership.nodes.len(), unclear.backends.len()), (1, 1));
+            }
+            Ok(Intent::Absent(_)) => prop_assert!(false, "absent"),
+            Err(told) => {
+                prop_assert!(decides_members && told.to_string().ends_with("do not follow the Nodes"));
+                prop_assert_eq!(refusal, Some(told.reason));
+            }
         }
     }
 }
