@@ -124,7 +124,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
     }
     if identity.name.trim().is_empty() {
         reader.problem(format!(
-            "unable to get load balancer for {}: no load balancer with empty name found ({})",
+            "unable to get load balancer for {}: no load balancer with empty name found ({} must not be blank)",
             identity.service,
             keys::NAME.key
         ));
@@ -207,7 +207,10 @@ fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
         .map_err(|error| error.to_string())
         .and_then(|texts| floating_ips::parse(&texts));
     parsed.unwrap_or_else(|error| {
-        reader.problem(format!("could not parse {}: {error}", keys::FLOATING_IPS.key));
+        reader.problem_of(
+            &keys::FLOATING_IPS,
+            &format!("could not parse {}: {error}", keys::FLOATING_IPS.key),
+        );
         floating_ips::Wishes::default()
     })
 }
@@ -227,10 +230,10 @@ fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -
     let selector = match Selector::parse(text) {
         Ok(selector) => selector,
         Err(error) => {
-            reader.problem(format!(
-                "unable to parse selector: {error} ({})",
-                keys::NODE_SELECTOR.key
-            ));
+            reader.problem_of(
+                &keys::NODE_SELECTOR,
+                &format!("unable to parse selector: {error} ({})", keys::NODE_SELECTOR.key),
+            );
             return None;
         }
     };
@@ -269,7 +272,7 @@ fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
             let parsed = text.parse::<IpAddr>();
             if parsed.is_err() {
                 reader.problem(format!(
-                    "failed to parse {}: `{text}` is not an address",
+                    "failed to parse {}: `{text}` is not an IP address",
                     keys::VIP_ADDRESSES.key
                 ));
             }
@@ -290,7 +293,7 @@ fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
         let cidr = network(&text);
         if cidr.parse::<IpNet>().is_err() {
             reader.problem(format!(
-                "`{text}` is not a network in CIDR notation ({})",
+                "`{text}` is not a network in CIDR notation, such as 192.0.2.0/24 ({})",
                 keys::LISTENER_ALLOWED_CIDRS.key
             ));
         }

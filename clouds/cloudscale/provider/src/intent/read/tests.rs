@@ -163,6 +163,81 @@ fn an_uninteresting_class_still_counts_as_one() {
     );
 }
 
+#[test]
+fn what_cannot_be_read_is_told_with_its_key_its_value_and_what_it_must_be() {
+    for (suffix, value, told) in [
+        (
+            "health-monitor-delay-s",
+            "abc",
+            "cannot convert abc to int (KEY): it must be a whole number, 1 or more",
+        ),
+        (
+            "timeout-client-data-ms",
+            "-1",
+            "cannot convert -1 to int (KEY): it must be a whole number, 0 or more",
+        ),
+        (
+            "timeout-client-data-ms",
+            "99999999999999999999",
+            "cannot convert 99999999999999999999 to int (KEY): it is too large",
+        ),
+        (
+            "listener-allowed-cidrs",
+            "192.0.2.0/24",
+            r#"not a valid JSON string list: 192.0.2.0/24 (KEY): invalid type: floating point `192.0`, expected a sequence at line 1 column 5 (it must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"])"#,
+        ),
+        (
+            "listener-allowed-cidrs",
+            r#"["192.0.2.1"]"#,
+            "`192.0.2.1` is not a network in CIDR notation, such as 192.0.2.0/24 (KEY)",
+        ),
+        (
+            "listener-allowed-subnets",
+            "{}",
+            r#"not a valid JSON string list: {} (KEY): invalid type: map, expected a sequence at line 1 column 0 (it must be a JSON list of texts, such as ["a", "b"])"#,
+        ),
+        (
+            "floating-ips",
+            r#"["x"]"#,
+            r#"could not parse KEY: `x` is not an address in CIDR notation (it must be a JSON list of IP addresses, such as ["198.51.100.7/32"], and is `["x"]`)"#,
+        ),
+        (
+            "vip-addresses",
+            "{",
+            r#"failed to parse KEY: EOF while parsing an object at line 1 column 1 (it must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}], and is `{`)"#,
+        ),
+        (
+            "vip-addresses",
+            r#"[{"address": "x"}]"#,
+            "failed to parse KEY: `x` is not an IP address",
+        ),
+        (
+            "health-monitor-http",
+            "null",
+            r#"invalid json in KEY: invalid type: null, expected a map (it must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}, and is `null`)"#,
+        ),
+        (
+            "node-selector",
+            "a==b==c",
+            "unable to parse selector: found '==', expected: ',' or 'end of string' (KEY) (it must be a label selector, such as pool=web or zone in (a, b), and is `a==b==c`)",
+        ),
+        (
+            "name",
+            " ",
+            "unable to get load balancer for web: no load balancer with empty name found (KEY must not be blank)",
+        ),
+        (
+            "pool-algorithm",
+            "best",
+            "unsupported value 'best' of KEY, must be one of: round_robin, least_connections, source_ip",
+        ),
+    ] {
+        let key = format!("{}{suffix}", keys::PREFIX);
+        let refusal = read(&CONTEXT, &facts(&[(&key, value)], true)).err().unwrap();
+        assert_eq!(refusal.reason, told.replace("KEY", &key));
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_by_its_key_and_never_blocks_a_removal(
