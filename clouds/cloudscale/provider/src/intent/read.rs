@@ -3,22 +3,25 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, Node, Selector, ServerVersion, ServiceFacts, facts};
-use bowline_cloudscale_client::{LoadBalancerId, MonitorHttp, MonitorType, Tags};
+use bowline_cloud_provider::{IpMode, ServerVersion, ServiceFacts, facts};
+use bowline_cloudscale_client::{LoadBalancerId, Tags};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
-use super::{
-    Backend, HttpWish, Identity, Intent, ListenerSettings, Membership, MonitorSettings, Port, Publish,
-    VipWish, Wanted, cluster_name,
-};
+use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
 use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
+use crate::events::{IGNORED_FIELDS, UNKNOWN_ANNOTATIONS};
 use crate::floating_ips;
 use crate::planning::network;
 use crate::{names, provider_id};
+
+mod membership;
+mod monitor;
+
+use membership::membership;
+use monitor::{monitor, warn_of_udp};
 
 /// The first API server that knows `ipMode`.
 const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
@@ -215,47 +218,6 @@ fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
     })
 }
 
-/// `None` if what decides it cannot be read.
-fn membership(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Option<Membership> {
-    let nodes = nodes(facts, reader, notes);
-    let allowed_subnets = reader.list(&keys::LISTENER_ALLOWED_SUBNETS);
-    Some(Membership {
-        nodes: nodes?,
-        allowed_subnets: allowed_subnets?,
-    })
-}
-
-fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Option<Vec<Arc<Node>>> {
-    let text = reader.text(&keys::NODE_SELECTOR);
-    let selector = match Selector::parse(text) {
-        Ok(selector) => selector,
-        Err(error) => {
-            reader.problem_of(
-                &keys::NODE_SELECTOR,
-                &format!("unable to parse selector: {error} ({})", keys::NODE_SELECTOR.key),
-            );
-            return None;
-        }
-    };
-    let nodes: Vec<Arc<Node>> = facts
-        .nodes
-        .iter()
-        .filter(|node| selector.matches(&node.labels))
-        .cloned()
-        .collect();
-    if nodes.is_empty() {
-        notes.push(NO_VALID_NODES.note(if selector.is_empty() {
-            "No valid nodes for service found: no node of the cluster may become a member".to_owned()
-        } else {
-            format!(
-                "No valid nodes for service found, double-check node-selector annotation: {}: {text}",
-                keys::NODE_SELECTOR.key
-            )
-        }));
-    }
-    Some(nodes)
-}
-
 #[derive(Deserialize)]
 struct VipJson {
     #[serde(default)]
@@ -358,116 +320,6 @@ fn valid_port(port: i32) -> Option<u16> {
 
 fn node_port(port: &ServicePort) -> Option<u16> {
     port.node_port.and_then(valid_port)
-}
-
-/// The HTTP part as people write it; keys arrive in lower case.
-#[derive(Deserialize)]
-struct HttpJson {
-    #[serde(default)]
-    expected_codes: Option<Vec<String>>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(default)]
-    url_path: Option<String>,
-    #[serde(default)]
-    version: Option<String>,
-    #[serde(default)]
-    host: Option<String>,
-}
-
-fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
-    let is_local = facts::is_local_traffic_only(service);
-    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE));
-    let kind = if is_local { MonitorType::Http } else { kind };
-    // Upstream compares the text: `{ }` already counts as something.
-    let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
-        None
-    } else {
-        reader
-            .json(&keys::MONITOR_HTTP, "invalid json in")
-            .map(|Fields::<HttpJson>(asked)| asked)
-    };
-    if is_local && asked.is_some() {
-        notes.push(LOCAL_POLICY_HTTP.note(format!(
-            "externalTrafficPolicy is Local and {} is set: members are checked as the annotation says",
-            keys::MONITOR_HTTP.key
-        )));
-    }
-    let http = match (kind == MonitorType::Http || kind == MonitorType::Https, asked) {
-        (false, _) => HttpWish::None,
-        (true, Some(asked)) => HttpWish::Exactly(filled(asked)),
-        (true, None) if is_local => HttpWish::Exactly(kube_proxy_check()),
-        (true, None) => HttpWish::Defaults,
-    };
-    MonitorSettings {
-        kind,
-        delay_s: reader.int(&keys::MONITOR_DELAY),
-        timeout_s: reader.int(&keys::MONITOR_TIMEOUT),
-        up_threshold: reader.int(&keys::MONITOR_UP_THRESHOLD),
-        down_threshold: reader.int(&keys::MONITOR_DOWN_THRESHOLD),
-        http,
-    }
-}
-
-fn filled(asked: HttpJson) -> MonitorHttp {
-    let given = |text: Option<String>| {
-        let text = text.map(|text| text.trim().to_owned());
-        text.filter(|text| !text.is_empty())
-    };
-    let or = |text: Option<String>, default: &str| Some(given(text).unwrap_or(default.into()));
-    MonitorHttp {
-        expected_codes: asked
-            .expected_codes
-            .filter(|codes| !codes.is_empty())
-            .map_or_else(
-                || vec!["200".into()],
-                |codes| codes.iter().map(|code| code.trim().to_owned()).collect(),
-            ),
-        method: or(asked.method, "GET").map(|method| method.to_ascii_uppercase()),
-        url_path: or(asked.url_path, "/"),
-        version: or(asked.version, super::DEFAULT_HTTP_VERSION),
-        host: given(asked.host),
-    }
-}
-
-/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
-fn kube_proxy_check() -> MonitorHttp {
-    MonitorHttp {
-        expected_codes: vec!["200".into()],
-        method: Some("GET".into()),
-        url_path: Some("/livez".into()),
-        version: Some("1.0".into()),
-        host: None,
-    }
-}
-
-fn warn_of_udp(service: &Service, reader: &Reader<'_>, monitor: &MonitorSettings, notes: &mut Vec<Note>) {
-    if monitor.kind != MonitorType::Tcp || reader.has(&keys::MONITOR_TYPE) {
-        return;
-    }
-    let ports: Vec<&ServicePort> = service
-        .spec
-        .iter()
-        .flat_map(|spec| spec.ports.iter().flatten())
-        .collect();
-    let is = |port: &ServicePort, protocol: &str| port.protocol.as_deref().unwrap_or("TCP") == protocol;
-    let lonely: Vec<String> = ports
-        .iter()
-        .filter(|udp| is(udp, "UDP"))
-        .filter(|udp| {
-            !ports
-                .iter()
-                .any(|tcp| is(tcp, "TCP") && tcp.node_port == udp.node_port)
-        })
-        .map(|udp| udp.port.to_string())
-        .collect();
-    if !lonely.is_empty() {
-        notes.push(UDP_MONITOR.note(format!(
-            "UDP ports without a TCP port of the same number are checked by TCP and may count as down: {}; set {} to udp-connect",
-            lonely.join(", "),
-            keys::MONITOR_TYPE.key
-        )));
-    }
 }
 
 /// One note for both, so that the Service has one event of this reason.

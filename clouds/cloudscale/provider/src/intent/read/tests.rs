@@ -1,10 +1,11 @@
-use bowline_cloud_provider::ClusterFacts;
+use bowline_cloud_provider::{ClusterFacts, Node};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use proptest::prelude::*;
 
 use super::*;
 use crate::annotations::annotation_table;
+use crate::intent::HttpWish;
 
 const CONTEXT: Context<'static> = Context {
     cluster_name_annotation: "cluster",
