@@ -1,6 +1,8 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
-use bowline_cloud_provider::{AnnotationSpec, facts};
+use std::num::IntErrorKind;
+
+use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::Service;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -41,24 +43,28 @@ impl<'a> Reader<'a> {
         let text = self.text(spec);
         let problem = match text.parse::<i64>() {
             Ok(number) if number >= 0 => return number,
-            Ok(_) => "must not be negative".to_owned(),
-            Err(error) => error.to_string(),
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => "is too large".to_owned(),
+            _ => must_be(spec),
         };
-        self.problem(format!("cannot convert {text} to int ({}): {problem}", spec.key));
+        self.problem(format!(
+            "cannot convert {text} to int ({}): it {problem}",
+            spec.key
+        ));
         0
     }
 
-    /// A JSON list of strings.
-    pub(crate) fn list(&mut self, spec: &AnnotationSpec) -> Vec<String> {
+    /// A JSON list of strings; `None` on a problem.
+    pub(crate) fn list(&mut self, spec: &AnnotationSpec) -> Option<Vec<String>> {
         let text = self.text(spec);
         match parse_list(text) {
-            Ok(list) => list,
+            Ok(list) => Some(list),
             Err(error) => {
                 self.problem(format!(
-                    "not a valid JSON string list: {text} ({}): {error}",
-                    spec.key
+                    "not a valid JSON string list: {text} ({}): {error} (it {})",
+                    spec.key,
+                    must_be(spec)
                 ));
-                Vec::new()
+                None
             }
         }
     }
@@ -68,7 +74,7 @@ impl<'a> Reader<'a> {
         match parse_json(self.text(spec)) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.problem(format!("{failure} {}: {error}", spec.key));
+                self.problem_of(spec, &format!("{failure} {}: {error}", spec.key));
                 None
             }
         }
@@ -90,6 +96,12 @@ impl<'a> Reader<'a> {
     /// Notes something that is wrong.
     pub(crate) fn problem(&mut self, text: impl Into<String>) {
         self.problems.push(text.into());
+    }
+
+    /// Notes what is wrong with a value, and adds what it must be, and last the value, which may be long.
+    pub(crate) fn problem_of(&mut self, spec: &AnnotationSpec, text: &str) {
+        let value = self.text(spec);
+        self.problem(format!("{text} (it {}, and is `{value}`)", must_be(spec)));
     }
 
     /// Everything that is wrong, in the order found.
@@ -127,6 +139,22 @@ const VIP_FIELDS: &[&str] = &["subnet", "address"];
 
 /// The fields of a monitor's HTTP request.
 const HTTP_FIELDS: &[&str] = &["expected_codes", "method", "url_path", "version", "host"];
+
+/// What the value of an annotation must be that is no text, in words.
+fn must_be(spec: &AnnotationSpec) -> String {
+    let form = match spec.accepts {
+        Accepts::Between(least, _) => return format!("must be a whole number, {least} or more"),
+        Accepts::Networks => r#"a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]"#,
+        Accepts::Addresses => r#"a JSON list of IP addresses, such as ["198.51.100.7/32"]"#,
+        Accepts::Vips => {
+            r#"a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]"#
+        }
+        Accepts::HttpCheck => r#"a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}"#,
+        Accepts::Selector => "a label selector, such as pool=web or zone in (a, b)",
+        _ => r#"a JSON list of texts, such as ["a", "b"]"#,
+    };
+    format!("must be {form}")
+}
 
 /// A JSON list of strings; blank and `null` are the empty list.
 pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {
@@ -232,11 +260,8 @@ mod tests {
             let mut reader = Reader::new(&service);
             let list = reader.list(&LISTENER_ALLOWED_CIDRS);
             let problems = reader.into_problems();
-            assert_eq!(
-                Some(list.len()).filter(|_| problems.is_empty()),
-                length,
-                "{text:?}"
-            );
+            assert_eq!(list.map(|list| list.len()), length, "{text:?}");
+            assert_eq!(problems.is_empty(), length.is_some(), "{text:?}");
             assert!(
                 problems
                     .iter()

@@ -17,6 +17,7 @@ pub fn complaints(service: &Service) -> Vec<String> {
     };
     match read(&context, &facts) {
         Err(refusal) => vec![refusal.reason],
+        Ok(Intent::Unclear(unclear)) => vec![unclear.refusal.reason],
         Ok(Intent::Absent(_)) => Vec::new(),
         Ok(Intent::Wanted(wanted)) => {
             let unknown = wanted

@@ -1,4 +1,4 @@
-//! What the balancer shall look like: the intent, with the addresses of the nodes' servers filled in.
+//! What the parts of a balancer shall look like: the intent, with the addresses of the nodes' servers filled in.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,15 +10,16 @@ use bowline_cloudscale_client::{
     NewMonitorHttp, NewPool, PoolAlgorithm, PoolId, PoolProtocol, Server, Tags,
 };
 
-use crate::intent::{MonitorSettings, Port, Wanted};
+use crate::intent::{Backend, Membership, MonitorSettings, Port, Wanted};
 use crate::names;
 use crate::observe::Observed;
 use crate::servers::{NoServer, find};
 
-/// The wished state of a balancer's parts.
+/// Who the members of pools shall be.
 #[derive(Debug)]
 pub(crate) struct Desired<'a> {
-    pub(crate) pools: Vec<DesiredPool<'a>>,
+    /// The addresses of members, each with its subnet.
+    addresses: Vec<(&'a str, &'a str)>,
     /// Where the nodes' servers stand.
     pub(crate) zones: BTreeSet<&'a str>,
     /// Nodes that are not balanced over, each with the reason.
@@ -27,13 +28,6 @@ pub(crate) struct Desired<'a> {
     /// the others name are not there: more likely the token of another project or an API that lies than the end of all nodes
     /// at once.
     pub(crate) knows_no_server: bool,
-}
-
-/// A port's pool with all that hangs on it.
-#[derive(Debug)]
-pub(crate) struct DesiredPool<'a> {
-    pub(crate) port: &'a Port,
-    pub(crate) members: Vec<DesiredMember>,
 }
 
 /// A member.
@@ -57,11 +51,11 @@ pub(crate) type MonitorKey<'a> = (&'a MonitorType, &'a str);
 
 impl<'a> Desired<'a> {
     /// Computes the wished state.
-    pub(crate) fn new(wanted: &'a Wanted, observed: &'a Observed) -> Self {
-        let mut servers = Vec::with_capacity(wanted.nodes.len());
+    pub(crate) fn new(membership: &'a Membership, observed: &'a Observed) -> Self {
+        let mut servers = Vec::with_capacity(membership.nodes.len());
         let mut left_out = Vec::new();
         let (mut is_one_seen, mut is_one_gone) = (false, false);
-        for node in &wanted.nodes {
+        for node in &membership.nodes {
             match find(&observed.servers, node) {
                 Ok(server) => {
                     servers.push(server);
@@ -74,36 +68,31 @@ impl<'a> Desired<'a> {
             }
         }
         let is_none_found = servers.is_empty() && !left_out.is_empty();
-        let zones = servers.iter().map(|server| server.zone.slug.as_str()).collect();
         // Two nodes may name one server by mistake; it is one member all the same.
         let mut taken = BTreeSet::new();
-        let addresses: Vec<(&str, &str)> = servers
-            .iter()
-            .flat_map(|server| private_addresses(server, &wanted.allowed_subnets))
-            .filter(|address| taken.insert(*address))
-            .collect();
-        let pools = wanted
-            .ports
-            .iter()
-            .map(|port| DesiredPool {
-                port,
-                members: addresses
-                    .iter()
-                    .map(|(address, subnet)| DesiredMember::new(port, address, subnet))
-                    .collect(),
-            })
-            .collect();
         Self {
-            pools,
-            zones,
+            zones: servers.iter().map(|server| server.zone.slug.as_str()).collect(),
+            addresses: servers
+                .iter()
+                .flat_map(|server| private_addresses(server, &membership.allowed_subnets))
+                .filter(|address| taken.insert(*address))
+                .collect(),
             left_out,
             knows_no_server: is_none_found || is_one_gone && !is_one_seen,
         }
     }
 
-    /// Whether any pool has a member.
+    /// The members of a port's pool.
+    pub(crate) fn members(&self, backend: &Backend) -> Vec<DesiredMember> {
+        let addresses = self.addresses.iter();
+        addresses
+            .map(|(address, subnet)| DesiredMember::new(backend, address, subnet))
+            .collect()
+    }
+
+    /// Whether anybody may be a member.
     pub(crate) fn has_members(&self) -> bool {
-        self.pools.iter().any(|pool| !pool.members.is_empty())
+        !self.addresses.is_empty()
     }
 }
 
@@ -124,13 +113,13 @@ fn private_addresses<'a>(
 }
 
 impl DesiredMember {
-    fn new(port: &Port, address: &str, subnet: &str) -> Self {
+    fn new(backend: &Backend, address: &str, subnet: &str) -> Self {
         Self {
-            name: names::member(address, port.node_port),
+            name: names::member(address, backend.node_port),
             address: address.to_owned(),
             subnet: subnet.to_owned(),
-            protocol_port: port.node_port,
-            monitor_port: port.monitor_port,
+            protocol_port: backend.node_port,
+            monitor_port: backend.monitor_port,
         }
     }
 
@@ -157,39 +146,31 @@ impl DesiredMember {
     }
 }
 
-impl DesiredPool<'_> {
+impl Port {
     pub(crate) fn key(&self) -> PoolKey<'_> {
-        (
-            &self.port.pool_name,
-            &self.port.algorithm,
-            &self.port.pool_protocol,
-        )
+        (&self.backend.pool_name, &self.algorithm, &self.pool_protocol)
     }
 
     pub(crate) fn create(&self, balancer: LoadBalancerId, tags: &Arc<Tags>) -> NewPool {
         NewPool {
-            name: self.port.pool_name.clone(),
+            name: self.backend.pool_name.clone(),
             load_balancer: balancer,
-            algorithm: self.port.algorithm.clone(),
-            protocol: self.port.pool_protocol.clone(),
+            algorithm: self.algorithm.clone(),
+            protocol: self.pool_protocol.clone(),
             tags: Arc::clone(tags),
         }
     }
 
     pub(crate) fn listener_key(&self) -> ListenerKey<'_> {
-        (
-            &self.port.listener_name,
-            &self.port.listener_protocol,
-            self.port.port,
-        )
+        (&self.listener_name, &self.listener_protocol, self.port)
     }
 
     pub(crate) fn create_listener(&self, pool: PoolId, wanted: &Wanted) -> NewListener {
         NewListener {
-            name: self.port.listener_name.clone(),
+            name: self.listener_name.clone(),
             pool,
-            protocol: self.port.listener_protocol.clone(),
-            protocol_port: self.port.port,
+            protocol: self.listener_protocol.clone(),
+            protocol_port: self.port,
             allowed_cidrs: wanted.listener.allowed_cidrs.clone(),
             timeout_client_data_ms: wanted.listener.timeout_client_data_ms,
             timeout_member_connect_ms: wanted.listener.timeout_member_connect_ms,

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{IpMode, Node, ServicesView};
 use bowline_cloudscale_client::{
     ListenerProtocol, LoadBalancerId, MonitorHttp, MonitorType, PoolAlgorithm, PoolProtocol, Tags,
 };
-use bowline_plan::Note;
+use bowline_plan::{Note, Refusal};
 
 use crate::floating_ips::FloatingAddress;
 
@@ -22,6 +22,8 @@ pub(crate) use read::{Context, annotated, effective_name, read};
 pub(crate) enum Intent {
     /// A balancer.
     Wanted(Box<Wanted>),
+    /// A balancer, and nobody can tell which in all: what is served follows the nodes.
+    Unclear(Box<Unclear>),
     /// No balancer.
     Absent(Identity),
 }
@@ -31,9 +33,33 @@ impl Intent {
     pub(crate) fn identity(&self) -> &Identity {
         match self {
             Self::Wanted(wanted) => &wanted.identity,
+            Self::Unclear(unclear) => &unclear.identity,
             Self::Absent(identity) => identity,
         }
     }
+
+    /// What has to be read beyond the balancer itself; `None` if that is to go.
+    pub(crate) fn needs(&self) -> Option<Needs<'_>> {
+        match self {
+            Self::Wanted(wanted) => Some(Needs {
+                nodes: &wanted.membership.nodes,
+                floating_ips: &wanted.floating_ips,
+            }),
+            Self::Unclear(unclear) => Some(Needs {
+                nodes: &unclear.membership.nodes,
+                floating_ips: &[],
+            }),
+            Self::Absent(_) => None,
+        }
+    }
+}
+
+/// What an intent needs besides a balancer and its parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs<'a> {
+    /// Whose servers are needed.
+    pub(crate) nodes: &'a [Arc<Node>],
+    pub(crate) floating_ips: &'a [FloatingAddress],
 }
 
 /// How the balancer of a Service is told from all others.
@@ -72,10 +98,7 @@ pub(crate) struct Wanted {
     pub(crate) ports: Vec<Port>,
     pub(crate) listener: ListenerSettings,
     pub(crate) monitor: MonitorSettings,
-    /// Subnets whose addresses may become members; all if empty.
-    pub(crate) allowed_subnets: Vec<String>,
-    /// The nodes to balance over, in order.
-    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) membership: Membership,
     /// The tags of a balancer's parts.
     pub(crate) tags: Arc<Tags>,
     /// The tags of the balancer itself: the same, and by whom and for whom it was made.
@@ -87,6 +110,34 @@ pub(crate) struct Wanted {
     pub(crate) notes: Vec<Note>,
 }
 
+impl Wanted {
+    /// What is left of it where something cannot be read. What it holds in place of that goes no further.
+    fn unclear(self, refusal: Refusal) -> Unclear {
+        Unclear {
+            identity: self.identity,
+            membership: self.membership,
+            backends: self.ports.into_iter().map(|port| port.backend).collect(),
+            tags: self.tags,
+            refusal,
+            notes: self.notes,
+        }
+    }
+}
+
+/// What is known of a served Service that cannot be read as a whole: all that decides who is a member, and nothing else.
+pub(crate) struct Unclear {
+    pub(crate) identity: Identity,
+    pub(crate) membership: Membership,
+    /// Those of the ports that can be read.
+    pub(crate) backends: Vec<Backend>,
+    /// The tags of a balancer's parts.
+    pub(crate) tags: Arc<Tags>,
+    /// What cannot be read.
+    pub(crate) refusal: Refusal,
+    /// What can be said before anything is read from the cloud.
+    pub(crate) notes: Vec<Note>,
+}
+
 /// An address asked for: each half may be left to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VipWish {
@@ -94,18 +145,32 @@ pub(crate) struct VipWish {
     pub(crate) address: Option<IpAddr>,
 }
 
+/// Who may become a member.
+pub(crate) struct Membership {
+    /// The nodes to balance over, in order.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    /// Subnets whose addresses may become members; all if empty.
+    pub(crate) allowed_subnets: Vec<String>,
+}
+
+/// Where the members of a port's pool are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Backend {
+    pub(crate) pool_name: String,
+    pub(crate) node_port: u16,
+    /// The port that is probed.
+    pub(crate) monitor_port: u16,
+}
+
 /// One port of the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
-    pub(crate) pool_name: String,
+    pub(crate) backend: Backend,
     pub(crate) algorithm: PoolAlgorithm,
     pub(crate) pool_protocol: PoolProtocol,
     pub(crate) listener_name: String,
     pub(crate) listener_protocol: ListenerProtocol,
     pub(crate) port: u16,
-    pub(crate) node_port: u16,
-    /// The port that is probed.
-    pub(crate) monitor_port: u16,
 }
 
 /// What all listeners have in common.

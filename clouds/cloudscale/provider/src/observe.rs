@@ -155,15 +155,15 @@ impl Observed {
         let names_something_known = identity.annotated.is_none_or(|id| {
             self.gone.contains(&id) || self.balancers.iter().any(|balancer| balancer.uuid == id)
         });
-        let Intent::Wanted(wanted) = intent else {
+        let Some(needs) = intent.needs() else {
             return names_something_known;
         };
         let pools_are_known = self.balancer(identity).map(|balancer| balancer.uuid) == self.pools_of;
-        let nodes_are_known = wanted
+        let nodes_are_known = needs
             .nodes
             .iter()
             .all(|node| servers::unproven(&self.servers, node, &self.absent_servers).is_none());
-        let ips_are_known = wanted
+        let ips_are_known = needs
             .floating_ips
             .iter()
             .all(|ip| self.floating_asked.contains(ip));

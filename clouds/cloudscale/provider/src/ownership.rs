@@ -58,6 +58,17 @@ fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
     !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(identity.uid.as_str())
 }
 
+/// Whether a balancer holds the Service's UID, in its mark or in the name that nobody chose.
+fn bears_uid(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    is_marked(identity, balancer)
+        || !identity.uid.is_empty() && balancer.name == names::balancer(&identity.uid)
+}
+
+/// Whether a balancer is known to serve the Service: recorded on it, or with its UID. Any other one is only asked for, by a name.
+pub(crate) fn is_known(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    identity.annotated == Some(balancer.uuid) || bears_uid(identity, balancer)
+}
+
 /// Whose a balancer is that is not the Service's; `None` if nothing says that it is somebody else's.
 ///
 /// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was
@@ -67,10 +78,7 @@ fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a
     match (theirs, identity.cluster_name.as_deref()) {
         (Some(theirs), Some(ours)) if theirs != ours => return Some(Owner::Cluster { theirs }),
         // The UUID annotation may have come from anywhere: only what holds the Service's own UID tells that it is ours.
-        (Some(theirs), None)
-            if !is_marked(identity, balancer)
-                && (identity.uid.is_empty() || balancer.name != names::balancer(&identity.uid)) =>
-        {
+        (Some(theirs), None) if !bears_uid(identity, balancer) => {
             return Some(Owner::PerhapsCluster { theirs });
         }
         _ => {}

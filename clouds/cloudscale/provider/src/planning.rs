@@ -15,9 +15,9 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use crate::annotations as keys;
 use crate::desired::Desired;
 use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
-use crate::intent::{Identity, Intent, Wanted};
+use crate::intent::{Backend, Identity, Intent, Membership, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
-use crate::observe::{Seen, is_changing};
+use crate::observe::Seen;
 use crate::ownership::{self, Found, Owner};
 use crate::status;
 use crate::step::CloudStep;
@@ -25,14 +25,17 @@ use crate::step::CloudStep;
 mod absent;
 mod attributes;
 mod floating;
+mod following;
 mod guards;
 mod hrefs;
+mod members;
 mod parts;
 mod unkept;
 
 pub(crate) use attributes::network;
 pub(crate) use hrefs::Hrefs;
-use parts::{Matching, Parts};
+use members::Served;
+use parts::Parts;
 pub(crate) use unkept::remember;
 
 /// How long a balancer may be changing before somebody is told.
@@ -56,18 +59,20 @@ pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, seen: &Seen) -> LoadBalancerP
     }
     match intent {
         Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, seen),
+        Intent::Unclear(unclear) => following::plan(hrefs, unclear, seen),
         Intent::Absent(identity) => absent::plan(hrefs, identity, seen),
     }
 }
 
 fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
-    let desired = Desired::new(wanted, seen);
-    let mut notes = notes(wanted, &desired);
+    let desired = Desired::new(&wanted.membership, seen);
+    let mut notes = wanted.notes.clone();
     let mut publishes = None;
     if let Some(refusal) = guards::no_server(&desired) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
+    notes.extend(member_notes(&wanted.membership, &desired));
     let answer = match ownership::resolve(identity, &seen.balancers) {
         Found::Several => Answer::Refused(
             Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
@@ -98,11 +103,14 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 )));
             }
             let there = There {
-                hrefs,
+                served: Served {
+                    hrefs,
+                    tags: &wanted.tags,
+                    desired: &desired,
+                    seen,
+                    balancer,
+                },
                 wanted,
-                desired: &desired,
-                seen,
-                balancer,
                 surplus: &surplus,
             };
             there.next(&mut notes, &mut publishes)
@@ -162,20 +170,11 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
     Refusal::new(failed_to_find(identity, &why)).with_remedy(other_one + &if_own)
 }
 
-/// What holds as long as the intent and the servers are as they are.
-fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
-    let mut notes = wanted.notes.clone();
-    if desired.knows_no_server {
-        return notes; // the refusal says it
-    }
-    if !desired.left_out.is_empty() {
-        notes.push(NODES_LEFT_OUT.note(format!(
-            "nodes are not balanced over: {}",
-            desired.left_out.join(", ")
-        )));
-    }
-    if !wanted.nodes.is_empty() && !wanted.ports.is_empty() && !desired.has_members() {
-        notes.push(NO_MEMBERS.note(if wanted.allowed_subnets.is_empty() {
+/// What is told of nodes that are no members.
+fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
+    let mut notes = Vec::from_iter(nodes_note(desired));
+    if !membership.nodes.is_empty() && !desired.has_members() {
+        notes.push(NO_MEMBERS.note(if membership.allowed_subnets.is_empty() {
             "no node has a private address with a subnet, so the load balancer has no members".to_owned()
         } else {
             format!(
@@ -185,6 +184,12 @@ fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
         }));
     }
     notes
+}
+
+fn nodes_note(desired: &Desired<'_>) -> Option<Note> {
+    let left_out = &desired.left_out;
+    (!left_out.is_empty())
+        .then(|| NODES_LEFT_OUT.note(format!("nodes are not balanced over: {}", left_out.join(", "))))
 }
 
 /// There is no balancer yet.
@@ -229,11 +234,8 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
 
 /// A balancer that is there, and everything that its plan is made from.
 struct There<'a> {
-    hrefs: &'a Hrefs,
+    served: Served<'a>,
     wanted: &'a Wanted,
-    desired: &'a Desired<'a>,
-    seen: &'a Seen,
-    balancer: &'a LoadBalancer,
     surplus: &'a [&'a LoadBalancer],
 }
 
@@ -255,44 +257,26 @@ impl NextSteps {
 }
 
 impl There<'_> {
-    fn parts(&self, matching: Matching) -> Parts<'_> {
-        Parts::new(
-            self.hrefs,
-            self.wanted,
-            self.desired,
-            self.balancer.uuid,
-            self.seen,
-            matching,
-        )
-    }
-
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
-        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
+        let Served {
+            hrefs,
+            seen,
+            balancer,
+            desired,
+            ..
+        } = self.served;
+        let wanted = self.wanted;
+        let href = hrefs.balancer(balancer.uuid);
+        if let Some(refusal) = guards::before_change(wanted, desired, balancer, &href) {
+            let backends: Vec<&Backend> = wanted.ports.iter().map(|port| &port.backend).collect();
+            return self.served.only_members(&backends, refusal, notes);
+        }
         if seen.memory.own.busy.is_now() {
             return wait_for(balancer, seen, notes);
         }
-        let href = self.hrefs.balancer(balancer.uuid);
-        let refusal = guards::before_change(wanted, self.desired, balancer, &href);
-        let NextSteps { steps, unkept } = if refusal.is_some() {
-            // What is refused must not keep traffic on nodes that are gone.
-            let mut next = NextSteps::default();
-            next.add(seen, self.parts(Matching::ByName).members());
-            next
-        } else {
-            self.next_steps(notes)
-        };
+        let NextSteps { steps, unkept } = self.next_steps(notes);
         if !steps.is_empty() {
-            if is_changing(balancer) {
-                return wait_for(balancer, seen, notes);
-            }
-            return if seen.memory.own.busy.was_once() {
-                apply(steps.into_iter().take(1).collect())
-            } else {
-                apply(steps)
-            };
-        }
-        if let Some(refusal) = refusal {
-            return Answer::Refused(refusal);
+            return self.served.write(steps, notes);
         }
         if !unkept.is_empty() && unkept::may_be_late(seen) {
             return wait_to_see();
@@ -321,12 +305,18 @@ impl There<'_> {
 
     /// The steps of the first wave that has any.
     fn next_steps(&self, notes: &mut Vec<Note>) -> NextSteps {
-        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        let parts = self.parts(Matching::Exactly);
+        let Served {
+            hrefs,
+            seen,
+            balancer,
+            ..
+        } = self.served;
+        let wanted = self.wanted;
+        let parts = Parts::new(self.served, wanted);
         let mut first: Vec<CloudStep> = self
             .surplus
             .iter()
-            .map(|duplicate| absent::delete(self.hrefs, duplicate, false))
+            .map(|duplicate| absent::delete(hrefs, duplicate, false))
             .collect();
         if balancer.name.trim() != wanted.identity.name.trim() {
             first.push(CloudStep::RenameBalancer {

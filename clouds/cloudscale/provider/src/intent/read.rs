@@ -3,22 +3,25 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, Node, Selector, ServerVersion, ServiceFacts, facts};
-use bowline_cloudscale_client::{LoadBalancerId, MonitorHttp, MonitorType, Tags};
+use bowline_cloud_provider::{IpMode, ServerVersion, ServiceFacts, facts};
+use bowline_cloudscale_client::{LoadBalancerId, Tags};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
-use super::{
-    HttpWish, Identity, Intent, ListenerSettings, MonitorSettings, Port, Publish, VipWish, Wanted,
-    cluster_name,
-};
+use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
 use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
+use crate::events::{IGNORED_FIELDS, UNKNOWN_ANNOTATIONS};
 use crate::floating_ips;
 use crate::planning::network;
 use crate::{names, provider_id};
+
+mod membership;
+mod monitor;
+
+use membership::membership;
+use monitor::{monitor, warn_of_udp};
 
 /// The first API server that knows `ipMode`.
 const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
@@ -26,13 +29,17 @@ const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
 /// The only version of defaults.
 const CONFIG_VERSION: &str = "1";
 
+/// What is told of a served Service where it cannot be read who is a member.
+const MEMBERS_STAY: &str = "until the node selector and the allowed subnets can be read, the members of the load balancer do not follow the Nodes";
+
 /// What reading needs besides the facts.
 pub(crate) struct Context<'a> {
     /// The annotation of Nodes that names their cluster.
     pub(crate) cluster_name_annotation: &'a str,
 }
 
-/// Reads what is asked for.
+/// Reads what is asked for: as a whole, or, where something is wrong with a Service that is served, as far as it goes. Members then
+/// follow the nodes, unless just that is wrong which decides who is a member.
 pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let service = &*facts.service;
     if !facts.is_wanted {
@@ -44,10 +51,14 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
     let mut reader = Reader::new(service);
     let wanted = wanted(context, facts, &mut reader);
     let problems = reader.into_problems();
-    if problems.is_empty() {
-        Ok(Intent::Wanted(Box::new(wanted)))
-    } else {
-        Err(Refusal::new(problems.join("; ")))
+    let refusal = Refusal::new(problems.join("; "));
+    // Nobody but the service controller shows an address: then something was made, and settled.
+    let is_served = !facts::published_addresses(service).is_empty();
+    match wanted {
+        Some(wanted) if problems.is_empty() => Ok(Intent::Wanted(Box::new(wanted))),
+        Some(wanted) if is_served => Ok(Intent::Unclear(Box::new(wanted.unclear(refusal)))),
+        None if is_served => Err(refusal.with_remedy(MEMBERS_STAY)),
+        _ => Err(refusal),
     }
 }
 
@@ -96,7 +107,8 @@ pub(crate) fn annotated(service: &Service) -> Option<LoadBalancerId> {
         .map(LoadBalancerId)
 }
 
-fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) -> Wanted {
+/// What is asked for; something without a meaning stands where the reader has a problem. `None` if who may be a member cannot be read.
+fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) -> Option<Wanted> {
     let service = &*facts.service;
     let mut notes = Vec::new();
     let (cluster_name, note) = cluster_name::cluster_name(
@@ -115,7 +127,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
     }
     if identity.name.trim().is_empty() {
         reader.problem(format!(
-            "unable to get load balancer for {}: no load balancer with empty name found ({})",
+            "unable to get load balancer for {}: no load balancer with empty name found ({} must not be blank)",
             identity.service,
             keys::NAME.key
         ));
@@ -138,7 +150,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         facts.services.services()
     };
     let conflict = floating_ips::conflict(service, &floating_ips, others.iter().map(|other| &**other));
-    let nodes = nodes(facts, reader, &mut notes);
+    let membership = membership(facts, reader, &mut notes);
     let ports = ports(service, reader);
     let monitor = monitor(service, reader, &mut notes);
     warn_of_udp(service, reader, &monitor, &mut notes);
@@ -149,25 +161,27 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         .filter_map(|key| Some((key, facts::annotation(service, key)?.to_owned())))
         .collect();
     let tags = tags(&identity);
-    Wanted {
+    let (vips, listener, publish) = (vips(reader), listener(reader), publish(facts, reader));
+    // Only now, so that everything that is wrong has been found.
+    let membership = membership?;
+    Some(Wanted {
         flavor: reader.text(&keys::FLAVOR).to_owned(),
         zone: Some(reader.text(&keys::ZONE).to_owned()).filter(|zone| !zone.is_empty()),
-        vips: vips(reader),
-        listener: listener(reader),
-        allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
+        vips,
+        listener,
+        membership,
         balancer_tags: Arc::new(tags.clone().into_iter().chain(origin(facts)).collect()),
         tags: Arc::new(tags),
-        publish: publish(facts, reader),
+        publish,
         identity,
         floating_ips,
         floating_networks,
         conflict,
         ports,
         monitor,
-        nodes,
         written,
         notes,
-    }
+    })
 }
 
 fn tags(identity: &Identity) -> Tags {
@@ -196,37 +210,12 @@ fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
         .map_err(|error| error.to_string())
         .and_then(|texts| floating_ips::parse(&texts));
     parsed.unwrap_or_else(|error| {
-        reader.problem(format!("could not parse {}: {error}", keys::FLOATING_IPS.key));
+        reader.problem_of(
+            &keys::FLOATING_IPS,
+            &format!("could not parse {}: {error}", keys::FLOATING_IPS.key),
+        );
         floating_ips::Wishes::default()
     })
-}
-
-fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Vec<Arc<Node>> {
-    let text = reader.text(&keys::NODE_SELECTOR);
-    let selector = Selector::parse(text).unwrap_or_else(|error| {
-        reader.problem(format!(
-            "unable to parse selector: {error} ({})",
-            keys::NODE_SELECTOR.key
-        ));
-        Selector::default()
-    });
-    let nodes: Vec<Arc<Node>> = facts
-        .nodes
-        .iter()
-        .filter(|node| selector.matches(&node.labels))
-        .cloned()
-        .collect();
-    if nodes.is_empty() {
-        notes.push(NO_VALID_NODES.note(if selector.is_empty() {
-            "No valid nodes for service found: no node of the cluster may become a member".to_owned()
-        } else {
-            format!(
-                "No valid nodes for service found, double-check node-selector annotation: {}: {text}",
-                keys::NODE_SELECTOR.key
-            )
-        }));
-    }
-    nodes
 }
 
 #[derive(Deserialize)]
@@ -245,7 +234,7 @@ fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
             let parsed = text.parse::<IpAddr>();
             if parsed.is_err() {
                 reader.problem(format!(
-                    "failed to parse {}: `{text}` is not an address",
+                    "failed to parse {}: `{text}` is not an IP address",
                     keys::VIP_ADDRESSES.key
                 ));
             }
@@ -261,12 +250,12 @@ fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
 
 fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
     let mut allowed_cidrs = Vec::new();
-    for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS) {
+    for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS).unwrap_or_default() {
         // In its one spelling, each once: the API may keep no other, or refuse the bits of a host.
         let cidr = network(&text);
         if cidr.parse::<IpNet>().is_err() {
             reader.problem(format!(
-                "`{text}` is not a network in CIDR notation ({})",
+                "`{text}` is not a network in CIDR notation, such as 192.0.2.0/24 ({})",
                 keys::LISTENER_ALLOWED_CIDRS.key
             ));
         }
@@ -310,14 +299,16 @@ fn ports(service: &Service, reader: &mut Reader<'_>) -> Vec<Port> {
             continue;
         };
         ports.push(Port {
-            pool_name: names::pool(protocol, port.name.as_deref().unwrap_or_default()),
+            backend: Backend {
+                pool_name: names::pool(protocol, port.name.as_deref().unwrap_or_default()),
+                node_port,
+                monitor_port: health_check.unwrap_or(node_port),
+            },
             algorithm: algorithm.into(),
             pool_protocol: pool_protocol.into(),
             listener_name: names::listener(listener_protocol, number),
             listener_protocol: listener_protocol.into(),
             port: number,
-            node_port,
-            monitor_port: health_check.unwrap_or(node_port),
         });
     }
     ports
@@ -329,116 +320,6 @@ fn valid_port(port: i32) -> Option<u16> {
 
 fn node_port(port: &ServicePort) -> Option<u16> {
     port.node_port.and_then(valid_port)
-}
-
-/// The HTTP part as people write it; keys arrive in lower case.
-#[derive(Deserialize)]
-struct HttpJson {
-    #[serde(default)]
-    expected_codes: Option<Vec<String>>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(default)]
-    url_path: Option<String>,
-    #[serde(default)]
-    version: Option<String>,
-    #[serde(default)]
-    host: Option<String>,
-}
-
-fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
-    let is_local = facts::is_local_traffic_only(service);
-    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE));
-    let kind = if is_local { MonitorType::Http } else { kind };
-    // Upstream compares the text: `{ }` already counts as something.
-    let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
-        None
-    } else {
-        reader
-            .json(&keys::MONITOR_HTTP, "invalid json in")
-            .map(|Fields::<HttpJson>(asked)| asked)
-    };
-    if is_local && asked.is_some() {
-        notes.push(LOCAL_POLICY_HTTP.note(format!(
-            "externalTrafficPolicy is Local and {} is set: members are checked as the annotation says",
-            keys::MONITOR_HTTP.key
-        )));
-    }
-    let http = match (kind == MonitorType::Http || kind == MonitorType::Https, asked) {
-        (false, _) => HttpWish::None,
-        (true, Some(asked)) => HttpWish::Exactly(filled(asked)),
-        (true, None) if is_local => HttpWish::Exactly(kube_proxy_check()),
-        (true, None) => HttpWish::Defaults,
-    };
-    MonitorSettings {
-        kind,
-        delay_s: reader.int(&keys::MONITOR_DELAY),
-        timeout_s: reader.int(&keys::MONITOR_TIMEOUT),
-        up_threshold: reader.int(&keys::MONITOR_UP_THRESHOLD),
-        down_threshold: reader.int(&keys::MONITOR_DOWN_THRESHOLD),
-        http,
-    }
-}
-
-fn filled(asked: HttpJson) -> MonitorHttp {
-    let given = |text: Option<String>| {
-        let text = text.map(|text| text.trim().to_owned());
-        text.filter(|text| !text.is_empty())
-    };
-    let or = |text: Option<String>, default: &str| Some(given(text).unwrap_or(default.into()));
-    MonitorHttp {
-        expected_codes: asked
-            .expected_codes
-            .filter(|codes| !codes.is_empty())
-            .map_or_else(
-                || vec!["200".into()],
-                |codes| codes.iter().map(|code| code.trim().to_owned()).collect(),
-            ),
-        method: or(asked.method, "GET").map(|method| method.to_ascii_uppercase()),
-        url_path: or(asked.url_path, "/"),
-        version: or(asked.version, super::DEFAULT_HTTP_VERSION),
-        host: given(asked.host),
-    }
-}
-
-/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
-fn kube_proxy_check() -> MonitorHttp {
-    MonitorHttp {
-        expected_codes: vec!["200".into()],
-        method: Some("GET".into()),
-        url_path: Some("/livez".into()),
-        version: Some("1.0".into()),
-        host: None,
-    }
-}
-
-fn warn_of_udp(service: &Service, reader: &Reader<'_>, monitor: &MonitorSettings, notes: &mut Vec<Note>) {
-    if monitor.kind != MonitorType::Tcp || reader.has(&keys::MONITOR_TYPE) {
-        return;
-    }
-    let ports: Vec<&ServicePort> = service
-        .spec
-        .iter()
-        .flat_map(|spec| spec.ports.iter().flatten())
-        .collect();
-    let is = |port: &ServicePort, protocol: &str| port.protocol.as_deref().unwrap_or("TCP") == protocol;
-    let lonely: Vec<String> = ports
-        .iter()
-        .filter(|udp| is(udp, "UDP"))
-        .filter(|udp| {
-            !ports
-                .iter()
-                .any(|tcp| is(tcp, "TCP") && tcp.node_port == udp.node_port)
-        })
-        .map(|udp| udp.port.to_string())
-        .collect();
-    if !lonely.is_empty() {
-        notes.push(UDP_MONITOR.note(format!(
-            "UDP ports without a TCP port of the same number are checked by TCP and may count as down: {}; set {} to udp-connect",
-            lonely.join(", "),
-            keys::MONITOR_TYPE.key
-        )));
-    }
 }
 
 /// One note for both, so that the Service has one event of this reason.

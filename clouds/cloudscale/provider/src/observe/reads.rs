@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, Node};
 use bowline_cloudscale_client::{
     Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, Server,
     ServerId,
@@ -13,7 +13,8 @@ use futures::future::{TryFutureExt as _, join_all, try_join_all};
 use futures::try_join;
 
 use super::{Memory, Observed, ObservedPool, assemble, sort_members};
-use crate::intent::{Identity, Intent, Wanted};
+use crate::floating_ips::FloatingAddress;
+use crate::intent::{Identity, Intent};
 use crate::ownership;
 use crate::servers::{self, ServerIndex};
 
@@ -96,7 +97,7 @@ impl Reads {
         memory.new_wait();
         memory.own.read_anew();
         let identity = intent.identity();
-        let Intent::Wanted(wanted) = intent else {
+        let Some(needs) = intent.needs() else {
             let (balancers, gone) = self.candidates(identity, &[]).await?;
             return Ok(Observed {
                 balancers,
@@ -106,8 +107,8 @@ impl Reads {
         };
         let ((balancers, gone), (servers, absent_servers), floating_ips, parts) = try_join!(
             self.candidates(identity, &[]),
-            self.servers_of(wanted),
-            self.floating_ips_of(wanted),
+            self.servers_of(needs.nodes),
+            self.floating_ips_of(needs.floating_ips),
             // Most likely there is a balancer if the Service names one, and most likely there is none if not.
             async {
                 match identity.annotated {
@@ -122,7 +123,7 @@ impl Reads {
             servers,
             absent_servers,
             floating_ips,
-            floating_asked: wanted.floating_ips.clone(),
+            floating_asked: needs.floating_ips.to_vec(),
             ..Observed::default()
         };
         let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) else {
@@ -149,7 +150,7 @@ impl Reads {
         memory.new_wait();
         memory.own.read_anew();
         let identity = intent.identity();
-        let Intent::Wanted(wanted) = intent else {
+        let Some(needs) = intent.needs() else {
             let (balancers, gone) = self.candidates(identity, &seen.gone).await?;
             return Ok(Observed {
                 balancers,
@@ -163,7 +164,7 @@ impl Reads {
         let ((mut balancers, gone), shape, floating_ips) = try_join!(
             self.candidates(identity, &seen.gone),
             self.shape(&seen, is_reshaped),
-            self.floating_ips_of(wanted)
+            self.floating_ips_of(needs.floating_ips)
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
         balancers.retain(|balancer| !seen.gone.contains(&balancer.uuid));
@@ -173,7 +174,7 @@ impl Reads {
             servers: seen.servers,
             absent_servers: seen.absent_servers,
             floating_ips,
-            floating_asked: wanted.floating_ips.clone(),
+            floating_asked: needs.floating_ips.to_vec(),
             ..Observed::default()
         };
         if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
@@ -286,10 +287,9 @@ impl Reads {
     }
 
     /// The listing of servers, and those of the nodes' servers that are proved not to exist.
-    async fn servers_of(&self, wanted: &Wanted) -> Result<(Arc<ServerIndex>, Vec<ServerId>), CloudError> {
+    async fn servers_of(&self, nodes: &[Arc<Node>]) -> Result<(Arc<ServerIndex>, Vec<ServerId>), CloudError> {
         let index = self.servers().await?;
-        let unproven: Vec<ServerId> = wanted
-            .nodes
+        let unproven: Vec<ServerId> = nodes
             .iter()
             .filter_map(|node| servers::unproven(&index, node, &[]))
             .collect();
@@ -314,8 +314,8 @@ impl Reads {
     }
 
     /// Those of the wanted floating IPs that exist. No call if none is wanted.
-    async fn floating_ips_of(&self, wanted: &Wanted) -> Result<Vec<FloatingIp>, CloudError> {
-        if wanted.floating_ips.is_empty() {
+    async fn floating_ips_of(&self, wanted: &[FloatingAddress]) -> Result<Vec<FloatingIp>, CloudError> {
+        if wanted.is_empty() {
             return Ok(Vec::new());
         }
         let all = self
@@ -325,7 +325,7 @@ impl Reads {
             .map_err(|error| error.context("lbstate: failed to load floating ips"))?;
         Ok(all
             .iter()
-            .filter(|there| wanted.floating_ips.iter().any(|wish| wish.is(there)))
+            .filter(|there| wanted.iter().any(|wish| wish.is(there)))
             .cloned()
             .collect())
     }

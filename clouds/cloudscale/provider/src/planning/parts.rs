@@ -1,70 +1,33 @@
-//! Pools, members, listeners and monitors: what is missing, what is surplus, what stands in the way.
+//! Pools, listeners and monitors: what is missing, what is surplus, what stands in the way.
 
 use std::cell::OnceCell;
 
-use bowline_cloudscale_client::{
-    Listener, ListenerId, LoadBalancerId, Member, MemberId, Monitor, MonitorId, PoolId,
-};
+use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, PoolId};
 use bowline_plan::diff;
 
-use super::{Hrefs, attributes};
-use crate::desired::{self, Desired, DesiredPool, ListenerKey, MemberKey};
-use crate::intent::Wanted;
-use crate::names;
-use crate::observe::{Observed, ObservedPool};
+use super::attributes;
+use super::members::Served;
+use crate::desired::{self, ListenerKey, PoolKey};
+use crate::intent::{Port, Wanted};
+use crate::observe::ObservedPool;
 use crate::step::{CloudStep, Old, PartChange};
 
 /// The comparison of the wished parts with those that are there.
 pub(super) struct Parts<'a> {
-    hrefs: &'a Hrefs,
+    served: Served<'a>,
     wanted: &'a Wanted,
-    observed: &'a Observed,
-    balancer: LoadBalancerId,
-    missing: Vec<&'a DesiredPool<'a>>,
+    missing: Vec<&'a Port>,
     surplus: Vec<&'a ObservedPool>,
-    kept: Vec<(&'a DesiredPool<'a>, &'a ObservedPool)>,
+    kept: Vec<(&'a Port, &'a ObservedPool)>,
     surplus_listeners: OnceCell<Vec<&'a Listener>>,
 }
 
-/// When a pool that is there is the wished one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Matching {
-    /// Name, algorithm and protocol are equal.
-    Exactly,
-    /// The name is equal: for pools that may not be made anew now, but whose members have to follow the nodes.
-    ByName,
-}
-
 impl<'a> Parts<'a> {
-    pub(super) fn new(
-        hrefs: &'a Hrefs,
-        wanted: &'a Wanted,
-        desired: &'a Desired<'a>,
-        balancer: LoadBalancerId,
-        observed: &'a Observed,
-        matching: Matching,
-    ) -> Self {
-        let is_exact = matching == Matching::Exactly;
-        let pools = diff(
-            &desired.pools,
-            &observed.pools,
-            |wish| {
-                let (name, algorithm, protocol) = wish.key();
-                (name, is_exact.then_some((algorithm, protocol)))
-            },
-            |there| {
-                let pool = &there.pool;
-                (
-                    pool.name.as_str(),
-                    is_exact.then_some((&pool.algorithm, &pool.protocol)),
-                )
-            },
-        );
+    pub(super) fn new(served: Served<'a>, wanted: &'a Wanted) -> Self {
+        let pools = diff(&wanted.ports, &served.seen.pools, Port::key, pool_key);
         Self {
-            hrefs,
+            served,
             wanted,
-            observed,
-            balancer,
             missing: pools.missing,
             surplus: pools.surplus,
             kept: pools.kept,
@@ -73,17 +36,14 @@ impl<'a> Parts<'a> {
     }
 
     fn step(&self, change: PartChange) -> CloudStep {
-        CloudStep::Part {
-            balancer: self.balancer,
-            change,
-        }
+        self.served.step(change)
     }
 
     /// Creates pools beside those that they replace; in their place where the API wants no two of one name.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
-        let replaced = |missing: &DesiredPool<'_>| {
-            let name = &missing.port.pool_name;
-            let is_crowded = self.observed.crowded_pools.contains(name);
+        let replaced = |missing: &Port| {
+            let name = &missing.backend.pool_name;
+            let is_crowded = self.served.seen.crowded_pools.contains(name);
             self.surplus
                 .iter()
                 .find(|old| is_crowded && old.pool.name == *name)
@@ -93,89 +53,30 @@ impl<'a> Parts<'a> {
             .iter()
             .map(|missing| {
                 self.step(PartChange::Pool {
-                    new: missing.create(self.balancer, &self.wanted.tags),
+                    new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
                     old: replaced(missing),
                 })
             })
             .collect()
     }
 
-    /// Creates members; when none is missing in any pool, deletes surplus ones.
+    /// The members of the pools that there shall be.
     pub(super) fn members(&self) -> Vec<CloudStep> {
-        let mut creations = Vec::new();
-        let mut deletions = Vec::new();
-        for (pool, there) in &self.kept {
-            let members = diff(
-                &pool.members,
-                &there.members,
-                desired::DesiredMember::key,
-                member_key,
-            );
-            let mut surplus = members.surplus;
-            let mut replacements = Vec::new();
-            let mut is_only = there.members.len() == 1;
-            for missing in members.missing {
-                // The API may refuse a second member with this address and port.
-                let twin = surplus.iter().position(|old| {
-                    names::spelling(&old.address) == names::spelling(&missing.address)
-                        && old.protocol_port == missing.protocol_port
-                });
-                match twin {
-                    None => {
-                        is_only = false;
-                        creations.push(self.member(there.pool.uuid, missing, None, false));
-                    }
-                    Some(index) => replacements.push((missing, surplus.remove(index))),
-                }
-            }
-            // After the others, so that somebody is there while a member is away.
-            creations.extend(replacements.into_iter().map(|(missing, old)| {
-                let old = self.old_member(there.pool.uuid, old);
-                self.member(there.pool.uuid, missing, Some(old), is_only)
-            }));
-            deletions.extend(surplus.into_iter().map(|old| {
-                let old = self.old_member(there.pool.uuid, old);
-                self.step(PartChange::DeleteMember {
-                    pool: there.pool.uuid,
-                    old,
-                })
-            }));
-        }
-        if creations.is_empty() {
-            deletions
-        } else {
-            creations
-        }
-    }
-
-    fn member(
-        &self,
-        pool: PoolId,
-        missing: &desired::DesiredMember,
-        old: Option<Old<MemberId>>,
-        is_only: bool,
-    ) -> CloudStep {
-        let new = missing.create(&self.wanted.tags);
-        self.step(PartChange::Member {
-            pool,
-            new,
-            old,
-            is_only,
-        })
+        let pools = self.kept.iter().map(|(port, there)| (&port.backend, *there));
+        self.served.members(pools)
     }
 
     /// Creates listeners, each in place of the one on its port; when none is missing, deletes surplus ones.
     pub(super) fn listeners(&self) -> Vec<CloudStep> {
         let mut creations = Vec::new();
         let mut in_the_way = self.surplus_listeners().to_vec();
-        for (pool, there) in &self.kept {
-            let wanted = std::slice::from_ref(*pool);
-            let listeners = diff(wanted, &there.listeners, DesiredPool::listener_key, listener_key);
+        for (port, there) in &self.kept {
+            let wanted = std::slice::from_ref(*port);
+            let listeners = diff(wanted, &there.listeners, Port::listener_key, listener_key);
             for missing in listeners.missing {
-                let port = &missing.port;
-                let blocker = in_the_way
-                    .iter()
-                    .position(|old| old.protocol == port.listener_protocol && old.protocol_port == port.port);
+                let blocker = in_the_way.iter().position(|old| {
+                    old.protocol == missing.listener_protocol && old.protocol_port == missing.port
+                });
                 let old = blocker.map(|index| in_the_way.remove(index));
                 let changes_pool =
                     old.is_some_and(|old| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid));
@@ -206,11 +107,11 @@ impl<'a> Parts<'a> {
     /// All listeners that nobody wants, in kept pools and in surplus ones.
     fn surplus_listeners(&self) -> &[&'a Listener] {
         self.surplus_listeners.get_or_init(|| {
-            let kept = self.kept.iter().flat_map(|(pool, there)| {
+            let kept = self.kept.iter().flat_map(|(port, there)| {
                 diff(
-                    std::slice::from_ref(*pool),
+                    std::slice::from_ref(*port),
                     &there.listeners,
-                    DesiredPool::listener_key,
+                    Port::listener_key,
                     listener_key,
                 )
                 .surplus
@@ -272,10 +173,9 @@ impl<'a> Parts<'a> {
     /// Changes attributes where they stand.
     pub(super) fn attributes(&self) -> Vec<CloudStep> {
         let mut steps = Vec::new();
-        for (pool, there) in &self.kept {
-            let wanted = std::slice::from_ref(*pool);
-            for (_, listener) in diff(wanted, &there.listeners, DesiredPool::listener_key, listener_key).kept
-            {
+        for (port, there) in &self.kept {
+            let wanted = std::slice::from_ref(*port);
+            for (_, listener) in diff(wanted, &there.listeners, Port::listener_key, listener_key).kept {
                 let changes = attributes::listener_changes(&self.wanted.listener, listener);
                 steps.extend(changes.into_iter().map(|change| {
                     self.step(PartChange::UpdateListener {
@@ -305,15 +205,7 @@ impl<'a> Parts<'a> {
         Old {
             id,
             name: pool.pool.name.clone(),
-            href: self.hrefs.pool(id),
-        }
-    }
-
-    fn old_member(&self, pool: PoolId, member: &Member) -> Old<MemberId> {
-        Old {
-            id: member.uuid,
-            name: member.name.clone(),
-            href: self.hrefs.member(pool, member.uuid),
+            href: self.served.hrefs.pool(id),
         }
     }
 
@@ -321,7 +213,7 @@ impl<'a> Parts<'a> {
         Old {
             id: listener.uuid,
             name: listener.name.clone(),
-            href: self.hrefs.listener(listener.uuid),
+            href: self.served.hrefs.listener(listener.uuid),
         }
     }
 
@@ -329,23 +221,13 @@ impl<'a> Parts<'a> {
         Old {
             id: monitor.uuid,
             name: monitor.kind.to_string(),
-            href: self.hrefs.monitor(monitor.uuid),
+            href: self.served.hrefs.monitor(monitor.uuid),
         }
     }
 }
 
-fn member_key(member: &Member) -> MemberKey<'_> {
-    (
-        names::spelling(&member.name),
-        member.enabled.unwrap_or(true),
-        member.monitor_port.unwrap_or(member.protocol_port),
-        member.protocol_port,
-        names::spelling(&member.address),
-        member
-            .subnet
-            .as_ref()
-            .map_or_else(String::new, |subnet| subnet.uuid.to_ascii_lowercase()),
-    )
+fn pool_key(there: &ObservedPool) -> PoolKey<'_> {
+    (&there.pool.name, &there.pool.algorithm, &there.pool.protocol)
 }
 
 fn listener_key(listener: &Listener) -> ListenerKey<'_> {

@@ -10,6 +10,7 @@ mod faults;
 mod floating;
 mod instances;
 mod lookup;
+mod mistakes;
 mod session;
 mod start;
 mod takeover;

@@ -1,10 +1,11 @@
-use bowline_cloud_provider::ClusterFacts;
+use bowline_cloud_provider::{ClusterFacts, Node};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ServiceSpec;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use proptest::prelude::*;
 
 use super::*;
 use crate::annotations::annotation_table;
+use crate::intent::HttpWish;
 
 const CONTEXT: Context<'static> = Context {
     cluster_name_annotation: "cluster",
@@ -38,6 +39,22 @@ fn facts(annotations: &[(&str, &str)], is_wanted: bool) -> ServiceFacts {
     }
 }
 
+/// The same Service, whose status shows an address.
+fn shown(mut facts: ServiceFacts) -> ServiceFacts {
+    let ingress = LoadBalancerIngress {
+        ip: Some("192.0.2.1".into()),
+        ..LoadBalancerIngress::default()
+    };
+    let load_balancer = LoadBalancerStatus {
+        ingress: Some(vec![ingress]),
+    };
+    Arc::make_mut(&mut facts.service).status = Some(ServiceStatus {
+        load_balancer: Some(load_balancer),
+        ..ServiceStatus::default()
+    });
+    facts
+}
+
 fn cluster() -> ClusterFacts {
     ClusterFacts {
         name: "kubernetes".into(),
@@ -50,7 +67,7 @@ fn cluster() -> ClusterFacts {
 fn wanted_of(annotations: &[(&str, &str)]) -> Wanted {
     match read(&CONTEXT, &facts(annotations, true)) {
         Ok(Intent::Wanted(wanted)) => *wanted,
-        Ok(Intent::Absent(_)) => panic!("absent"),
+        Ok(Intent::Unclear(_) | Intent::Absent(_)) => panic!("not wanted"),
         Err(refusal) => panic!("{refusal}"),
     }
 }
@@ -65,14 +82,14 @@ fn without_annotations_everything_is_as_live_balancers_have_it() {
     let port = &wanted.ports[0];
     assert_eq!(
         (
-            port.pool_name.as_str(),
+            port.backend.pool_name.as_str(),
             port.algorithm.as_str(),
             port.pool_protocol.as_str()
         ),
         ("tcp", "round_robin", "tcp")
     );
     assert_eq!(
-        (port.listener_name.as_str(), port.monitor_port),
+        (port.listener_name.as_str(), port.backend.monitor_port),
         ("tcp/80", 30080)
     );
     let listener = wanted.listener;
@@ -147,6 +164,81 @@ fn an_uninteresting_class_still_counts_as_one() {
     );
 }
 
+#[test]
+fn what_cannot_be_read_is_told_with_its_key_its_value_and_what_it_must_be() {
+    for (suffix, value, told) in [
+        (
+            "health-monitor-delay-s",
+            "abc",
+            "cannot convert abc to int (KEY): it must be a whole number, 1 or more",
+        ),
+        (
+            "timeout-client-data-ms",
+            "-1",
+            "cannot convert -1 to int (KEY): it must be a whole number, 0 or more",
+        ),
+        (
+            "timeout-client-data-ms",
+            "99999999999999999999",
+            "cannot convert 99999999999999999999 to int (KEY): it is too large",
+        ),
+        (
+            "listener-allowed-cidrs",
+            "192.0.2.0/24",
+            r#"not a valid JSON string list: 192.0.2.0/24 (KEY): invalid type: floating point `192.0`, expected a sequence at line 1 column 5 (it must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"])"#,
+        ),
+        (
+            "listener-allowed-cidrs",
+            r#"["192.0.2.1"]"#,
+            "`192.0.2.1` is not a network in CIDR notation, such as 192.0.2.0/24 (KEY)",
+        ),
+        (
+            "listener-allowed-subnets",
+            "{}",
+            r#"not a valid JSON string list: {} (KEY): invalid type: map, expected a sequence at line 1 column 0 (it must be a JSON list of texts, such as ["a", "b"])"#,
+        ),
+        (
+            "floating-ips",
+            r#"["x"]"#,
+            r#"could not parse KEY: `x` is not an address in CIDR notation (it must be a JSON list of IP addresses, such as ["198.51.100.7/32"], and is `["x"]`)"#,
+        ),
+        (
+            "vip-addresses",
+            "{",
+            r#"failed to parse KEY: EOF while parsing an object at line 1 column 1 (it must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}], and is `{`)"#,
+        ),
+        (
+            "vip-addresses",
+            r#"[{"address": "x"}]"#,
+            "failed to parse KEY: `x` is not an IP address",
+        ),
+        (
+            "health-monitor-http",
+            "null",
+            r#"invalid json in KEY: invalid type: null, expected a map (it must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}, and is `null`)"#,
+        ),
+        (
+            "node-selector",
+            "a==b==c",
+            "unable to parse selector: found '==', expected: ',' or 'end of string' (KEY) (it must be a label selector, such as pool=web or zone in (a, b), and is `a==b==c`)",
+        ),
+        (
+            "name",
+            " ",
+            "unable to get load balancer for web: no load balancer with empty name found (KEY must not be blank)",
+        ),
+        (
+            "pool-algorithm",
+            "best",
+            "unsupported value 'best' of KEY, must be one of: round_robin, least_connections, source_ip",
+        ),
+    ] {
+        let key = format!("{}{suffix}", keys::PREFIX);
+        let refusal = read(&CONTEXT, &facts(&[(&key, value)], true)).err().unwrap();
+        assert_eq!(refusal.reason, told.replace("KEY", &key));
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_by_its_key_and_never_blocks_a_removal(
@@ -156,8 +248,23 @@ proptest! {
         let spec = &annotation_table()[index];
         let annotations = [(spec.key, text.as_str())];
         prop_assert!(matches!(read(&CONTEXT, &facts(&annotations, false)), Ok(Intent::Absent(_))));
-        if let Err(refusal) = read(&CONTEXT, &facts(&annotations, true)) {
-            prop_assert!(refusal.reason.contains(spec.key), "{}", refusal.reason);
+        let facts = facts(&annotations, true);
+        let refusal = read(&CONTEXT, &facts).err().map(|refusal| refusal.reason);
+        prop_assert!(refusal.as_ref().is_none_or(|reason| reason.contains(spec.key)), "{refusal:?}");
+        // Of one that is served, the same is told, and members follow unless just they are in doubt.
+        let decides_members = [keys::NODE_SELECTOR.key, keys::LISTENER_ALLOWED_SUBNETS.key].contains(&spec.key);
+        match read(&CONTEXT, &shown(facts)) {
+            Ok(Intent::Wanted(_)) => prop_assert_eq!(refusal, None),
+            Ok(Intent::Unclear(unclear)) => {
+                prop_assert_eq!(refusal, Some(unclear.refusal.reason));
+                prop_assert!(!decides_members);
+                prop_assert_eq!((unclear.membership.nodes.len(), unclear.backends.len()), (1, 1));
+            }
+            Ok(Intent::Absent(_)) => prop_assert!(false, "absent"),
+            Err(told) => {
+                prop_assert!(decides_members && told.to_string().ends_with("do not follow the Nodes"));
+                prop_assert_eq!(refusal, Some(told.reason));
+            }
         }
     }
 }

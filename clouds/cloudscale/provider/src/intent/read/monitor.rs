@@ -1,0 +1,126 @@
+//! Reads how members are checked.
+
+use bowline_cloud_provider::facts;
+use bowline_cloudscale_client::{MonitorHttp, MonitorType};
+use bowline_plan::Note;
+use k8s_openapi::api::core::v1::{Service, ServicePort};
+use serde::Deserialize;
+
+use crate::annotations::{self as keys, Fields, Reader};
+use crate::events::{LOCAL_POLICY_HTTP, UDP_MONITOR};
+use crate::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings};
+
+/// The HTTP part as people write it; keys arrive in lower case.
+#[derive(Deserialize)]
+struct HttpJson {
+    #[serde(default)]
+    expected_codes: Option<Vec<String>>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    url_path: Option<String>,
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    host: Option<String>,
+}
+
+pub(super) fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
+    let is_local = facts::is_local_traffic_only(service);
+    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE));
+    let kind = if is_local { MonitorType::Http } else { kind };
+    // Upstream compares the text: `{ }` already counts as something.
+    let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
+        None
+    } else {
+        reader
+            .json(&keys::MONITOR_HTTP, "invalid json in")
+            .map(|Fields::<HttpJson>(asked)| asked)
+    };
+    if is_local && asked.is_some() {
+        notes.push(LOCAL_POLICY_HTTP.note(format!(
+            "externalTrafficPolicy is Local and {} is set: members are checked as the annotation says",
+            keys::MONITOR_HTTP.key
+        )));
+    }
+    let http = match (kind == MonitorType::Http || kind == MonitorType::Https, asked) {
+        (false, _) => HttpWish::None,
+        (true, Some(asked)) => HttpWish::Exactly(filled(asked)),
+        (true, None) if is_local => HttpWish::Exactly(kube_proxy_check()),
+        (true, None) => HttpWish::Defaults,
+    };
+    MonitorSettings {
+        kind,
+        delay_s: reader.int(&keys::MONITOR_DELAY),
+        timeout_s: reader.int(&keys::MONITOR_TIMEOUT),
+        up_threshold: reader.int(&keys::MONITOR_UP_THRESHOLD),
+        down_threshold: reader.int(&keys::MONITOR_DOWN_THRESHOLD),
+        http,
+    }
+}
+
+fn filled(asked: HttpJson) -> MonitorHttp {
+    let given = |text: Option<String>| {
+        let text = text.map(|text| text.trim().to_owned());
+        text.filter(|text| !text.is_empty())
+    };
+    let or = |text: Option<String>, default: &str| Some(given(text).unwrap_or(default.into()));
+    MonitorHttp {
+        expected_codes: asked
+            .expected_codes
+            .filter(|codes| !codes.is_empty())
+            .map_or_else(
+                || vec!["200".into()],
+                |codes| codes.iter().map(|code| code.trim().to_owned()).collect(),
+            ),
+        method: or(asked.method, "GET").map(|method| method.to_ascii_uppercase()),
+        url_path: or(asked.url_path, "/"),
+        version: or(asked.version, DEFAULT_HTTP_VERSION),
+        host: given(asked.host),
+    }
+}
+
+/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
+fn kube_proxy_check() -> MonitorHttp {
+    MonitorHttp {
+        expected_codes: vec!["200".into()],
+        method: Some("GET".into()),
+        url_path: Some("/livez".into()),
+        version: Some("1.0".into()),
+        host: None,
+    }
+}
+
+pub(super) fn warn_of_udp(
+    service: &Service,
+    reader: &Reader<'_>,
+    monitor: &MonitorSettings,
+    notes: &mut Vec<Note>,
+) {
+    if monitor.kind != MonitorType::Tcp || reader.has(&keys::MONITOR_TYPE) {
+        return;
+    }
+    let ports: Vec<&ServicePort> = service
+        .spec
+        .iter()
+        .flat_map(|spec| spec.ports.iter().flatten())
+        .collect();
+    let is = |port: &ServicePort, protocol: &str| port.protocol.as_deref().unwrap_or("TCP") == protocol;
+    let lonely: Vec<String> = ports
+        .iter()
+        .filter(|udp| is(udp, "UDP"))
+        .filter(|udp| {
+            !ports
+                .iter()
+                .any(|tcp| is(tcp, "TCP") && tcp.node_port == udp.node_port)
+        })
+        .map(|udp| udp.port.to_string())
+        .collect();
+    if !lonely.is_empty() {
+        notes.push(UDP_MONITOR.note(format!(
+            "UDP ports without a TCP port of the same number are checked by TCP and may count as down: {}; set {} to udp-connect",
+            lonely.join(", "),
+            keys::MONITOR_TYPE.key
+        )));
+    }
+}

@@ -1,0 +1,176 @@
+//! Members: who is missing, who is surplus, and in which order they change.
+
+use std::sync::Arc;
+
+use bowline_cloudscale_client::{LoadBalancer, Member, MemberId, PoolId, Tags};
+use bowline_plan::{Answer, Note, Refusal, diff};
+
+use super::{Hrefs, Next, apply, unkept, wait_for};
+use crate::desired::{Desired, DesiredMember, MemberKey};
+use crate::intent::Backend;
+use crate::names;
+use crate::observe::{ObservedPool, Seen, is_changing};
+use crate::step::{CloudStep, Old, PartChange};
+
+/// A balancer that is there, and who the members of its pools shall be.
+#[derive(Clone, Copy)]
+pub(super) struct Served<'a> {
+    pub(super) hrefs: &'a Hrefs,
+    pub(super) seen: &'a Seen,
+    pub(super) balancer: &'a LoadBalancer,
+    pub(super) desired: &'a Desired<'a>,
+    /// The tags of the balancer's parts.
+    pub(super) tags: &'a Arc<Tags>,
+}
+
+impl Served<'_> {
+    pub(super) fn step(&self, change: PartChange) -> CloudStep {
+        CloudStep::Part {
+            balancer: self.balancer.uuid,
+            change,
+        }
+    }
+
+    /// Begins steps, if the balancer takes any.
+    pub(super) fn write(&self, mut steps: Vec<CloudStep>, notes: &mut Vec<Note>) -> Next {
+        if is_changing(self.balancer) {
+            return wait_for(self.balancer, self.seen, notes);
+        }
+        if self.seen.memory.own.busy.was_once() {
+            steps.truncate(1);
+        }
+        apply(steps)
+    }
+
+    /// Refuses everything but that members follow the nodes: what is refused must not keep traffic on nodes that are gone.
+    pub(super) fn only_members(
+        &self,
+        backends: &[&Backend],
+        refusal: Refusal,
+        notes: &mut Vec<Note>,
+    ) -> Next {
+        if self.seen.memory.own.busy.is_now() {
+            return wait_for(self.balancer, self.seen, notes);
+        }
+        // Whatever else is wrong with them: of two pools of one name, either may be the one that a listener leads to.
+        let pools: Vec<(Backend, &ObservedPool)> = backends
+            .iter()
+            .flat_map(|backend| {
+                let pools = self.seen.pools.iter();
+                pools
+                    .filter(|there| there.pool.name == backend.pool_name)
+                    .map(|there| (as_monitored(backend, there), there))
+            })
+            .collect();
+        let mut steps = self.members(pools.iter().map(|(backend, there)| (backend, *there)));
+        unkept::split_off(self.seen, &mut steps);
+        match steps.is_empty() {
+            true => Answer::Refused(refusal),
+            false => self.write(steps, notes),
+        }
+    }
+
+    /// Creates members; when none is missing in any pool, deletes surplus ones.
+    pub(super) fn members<'p>(
+        &self,
+        pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool)>,
+    ) -> Vec<CloudStep> {
+        let mut creations = Vec::new();
+        let mut deletions = Vec::new();
+        for (backend, there) in pools {
+            let wished = self.desired.members(backend);
+            let members = diff(&wished, &there.members, DesiredMember::key, member_key);
+            let mut surplus = members.surplus;
+            let mut replacements = Vec::new();
+            let mut is_only = there.members.len() == 1;
+            for missing in members.missing {
+                // The API may refuse a second member with this address and port.
+                let twin = surplus.iter().position(|old| {
+                    names::spelling(&old.address) == names::spelling(&missing.address)
+                        && old.protocol_port == missing.protocol_port
+                });
+                match twin {
+                    None => {
+                        is_only = false;
+                        creations.push(self.member(there.pool.uuid, missing, None, false));
+                    }
+                    Some(index) => replacements.push((missing, surplus.remove(index))),
+                }
+            }
+            // After the others, so that somebody is there while a member is away.
+            creations.extend(replacements.into_iter().map(|(missing, old)| {
+                let old = self.old_member(there.pool.uuid, old);
+                self.member(there.pool.uuid, missing, Some(old), is_only)
+            }));
+            deletions.extend(surplus.into_iter().map(|old| {
+                let old = self.old_member(there.pool.uuid, old);
+                self.step(PartChange::DeleteMember {
+                    pool: there.pool.uuid,
+                    old,
+                })
+            }));
+        }
+        if creations.is_empty() {
+            deletions
+        } else {
+            creations
+        }
+    }
+
+    fn member(
+        &self,
+        pool: PoolId,
+        missing: &DesiredMember,
+        old: Option<Old<MemberId>>,
+        is_only: bool,
+    ) -> CloudStep {
+        let new = missing.create(self.tags);
+        self.step(PartChange::Member {
+            pool,
+            new,
+            old,
+            is_only,
+        })
+    }
+
+    fn old_member(&self, pool: PoolId, member: &Member) -> Old<MemberId> {
+        Old {
+            id: member.uuid,
+            name: member.name.clone(),
+            href: self.hrefs.member(pool, member.uuid),
+        }
+    }
+}
+
+/// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there
+/// only; any other one does not get it there.
+pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
+    let Some(oldest) = there.members.first() else {
+        return backend.clone();
+    };
+    let now = oldest.monitor_port.unwrap_or(oldest.protocol_port);
+    let is_elsewhere = now != oldest.protocol_port;
+    let monitor_port = match is_elsewhere == (backend.monitor_port != backend.node_port) {
+        true => backend.monitor_port,
+        false if is_elsewhere => now,
+        false => backend.node_port,
+    };
+    Backend {
+        monitor_port,
+        ..backend.clone()
+    }
+}
+
+fn member_key(member: &Member) -> MemberKey<'_> {
+    (
+        names::spelling(&member.name),
+        member.enabled.unwrap_or(true),
+        member.monitor_port.unwrap_or(member.protocol_port),
+        member.protocol_port,
+        names::spelling(&member.address),
+        member
+            .subnet
+            .as_ref()
+            .map_or_else(String::new, |subnet| subnet.uuid.to_ascii_lowercase()),
+    )
+}
