@@ -65,12 +65,14 @@ impl ServiceController {
                 Outcome::Parked(Parked { session, progress }, after)
             }
             Ok(Driven::Refused(refusal, status)) => {
-                if let Some(status) = status {
-                    let ServiceFacts { service, nodes, .. } = session.facts();
-                    if let Err(outcome) = self.publish_status(service, &status, progress).await {
-                        return *outcome;
-                    }
-                    // All but what is refused is up to date with these Nodes, and follows them.
+                let ServiceFacts { service, nodes, .. } = session.facts();
+                if let Some(status) = &status
+                    && let Err(outcome) = self.publish_status(service, status, progress).await
+                {
+                    return *outcome;
+                }
+                if status.is_some() || !facts::published_addresses(service).is_empty() {
+                    // What is served is up to date with these Nodes but for what is refused, and follows them.
                     let identities = self.identities(nodes);
                     self.tracked(key, |tracked| tracked.nodes = Some(identities));
                 }

@@ -445,6 +445,23 @@ async fn a_balancer_of_which_a_part_is_refused_is_published_and_follows_its_node
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_served_and_refused_follows_its_nodes_after_a_restart_too() {
+    let mut world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.stop().await;
+    world.cloud.set(|cloud| {
+        cloud.refuses_a_part = true;
+        cloud.refuses_silently = true;
+    });
+    world.start();
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    world.add_node("b");
+    world.pass(seconds(5)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_note_becomes_one_event_as_long_as_it_holds() {
     let world = World::running(&["a"]).await;
     world

@@ -53,6 +53,8 @@ pub(super) struct State {
     pub(super) notes_at_the_end: bool,
     /// Has something to refuse although the balancer is as it should be.
     pub(super) refuses_a_part: bool,
+    /// Says nothing of the status then.
+    pub(super) refuses_silently: bool,
     /// Only Nodes with this label are balanced over.
     pub(super) selected_label: Option<&'static str>,
     /// Balancers do not change with the Nodes.
@@ -305,7 +307,11 @@ impl Reconciler for Cloud {
             && state.refuses_a_part
         {
             let refusal = Refusal::new("there is no such address").with_remedy("take it off");
-            return Plan::new(Answer::Refused(refusal)).publishing(status.clone());
+            let refused = Plan::new(Answer::Refused(refusal));
+            return match state.refuses_silently {
+                true => refused,
+                false => refused.publishing(status.clone()),
+            };
         }
         let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
         state.later_looks -= u32::from(is_settled);
