@@ -6,24 +6,24 @@ use bowline_cloud_provider::{
     CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, Node, Purpose,
 };
 
-/// What the instances of Nodes that are ready, and so certainly run, say about an answer that denies others.
+/// What the instances of Nodes that should be there say about an answer that denies others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sighting {
     /// One of them at least was seen: the credentials are those of this cluster.
     Seen,
-    /// No Node of this cloud is ready: there is nothing to hold against the answer.
+    /// There is no such Node of this cloud: nothing is to be held against the answer.
     NoWitness,
     /// None of them was seen: the token or the project is wrong.
     Blind {
         /// How many were looked for.
-        ready: usize,
+        missing: usize,
     },
     /// None was seen, but not every one was looked for: the cloud may be down.
     Unclear,
 }
 
 impl Sighting {
-    /// Reads the answers about the ready Nodes.
+    /// Reads the answers about these Nodes.
     pub(crate) fn of(answers: &[InstanceResult]) -> Self {
         let mut missing = 0;
         let mut is_clear = true;
@@ -39,7 +39,7 @@ impl Sighting {
         match (missing, is_clear) {
             (_, false) => Self::Unclear,
             (0, true) => Self::NoWitness,
-            (ready, true) => Self::Blind { ready },
+            (missing, true) => Self::Blind { missing },
         }
     }
 }
@@ -83,8 +83,11 @@ mod tests {
             (vec![], Sighting::NoWitness),
             (vec![foreign(), foreign()], Sighting::NoWitness),
             (vec![missing(), down(), present()], Sighting::Seen),
-            (vec![missing(), absent(), foreign()], Sighting::Blind { ready: 2 }),
-            (vec![denied()], Sighting::Blind { ready: 1 }),
+            (
+                vec![missing(), absent(), foreign()],
+                Sighting::Blind { missing: 2 },
+            ),
+            (vec![denied()], Sighting::Blind { missing: 1 }),
             (vec![missing(), down()], Sighting::Unclear),
             (vec![down(), foreign()], Sighting::Unclear),
         ] {

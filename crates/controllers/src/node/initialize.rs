@@ -34,11 +34,11 @@ pub(super) enum Failure {
     Unanswered,
     /// An instance has the Node's name, but what else is shown is not this cluster.
     #[error(
-        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the {ready} ready nodes. Check that the credentials belong to the project of this cluster"
+        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the {others} initialised nodes. Check that the credentials belong to the project of this cluster"
     )]
     OnlyName {
         /// How many Nodes were looked for.
-        ready: usize,
+        others: usize,
     },
     /// There is nothing sensible to write.
     #[error(transparent)]

@@ -318,7 +318,7 @@ impl Ledger {
             };
             let later = align(self.started, self.period, now + suspect.interval);
             let ruling = match sighting {
-                Sighting::Blind { ready } => {
+                Sighting::Blind { missing: ready } => {
                     suspect.stage = Stage::Due(later);
                     Ruling::Frozen {
                         ready,

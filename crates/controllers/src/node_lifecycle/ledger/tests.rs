@@ -356,7 +356,7 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
     world.answer(&node, Seen::Absent);
     for is_news in [true, false, false] {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
-        let ruling = world.rule(&node, Sighting::Blind { ready: 3 });
+        let ruling = world.rule(&node, Sighting::Blind { missing: 3 });
         assert_eq!(ruling, Ruling::Frozen { ready: 3, is_news });
         assert_eq!(
             world.ledger.held(),
@@ -384,7 +384,7 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
     assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Nothing);
     for is_news in [true, false] {
         assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
-        let ruling = world.rule(&node, Sighting::Blind { ready: 2 });
+        let ruling = world.rule(&node, Sighting::Blind { missing: 2 });
         assert_eq!(ruling, Ruling::Frozen { ready: 2, is_news });
     }
     assert_eq!(world.ledger.held().frozen, 1);
@@ -402,7 +402,7 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
 
 #[test]
 fn a_held_node_is_asked_for_at_growing_distance_at_once() {
-    for sighting in [Sighting::Blind { ready: 1 }, Sighting::Seen] {
+    for sighting in [Sighting::Blind { missing: 1 }, Sighting::Seen] {
         let mut world = world();
         let node = Arc::new(lost("held"));
         world.watch(&node);
@@ -430,7 +430,7 @@ fn a_frozen_node_whose_instance_is_seen_again_is_no_longer_held() {
     world.watch(&node);
     world.answer(&node, Seen::Absent);
     world.answer(&node, Seen::Absent);
-    world.rule(&node, Sighting::Blind { ready: 1 });
+    world.rule(&node, Sighting::Blind { missing: 1 });
     world.answer(&node, Seen::Running);
     assert_eq!(world.ledger.held(), Held::default());
 }
