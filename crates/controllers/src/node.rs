@@ -23,6 +23,7 @@ mod question;
 mod refresh;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub struct NodeController {
     queue: Arc<WorkQueue<NodeName>>,
     /// Most Nodes are as usual and have no entry.
     told: Mutex<BTreeMap<NodeName, Told>>,
+    /// Whether a Node may wait because of what is said of the others.
+    is_held: AtomicBool,
 }
 
 /// What is remembered of a Node while it is not as usual.
@@ -144,6 +147,7 @@ impl NodeController {
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             told: Mutex::default(),
+            is_held: AtomicBool::new(false),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
@@ -180,12 +184,26 @@ impl NodeController {
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
                 self.told().remove(&node.name);
+                self.let_go();
                 return;
             }
         };
         if node.is_uninitialized() || !labels::agreed(node).is_empty() {
             self.queue.forget(&node.name);
             self.queue.add(node.name.clone());
+        }
+    }
+
+    /// A Node went, which may have held others back: they need not wait for their next try.
+    fn let_go(&self) {
+        if !self.is_held.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for node in self.ctx.nodes.all() {
+            if node.is_uninitialized() {
+                self.queue.forget(&node.name);
+                self.queue.add(node.name.clone());
+            }
         }
     }
 
@@ -209,6 +227,9 @@ impl NodeController {
         // Nodes that failed on one answer are tried again together, so that they share the next question, too.
         let mut again = Vec::new();
         for (node, failure) in failed {
+            if matches!(failure, Failure::OnlyName) {
+                self.is_held.store(true, Ordering::Relaxed);
+            }
             self.tell_failure(&node, &failure);
             match failure.retry_after() {
                 Some(after) => {

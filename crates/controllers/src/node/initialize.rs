@@ -34,12 +34,9 @@ pub(super) enum Failure {
     Unanswered,
     /// An instance has the Node's name, but what else is shown is not this cluster.
     #[error(
-        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the {others} initialised nodes. Check that the credentials belong to the project of this cluster"
+        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster. If they do, delete the nodes whose instances are gone"
     )]
-    OnlyName {
-        /// How many Nodes were looked for.
-        others: usize,
-    },
+    OnlyName,
     /// There is nothing sensible to write.
     #[error(transparent)]
     Intent(#[from] IntentError),
@@ -56,7 +53,7 @@ impl Failure {
     pub(super) fn for_node(&self, node: &Node) -> String {
         let name = &node.name;
         match self {
-            Self::Cloud(_) | Self::Absent(_) | Self::Unanswered | Self::OnlyName { .. } => {
+            Self::Cloud(_) | Self::Absent(_) | Self::Unanswered | Self::OnlyName => {
                 format!("failed to get instance metadata for node {name}: {self}")
             }
             Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),

@@ -29,63 +29,73 @@ pub(super) enum Found {
 impl NodeController {
     /// Asks for the instances of new Nodes, in one question.
     pub(super) async fn ask(&self, nodes: Vec<Arc<Node>>) -> Vec<(Arc<Node>, Result<Found, Failure>)> {
-        let witnesses = match self.settings.needs_witnesses && nodes.iter().any(|node| goes_by_name(node)) {
+        let witnesses = match self.settings.needs_witnesses {
             true => self.witnesses(),
             false => Vec::new(),
         };
-        let (first, others) = witnesses.split_at(witnesses.len().min(WITNESSES));
+        // Where all Nodes name their instances, witnesses are hardly ever needed, and could cost a listing.
+        let beside = match nodes.iter().all(|node| node.provider_id.is_some()) {
+            true => 0,
+            false => witnesses.len().min(WITNESSES),
+        };
         let queries: Vec<_> = questions(&nodes, Purpose::Metadata)
-            .chain(questions(first, Purpose::Sighting))
+            .chain(questions(&witnesses[..beside], Purpose::Sighting))
             .collect();
         let mut answers = self.instances.instances(&queries).await;
         let mut sightings = answers.split_off(nodes.len().min(answers.len()));
-        if !others.is_empty() && Sighting::of(&sightings) != Sighting::Seen {
-            let queries: Vec<_> = questions(others, Purpose::Sighting).collect();
+        let is_any_weak = nodes
+            .iter()
+            .zip(&answers)
+            .any(|(node, answer)| is_weak(node, answer));
+        if is_any_weak && beside < witnesses.len() && Sighting::of(&sightings) != Sighting::Seen {
+            let queries: Vec<_> = questions(&witnesses[beside..], Purpose::Sighting).collect();
             sightings.extend(self.instances.instances(&queries).await);
         }
-        let unseen = match Sighting::of(&sightings) {
-            Sighting::Blind { missing } if missing >= UNSEEN => Some(missing),
-            _ => None,
-        };
+        let is_elsewhere = is_any_weak && speak_against(&witnesses, &sightings);
         let mut answers = answers.into_iter();
         let found = |node: Arc<Node>| {
-            let found = found(&node, answers.next(), unseen);
+            let found = match answers.next() {
+                Some(answer) if is_elsewhere && is_weak(&node, &answer) => Err(Failure::OnlyName),
+                Some(Ok(InstanceAnswer::Present(instance))) => Ok(Found::Instance(instance)),
+                Some(Ok(InstanceAnswer::Foreign)) => Ok(Found::Foreign),
+                Some(Ok(InstanceAnswer::Absent(proof))) => Err(Failure::Absent(proof)),
+                Some(Err(error)) => Err(Failure::Cloud(error)),
+                None => Err(Failure::Unanswered),
+            };
             (node, found)
         };
         nodes.into_iter().map(found).collect()
     }
 
-    /// Nodes whose instances were seen once: they have what a cloud says of an instance. None, if of none the instance
-    /// certainly runs.
+    /// Nodes whose instances were seen once, because they have what a cloud says of an instance; those that are Ready first.
     fn witnesses(&self) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
         nodes.retain(|node| {
             node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
         });
-        let is_ready = |node: &Arc<Node>| node.readiness == Readiness::Ready;
-        if !nodes.iter().any(is_ready) {
-            nodes.clear();
-        }
-        // Those first whose instances are there if the credentials are right.
         nodes.sort_by_key(|node| !is_ready(node));
         nodes
     }
 }
 
-fn goes_by_name(node: &Node) -> bool {
-    node.provider_id.is_none()
+/// Whether an instance was found that has only the Node's name: the Node names none, or another one.
+fn is_weak(node: &Node, answer: &InstanceResult) -> bool {
+    let Ok(InstanceAnswer::Present(instance)) = answer else {
+        return false;
+    };
+    let named = node.provider_id.as_deref();
+    let found = instance.metadata.provider_id.as_deref();
+    named.is_none() || found.is_some_and(|found| Some(found) != named)
 }
 
-/// What follows from the answer about a Node. `unseen`: so many Nodes were initialised, and the cloud shows none of their instances.
-fn found(node: &Node, answer: Option<InstanceResult>, unseen: Option<usize>) -> Result<Found, Failure> {
-    match answer {
-        Some(Ok(InstanceAnswer::Present(instance))) => match unseen {
-            Some(others) if goes_by_name(node) => Err(Failure::OnlyName { others }),
-            _ => Ok(Found::Instance(instance)),
-        },
-        Some(Ok(InstanceAnswer::Foreign)) => Ok(Found::Foreign),
-        Some(Ok(InstanceAnswer::Absent(proof))) => Err(Failure::Absent(proof)),
-        Some(Err(error)) => Err(Failure::Cloud(error)),
-        None => Err(Failure::Unanswered),
-    }
+/// Whether the cloud shows the instance of none of these Nodes, and one of them at least certainly runs.
+fn speak_against(witnesses: &[Arc<Node>], sightings: &[InstanceResult]) -> bool {
+    let ready = witnesses.iter().take_while(|node| is_ready(node)).count();
+    let of_ready = Sighting::of(&sightings[..ready.min(sightings.len())]);
+    matches!(of_ready, Sighting::Blind { .. })
+        && matches!(Sighting::of(sightings), Sighting::Blind { missing } if missing >= UNSEEN)
+}
+
+fn is_ready(node: &Node) -> bool {
+    node.readiness == Readiness::Ready
 }

@@ -65,7 +65,7 @@ async fn a_name_is_not_believed_of_a_cloud_that_shows_no_instance_of_the_other_n
     cluster.pass(MINUTE * 10).await;
     assert!(!cluster.is_initialized("new"));
     assert!(cluster.node_writes().is_empty());
-    let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the 2 initialised nodes. Check that the credentials belong to the project of this cluster";
+    let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster. If they do, delete the nodes whose instances are gone";
     let events: Vec<String> = cluster.events("new").into_iter().map(|(text, _)| text).collect();
     assert_eq!(events, [text], "once");
     // The right credentials, within the longest distance of two tries.
@@ -139,6 +139,30 @@ async fn a_node_that_names_its_instance_needs_no_witness() {
     }));
     initialized(&cluster, "new").await;
     assert_eq!(cluster.instances.asked("a", Purpose::Sighting), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_of_another_id_than_the_node_names_is_one_of_its_name_only() {
+    let cluster = cluster();
+    for name in ["a", "b"] {
+        cluster.instances.remove(name);
+        cluster.put(running(name));
+    }
+    cluster.instances.run("new", metadata(&["10.1.0.1"]));
+    cluster.put(with(new_node("new"), |node| {
+        node["spec"]["providerID"] = json!("fake://2");
+    }));
+    cluster.pass(MINUTE).await;
+    assert!(!cluster.is_initialized("new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whom_the_others_hold_back_is_tried_when_one_of_them_goes() {
+    let cluster = cluster();
+    blind(&cluster, [running("a"), running("b")]);
+    cluster.pass(MINUTE * 10).await; // the tries are a minute apart by now
+    cluster.api.delete("Node", "", "a");
+    initialized(&cluster, "new").await;
 }
 
 #[tokio::test(start_paused = true)]
