@@ -189,7 +189,6 @@ fn judge_instances(answers: &[Answered]) -> Check {
     };
     let (on, off) = (present(PowerState::On), present(PowerState::Off));
     let seen = format!("{} of {count}", on.len() + off.len());
-    let had = names_of(&|(node, _)| node.provider_id.is_some());
     let missing = names_of(&|(_, answer)| is_missing(answer));
     let mut lines = Vec::new();
     if !missing.is_empty() {
@@ -206,7 +205,11 @@ fn judge_instances(answers: &[Answered]) -> Check {
             errors.push(format!("{}: {error}", node.name));
         }
     }
-    let is_blind = !had.is_empty() && on.is_empty() && off.is_empty() && errors.is_empty();
+    // What was found for a Node that waits may have its name only.
+    let mut known = of_ours()
+        .filter(|(node, _)| node.provider_id.is_some() && !node.is_uninitialized())
+        .peekable();
+    let is_blind = known.peek().is_some() && known.all(|(_, answer)| is_missing(answer));
     let waits = of_ours()
         .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
     let is_well = lines.is_empty() && errors.is_empty();
@@ -215,7 +218,8 @@ fn judge_instances(answers: &[Answered]) -> Check {
     let check = if is_blind {
         INSTANCES.failed(
             seen,
-            "the credentials see none of the instances: are they of another project, account, zone or region?",
+            "the credentials see none of the instances: are they of another project, account, zone or region? If not, delete the Nodes whose \
+             instances are gone",
         )
     } else if waits {
         INSTANCES.failed(
@@ -257,7 +261,8 @@ fn judge_waiting(
             None => "the cloud does not list its instances".to_owned(),
             Some(Ok(InstanceAnswer::Foreign)) => "it is of another cloud, which has to do it".to_owned(),
             Some(Ok(InstanceAnswer::Present(_))) => {
-                "its instance is there: see who leads, what it may, and the Node's events".to_owned()
+                "an instance of its ID or name is there: see the Node's events, who leads, and what it may"
+                    .to_owned()
             }
             Some(Ok(InstanceAnswer::Absent(proof))) => proof.to_string(),
             Some(Err(error)) => error.to_string(),
@@ -366,7 +371,18 @@ mod tests {
                 "2 of 2",
                 vec!["switched off: c"],
             ),
-            (vec![gone], Outcome::Failed, "0 of 1", vec!["not listed: b"]),
+            (
+                vec![gone.clone()],
+                Outcome::Failed,
+                "0 of 1",
+                vec!["not listed: b"],
+            ),
+            (
+                vec![gone, (node("g", "", Some(NOW)), present(PowerState::On))],
+                Outcome::Failed,
+                "1 of 2",
+                vec!["not listed: b"],
+            ),
             (
                 vec![well.clone(), fresh],
                 Outcome::Failed,

@@ -168,7 +168,7 @@ pub(super) async fn a_node_that_waits_is_named_with_the_reason<C: CloudUnderTest
     assert_eq!(waiting.outcome, Outcome::Failed, "{}", render_text(&checks));
     assert!(waiting.seen.starts_with("2 with the taint "), "{}", waiting.seen);
     assert!(
-        waiting.details[0].starts_with("known, for 11 min: its instance is there"),
+        waiting.details[0].starts_with("known, for 11 min: an instance of its ID or name is there"),
         "{waiting:?}"
     );
     assert!(
@@ -194,7 +194,10 @@ pub(super) async fn an_instance_that_is_gone_hides_none_that_a_node_waits_for<C:
     assert_eq!(instances.outcome, Outcome::Warning, "{}", render_text(&checks));
     assert_eq!(instances.details, ["not listed: n1"]);
     let waiting = &check(&checks, "Nodes are initialised").details;
-    assert!(waiting[0].contains("its instance is there"), "{waiting:?}");
+    assert!(
+        waiting[0].contains("an instance of its ID or name is there"),
+        "{waiting:?}"
+    );
 }
 
 pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTest>() {

@@ -336,7 +336,10 @@ async fn the_doctor_finds_the_shipped_rules_whole_and_names_the_one_that_is_miss
         "{told}"
     );
     assert!(told.contains("ok       the API server answers: "), "{told}");
-    assert!(told.contains("fresh, for 0 min: its instance is there"), "{told}");
+    assert!(
+        told.contains("fresh, for 0 min: an instance of its ID or name is there"),
+        "{told}"
+    );
 
     let missing = Missing {
         group: "",
