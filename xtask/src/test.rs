@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::stages::Stages;
 use crate::suites::Suites;
 use crate::workspace::{Workspace, call, in_ci, on_path};
-use crate::{arrows, deny, generate, site, workflows};
+use crate::{arrows, deny, generate, site, targets, workflows};
 
 /// What of the gates is wanted.
 pub(crate) struct Options {
@@ -34,6 +34,7 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     };
     stages.stage("format", || call(&mut cargo("fmt --all --check")))?;
     stages.stage("arrows", || arrows::run(workspace))?;
+    stages.stage("targets", || targets::check(workspace))?;
     stages.stage("generated files", || generate::check(workspace))?;
     stages.stage("deny", || deny::run(workspace))?;
     stages.stage("clippy", || {
@@ -41,7 +42,7 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     })?;
     let logs = workspace.target_directory()?.join("tests");
     if options.quick {
-        let programs = cargo("test --workspace --lib --bins --tests");
+        let programs = cargo("test --workspace --tests");
         let suites = stages.stage("build", || Suites::build(workspace, programs))?;
         return stages.stage("tests", || suites.run(&logs));
     }
