@@ -28,7 +28,12 @@ use cargo_metadata::{Artifact, Message, Metadata};
 use crate::workspace::{Workspace, shown};
 
 /// The packages whose tests wait more than they compute; the one that takes longest comes first.
-const WAITING: [&str; 3] = ["bowline-e2e", "bowline-admission", "bowline-demo"];
+const WAITING: [&str; 4] = [
+    "bowline-e2e",
+    "bowline-demo",
+    "bowline-admission",
+    "bowline-openstack-services",
+];
 
 /// The tests that attack a process. They would cost others that wait their deadlines, so none of those runs beside them.
 const ATTACKS: (&str, &str) = ("bowline-e2e", "process::hostile::");
