@@ -22,6 +22,7 @@ mod release;
 mod site;
 mod stages;
 mod suites;
+mod targets;
 mod test;
 mod workflows;
 mod workspace;
@@ -76,6 +77,7 @@ fn command() -> Command {
                 ),
         )
         .subcommand(Command::new("arrows").about("Check which crate depends on which against the table"))
+        .subcommand(Command::new("targets").about("Check that what is compiled for tests has tests, and that no other has"))
         .subcommand(
             Command::new("alone").about("Check each crate without the features its neighbours ask for"),
         )
@@ -153,6 +155,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
             )
         }
         Some(("arrows", _)) => arrows::run(&workspace),
+        Some(("targets", _)) => targets::check(&workspace),
         Some(("alone", _)) => alone::run(&workspace),
         Some(("deny", _)) => deny::run(&workspace),
         Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),

@@ -2,7 +2,7 @@
 //!
 //! Cargo runs one after the other, each with as many tests at once as there are cores. That is right for tests that
 //! compute. The tests of whole processes mostly wait: for a server to start, for a lease to run out. So they have a lane of
-//! their own with more tests at once, and what computes runs beside them. What measures comes last, alone.
+//! their own with more tests at once, and what computes runs beside them. An attack on a process has that lane for itself.
 //!
 //! A process that is waited for has a deadline, which a busy machine may miss. So a few tests of processes that failed are
 //! run once more when nothing runs beside them. Who fails twice has failed; who does not is named as flaky, with what it
@@ -28,10 +28,15 @@ use cargo_metadata::{Artifact, Message, Metadata};
 use crate::workspace::{Workspace, shown};
 
 /// The packages whose tests wait more than they compute; the one that takes longest comes first.
-const WAITING: [&str; 3] = ["bowline-e2e", "bowline-admission", "bowline-demo"];
+const WAITING: [&str; 4] = [
+    "bowline-e2e",
+    "bowline-demo",
+    "bowline-admission",
+    "bowline-openstack-services",
+];
 
-/// The tests that measure how quickly a process answers: nothing runs beside them.
-const MEASURING: (&str, &str) = ("bowline-e2e", "process::hostile::");
+/// The tests that attack a process. They would cost others that wait their deadlines, so none of those runs beside them.
+const ATTACKS: (&str, &str) = ("bowline-e2e", "process::hostile::");
 
 /// How many lines of a failed program are shown again at the end.
 const FAILURE_LINES: usize = 120;
@@ -47,7 +52,6 @@ const WAITING_PER_CORE: usize = 3;
 pub(crate) struct Suites {
     waiting: Vec<Suite>,
     computing: Vec<Suite>,
-    measuring: Vec<Suite>,
 }
 
 /// One program, or all doc tests.
@@ -97,11 +101,12 @@ impl Suites {
             if WAITING.contains(&program.package.as_str()) {
                 let at_once = format!("--test-threads={}", cores * WAITING_PER_CORE);
                 let mut arguments = vec![at_once.as_str()];
-                let (package, measuring) = MEASURING;
+                let (package, attacks) = ATTACKS;
                 if program.package == package {
-                    arguments.extend(["--skip", measuring]);
-                    let measuring = program.suite(workspace, &cargo, " measuring", &[measuring]);
-                    suites.measuring.push(measuring);
+                    arguments.extend(["--skip", attacks]);
+                    let mut attacks = program.suite(workspace, &cargo, " attacks", &[attacks]);
+                    attacks.is_tried_again = true;
+                    suites.waiting.push(attacks);
                 }
                 let mut waiting = program.suite(workspace, &cargo, "", &arguments);
                 waiting.is_tried_again = true;
@@ -142,7 +147,7 @@ impl Suites {
     pub(crate) fn run(self, directory: &Path) -> Result<()> {
         let _ = fs::remove_dir_all(directory);
         fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-        let count = self.waiting.len() + self.computing.len() + self.measuring.len();
+        let count = self.waiting.len() + self.computing.len();
         let failed = Mutex::new(Vec::new());
         let run = |suites: Vec<Suite>| {
             for suite in suites {
@@ -158,7 +163,6 @@ impl Suites {
             scope.spawn(|| run(self.waiting));
             run(self.computing);
         });
-        run(self.measuring);
         let mut failures = Vec::new();
         for mut failure in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             match failure.again.take().map(|again| again.run(directory)) {
@@ -385,8 +389,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let suites = Suites {
             waiting: vec![suite("waits", "echo out; echo err >&2; exit 3")],
-            computing: vec![suite("first", "exit 4"), suite("second it", "echo whole")],
-            measuring: vec![suite("last", "exit 0")],
+            computing: vec![
+                suite("first", "exit 4"),
+                suite("second it", "echo whole"),
+                suite("last", "exit 0"),
+            ],
         };
         let error = suites.run(directory.path()).unwrap_err().to_string();
         assert!(error.starts_with("2 of 4 programs failed:\n\n"), "{error}");

@@ -1,5 +1,6 @@
 //! A real API server that has the policies, each cloud's in a namespace of its own, and tells what it says to a Service.
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bowline_admission::{Part, Policy, policies};
@@ -7,13 +8,21 @@ use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_ou
 use http::{Method, Request};
 use k8s_openapi::api::core::v1::Service;
 use kube::client::Body;
+use kube::config::Kubeconfig;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// The API server may need a while until it goes by a new policy.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// The servers that run, each with what its policies do to a Service that they complain of. To start one and have it take up
+/// the policies costs more than all that a test asks it, so tests share them: what they make there has names of its own.
+static RUNNING: Mutex<Vec<(&str, Weak<ControlPlane>)>> = Mutex::const_new(Vec::new());
+
 pub(crate) struct ApiServer {
-    pub(crate) plane: ControlPlane,
+    /// Ends with the last test that has it.
+    _plane: Arc<ControlPlane>,
+    client: kube::Client,
 }
 
 /// What the API server says to a request.
@@ -42,29 +51,48 @@ impl Answer {
 }
 
 impl ApiServer {
-    /// Starts one with all policies. An error in an expression counts as a complaint here, so that none goes unseen.
-    pub(crate) async fn start(what: &str, action: &str) -> Option<Self> {
+    /// One with all policies, which runs already or is started. An error in an expression counts as a complaint here, so that
+    /// none goes unseen.
+    pub(crate) async fn start(what: &str, action: &'static str) -> Option<Self> {
         let version = Version::wanted().unwrap();
         binaries_or_leave_out(version, what)?;
+        let mut running = RUNNING.lock().await;
+        let shared = running.iter().find(|it| it.0 == action);
+        if let Some(plane) = shared.and_then(|it| it.1.upgrade()) {
+            return Some(Self::of(plane).await);
+        }
         let options = Options {
             version,
             ..Options::default()
         };
-        let server = Self {
-            plane: ControlPlane::start(options).await.unwrap(),
-        };
+        let plane = Arc::new(ControlPlane::start(options).await.unwrap());
+        let server = Self::of(Arc::clone(&plane)).await;
+        server.take_up_policies(action).await;
+        running.retain(|it| it.0 != action);
+        running.push((action, Arc::downgrade(&plane)));
+        Some(server)
+    }
+
+    /// With a client of its own: a client's tasks end with the test that made it.
+    async fn of(plane: Arc<ControlPlane>) -> Self {
+        let kubeconfig = Kubeconfig::from_yaml(plane.admin().text()).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default())
+            .await
+            .unwrap();
+        Self {
+            client: kube::Client::try_from(config).unwrap(),
+            _plane: plane,
+        }
+    }
+
+    async fn take_up_policies(&self, action: &str) {
         for policy in policies() {
             let name = format!("bowline-{}-{}", policy.cloud, policy.part.name());
             let namespace = json!({ "metadata": { "name": policy.cloud } });
-            server.send(Method::POST, "/api/v1/namespaces", &namespace).await;
+            self.send(Method::POST, "/api/v1/namespaces", &namespace).await;
             let group = "/apis/admissionregistration.k8s.io/v1";
-            let made = server
-                .send(
-                    Method::POST,
-                    &format!("{group}/validatingadmissionpolicies"),
-                    &object(&policy, &name),
-                )
-                .await;
+            let path = format!("{group}/validatingadmissionpolicies");
+            let made = self.send(Method::POST, &path, &object(&policy, &name)).await;
             assert_eq!(made.status, 201, "{made:?}");
             made.is_silent();
             let binding = json!({
@@ -77,17 +105,11 @@ impl ApiServer {
                     },
                 },
             });
-            let bound = server
-                .send(
-                    Method::POST,
-                    &format!("{group}/validatingadmissionpolicybindings"),
-                    &binding,
-                )
-                .await;
+            let path = format!("{group}/validatingadmissionpolicybindings");
+            let bound = self.send(Method::POST, &path, &binding).await;
             assert_eq!(bound.status, 201, "{bound:?}");
         }
-        server.wait_until_policies_count().await;
-        Some(server)
+        self.wait_until_policies_count().await;
     }
 
     /// Until a Service with something wrong, and a change that comes too late, are complained of in every namespace.
@@ -154,6 +176,20 @@ impl ApiServer {
         self.send(Method::POST, &path, service).await
     }
 
+    /// Until the API server's cache holds this object as the store does.
+    pub(crate) async fn wait_until_cached(&self, path: &str) {
+        let deadline = tokio::time::Instant::now() + DEADLINE;
+        let version = async |query| {
+            let read = self
+                .send(Method::GET, &format!("{path}{query}"), &Value::Null)
+                .await;
+            read.body["metadata"]["resourceVersion"].clone()
+        };
+        while version("").await != version("?resourceVersion=0").await {
+            assert!(tokio::time::Instant::now() < deadline, "{path} is not cached");
+        }
+    }
+
     pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
         let request = Request::builder()
             .method(method.clone())
@@ -168,7 +204,7 @@ impl ApiServer {
             )
             .body(Body::from(body.to_string().into_bytes()))
             .unwrap();
-        let response = self.plane.client().send(request).await.unwrap();
+        let response = self.client.send(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let warnings = parts.headers.get_all("warning").iter();
         let body = body.collect_bytes().await.unwrap();

@@ -12,7 +12,7 @@ const VIPS: &str = "k8s.cloudscale.ch/loadbalancer-vip-addresses";
 const UUID: &str = "k8s.cloudscale.ch/loadbalancer-uuid";
 
 /// Makes a Service that is wrong already, as it was before there was a policy: as a type that no policy looks at, whose
-/// annotations nobody minds.
+/// annotations nobody minds. No other test has the name: they share the server.
 async fn made(server: &ApiServer, cloud: &str, name: &str, service: &Value) -> String {
     let mut service = service.clone();
     service["metadata"]["name"] = name.into();
@@ -22,7 +22,11 @@ async fn made(server: &ApiServer, cloud: &str, name: &str, service: &Value) -> S
     format!("{path}/{name}")
 }
 
+/// The API server tries a change on what its cache holds first, and what policies say to that stays when the cache was behind
+/// and the change is tried again. So the cache is waited for.
 async fn patch(server: &ApiServer, path: &str, patch: Value) -> Answer {
+    let object = path.trim_end_matches("?dryRun=All").trim_end_matches("/status");
+    server.wait_until_cached(object).await;
     server.send(Method::PATCH, path, &patch).await
 }
 
@@ -101,7 +105,13 @@ async fn changes_that_come_too_late_are_complained_of() {
     };
     let uuid = "1a2b3c4d-1a2b-3c4d-5e6f-1a2b3c4d5e6f";
     // Before there is a load balancer everything can change.
-    let path = made(&server, "cloudscale", "web", &service(&[(FLAVOR, "lb-flex-4-2")])).await;
+    let path = made(
+        &server,
+        "cloudscale",
+        "kept",
+        &service(&[(FLAVOR, "lb-flex-4-2")]),
+    )
+    .await;
     patch(&server, &path, annotated(FLAVOR, "lb-standard"))
         .await
         .is_silent();
@@ -113,14 +123,8 @@ async fn changes_that_come_too_late_are_complained_of() {
         (ZONE, "lpg1"),
         (VIPS, "[{\"address\": \"10.0.0.7\"}]"),
     ] {
-        let answer = server
-            .send(
-                Method::PATCH,
-                &format!("{path}?dryRun=All"),
-                &annotated(key, value),
-            )
-            .await;
-        let said = answer.said();
+        let path = format!("{path}?dryRun=All");
+        let said = patch(&server, &path, annotated(key, value)).await.said();
         assert!(
             said.contains(&format!("{key} is `{value}` and was")) && said.contains("Take the change back"),
             "{said}"
@@ -161,7 +165,7 @@ async fn changes_that_come_too_late_are_complained_of() {
         "loadbalancer.openstack.org/flavor-id",
         "loadbalancer.openstack.org/load-balancer-id",
     );
-    let path = made(&server, "openstack", "web", &service(&[(flavor, "small")])).await;
+    let path = made(&server, "openstack", "kept", &service(&[(flavor, "small")])).await;
     patch(&server, &path, annotated(flavor, "large"))
         .await
         .is_silent();
@@ -211,7 +215,7 @@ async fn changes_that_come_too_late_are_complained_of() {
     patch(&server, &path, asked("")).await.is_silent();
 
     let location = "phoenixnap.com/ip-location";
-    let path = made(&server, "phoenixnap", "web", &service(&[(location, "NLD")])).await;
+    let path = made(&server, "phoenixnap", "kept", &service(&[(location, "NLD")])).await;
     patch(&server, &path, annotated(location, "ASH"))
         .await
         .is_silent();
@@ -250,9 +254,7 @@ async fn the_api_server_takes_no_host_name_that_a_policy_refuses() {
         ("www.example.org:443", false),
     ] {
         let status = json!({ "status": { "loadBalancer": { "ingress": [{ "hostname": name }] } } });
-        let answer = server
-            .send(Method::PATCH, &format!("{path}/status?dryRun=All"), &status)
-            .await;
+        let answer = patch(&server, &format!("{path}/status?dryRun=All"), status).await;
         assert_eq!(answer.status == 200, is_taken, "{name}: {answer:?}");
         let key = "k8s.cloudscale.ch/loadbalancer-force-hostname";
         let said = server.create("cloudscale", &service(&[(key, name)])).await.said();
