@@ -38,20 +38,16 @@ impl NodeController {
             true => 0,
             false => witnesses.len().min(WITNESSES),
         };
-        let queries: Vec<_> = questions(&nodes, Purpose::Metadata)
-            .chain(questions(&witnesses[..beside], Purpose::Sighting))
-            .collect();
-        let mut answers = self.instances.instances(&queries).await;
-        let mut sightings = answers.split_off(nodes.len().min(answers.len()));
+        let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses[..beside]).await;
         let is_any_weak = nodes
             .iter()
             .zip(&answers)
             .any(|(node, answer)| is_weak(node, answer));
         if is_any_weak && beside < witnesses.len() && Sighting::of(&sightings) != Sighting::Seen {
-            let queries: Vec<_> = questions(&witnesses[beside..], Purpose::Sighting).collect();
-            sightings.extend(self.instances.instances(&queries).await);
+            // About the new Nodes too: between two listings, the credentials may have been put right.
+            (answers, sightings) = self.ask_with(&nodes, &witnesses).await;
         }
-        let is_elsewhere = is_any_weak && speak_against(&witnesses, &sightings);
+        let is_elsewhere = speak_against(&witnesses, &sightings);
         let mut answers = answers.into_iter();
         let found = |node: Arc<Node>| {
             let found = match answers.next() {
@@ -65,6 +61,20 @@ impl NodeController {
             (node, found)
         };
         nodes.into_iter().map(found).collect()
+    }
+
+    /// Asks for new Nodes and witnesses in one question, so that what is told of both comes from one listing.
+    async fn ask_with(
+        &self,
+        nodes: &[Arc<Node>],
+        witnesses: &[Arc<Node>],
+    ) -> (Vec<InstanceResult>, Vec<InstanceResult>) {
+        let queries: Vec<_> = questions(nodes, Purpose::Metadata)
+            .chain(questions(witnesses, Purpose::Sighting))
+            .collect();
+        let mut answers = self.instances.instances(&queries).await;
+        let sightings = answers.split_off(nodes.len().min(answers.len()));
+        (answers, sightings)
     }
 
     /// Nodes whose instances were seen once, because they have what a cloud says of an instance; those that are Ready first.

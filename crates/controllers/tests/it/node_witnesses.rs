@@ -177,9 +177,9 @@ async fn upstreams_behaviour_believes_every_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_are_asked_for_in_the_same_call_and_the_others_only_if_none_of_them_is_seen() {
+async fn ten_are_asked_for_in_the_same_call_and_all_only_if_none_of_them_is_seen() {
     let name = |index: usize| format!("n{index:02}");
-    for (seen, calls) in [(0, 1), (30, 2)] {
+    for (seen, calls) in [(0, vec![10]), (30, vec![10, 40])] {
         let cluster = cluster();
         for index in 0..40 {
             cluster.instances.remove(&name(index));
@@ -188,12 +188,33 @@ async fn ten_are_asked_for_in_the_same_call_and_the_others_only_if_none_of_them_
         cluster.instances.run(&name(seen), InstanceMetadata::default());
         join(&cluster);
         initialized(&cluster, "new").await;
-        assert_eq!(questions(&cluster), [10]);
-        let sightings = cluster.instances.calls().into_iter().filter(|call| {
-            call.asked
-                .iter()
-                .any(|(_, purpose)| *purpose == Purpose::Sighting)
-        });
-        assert_eq!(sightings.count(), calls, "n{seen:02} is seen");
+        assert_eq!(questions(&cluster), calls, "n{seen:02} is seen");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_and_what_speaks_for_it_come_from_one_listing() {
+    let cluster = cluster();
+    let names: Vec<String> = (0..12).map(|index| format!("n{index:02}")).collect();
+    for name in &names {
+        cluster.instances.remove(name);
+        cluster.put(running(name));
+    }
+    cluster.pass(SECOND).await;
+    cluster.instances.latency(SECOND);
+    join(&cluster);
+    cluster
+        .within(SECOND * 5, "asked", |c| questions(c).len() == 1)
+        .await;
+    // The right credentials, while the answer to the wrong ones is on its way.
+    for name in &names {
+        cluster.instances.run(name, InstanceMetadata::default());
+    }
+    let right = InstanceMetadata {
+        provider_id: Some("fake://right".into()),
+        ..metadata(&["10.1.0.1"])
+    };
+    cluster.instances.run("new", right);
+    initialized(&cluster, "new").await;
+    assert_eq!(cluster.node("new")["spec"]["providerID"], "fake://right");
 }
