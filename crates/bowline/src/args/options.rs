@@ -272,6 +272,7 @@ fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
     // Upstream refuses numbers of workers that make no sense. They limit nothing here, so no controller is told them.
     checks.at_least("concurrent-node-syncs", 1);
     checks.at_least("concurrent-node-status-updates", 0);
+    let node_status_update_frequency = checks.period("node-status-update-frequency");
     let node_lifecycle = NodeLifecycleSettings {
         node_monitor_period: checks.period("node-monitor-period"),
         node_deletion_confirmation: checks.pause("node-deletion-confirmation"),
@@ -279,7 +280,7 @@ fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
         node_deletion_window: checks.period("node-deletion-window"),
     };
     let node = NodeSettings {
-        node_status_update_frequency: checks.period("node-status-update-frequency"),
+        node_status_update_frequency,
         needs_witnesses: node_lifecycle.is_guarded(),
     };
     checks.at_least("concurrent-service-syncs", 1);

@@ -205,11 +205,12 @@ fn judge_instances(answers: &[Answered]) -> Check {
             errors.push(format!("{}: {error}", node.name));
         }
     }
-    // What was found for a Node that waits may have its name only.
-    let mut known = of_ours()
-        .filter(|(node, _)| node.provider_id.is_some() && !node.is_uninitialized())
-        .peekable();
-    let is_blind = known.peek().is_some() && known.all(|(_, answer)| is_missing(answer));
+    let had = names_of(&|(node, _)| node.provider_id.is_some());
+    let known: Vec<&Answered> = of_ours().filter(|(node, _)| !node.is_uninitialized()).collect();
+    // What was found for a Node that waits may have its name only. One other Node alone may have gone.
+    let are_others_missing = known.len() > 1 && known.iter().all(|(_, answer)| is_missing(answer));
+    let is_blind =
+        are_others_missing || !had.is_empty() && on.is_empty() && off.is_empty() && errors.is_empty();
     let waits = of_ours()
         .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
     let is_well = lines.is_empty() && errors.is_empty();
@@ -378,10 +379,20 @@ mod tests {
                 vec!["not listed: b"],
             ),
             (
-                vec![gone, (node("g", "", Some(NOW)), present(PowerState::On))],
-                Outcome::Failed,
+                vec![gone.clone(), (node("g", "", Some(NOW)), present(PowerState::On))],
+                Outcome::Warning,
                 "1 of 2",
                 vec!["not listed: b"],
+            ),
+            (
+                vec![
+                    gone.clone(),
+                    gone,
+                    (node("g", "", Some(NOW)), present(PowerState::On)),
+                ],
+                Outcome::Failed,
+                "1 of 3",
+                vec!["not listed: b, b"],
             ),
             (
                 vec![well.clone(), fresh],
