@@ -11,7 +11,7 @@ use bowline_cloud_provider::{Instance, InstanceAnswer, InstanceResult, Node, Pur
 use super::{NodeController, initialize::Failure, labels};
 use crate::sighting::{Sighting, questions};
 
-/// How many of the Nodes that were initialised are asked for first. All are, if none of these is seen.
+/// How many of the Nodes that were initialised and are Ready are asked for first. All are, if none of these is seen.
 const WITNESSES: usize = 10;
 /// So many must not be seen, and one of them must be Ready. One alone may be Ready for most of a minute after its machine has
 /// gone, as where the only Node of a cluster is replaced.
@@ -29,23 +29,24 @@ pub(super) enum Found {
 impl NodeController {
     /// Asks for the instances of new Nodes, in one question.
     pub(super) async fn ask(&self, nodes: Vec<Arc<Node>>) -> Vec<(Arc<Node>, Result<Found, Failure>)> {
-        let witnesses = match self.settings.needs_witnesses {
-            true => self.witnesses(),
+        // Where all Nodes name their instances, witnesses are hardly ever needed, and could cost a listing.
+        let needs_witnesses = self.settings.needs_witnesses;
+        let mut witnesses = match needs_witnesses && nodes.iter().any(|node| node.provider_id.is_none()) {
+            true => self.first_witnesses(),
             false => Vec::new(),
         };
-        // Where all Nodes name their instances, witnesses are hardly ever needed, and could cost a listing.
-        let beside = match nodes.iter().all(|node| node.provider_id.is_some()) {
-            true => 0,
-            false => witnesses.len().min(WITNESSES),
-        };
-        let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses[..beside]).await;
+        let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses).await;
         let is_any_weak = nodes
             .iter()
             .zip(&answers)
             .any(|(node, answer)| is_weak(node, answer));
-        if is_any_weak && beside < witnesses.len() && Sighting::of(&sightings) != Sighting::Seen {
-            // About the new Nodes too: between two listings, the credentials may have been put right.
-            (answers, sightings) = self.ask_with(&nodes, &witnesses).await;
+        if needs_witnesses && is_any_weak && Sighting::of(&sightings) != Sighting::Seen {
+            let all = self.witnesses();
+            if all.len() > witnesses.len() && all.first().is_some_and(|node| is_ready(node)) {
+                // About the new Nodes too: between two listings, the credentials may have been put right.
+                (answers, sightings) = self.ask_with(&nodes, &all).await;
+                witnesses = all;
+            }
         }
         let is_elsewhere = speak_against(&witnesses, &sightings);
         let mut answers = answers.into_iter();
@@ -77,15 +78,28 @@ impl NodeController {
         (answers, sightings)
     }
 
-    /// Nodes whose instances were seen once, because they have what a cloud says of an instance; those that are Ready first.
+    /// Some of the [witnesses](Self::witnesses) that are Ready: all are gone through for each batch of new Nodes, so no more
+    /// are looked at than it takes.
+    fn first_witnesses(&self) -> Vec<Arc<Node>> {
+        let nodes = self.ctx.nodes.all().into_iter();
+        nodes
+            .filter(|node| is_ready(node) && is_witness(node))
+            .take(WITNESSES)
+            .collect()
+    }
+
+    /// Nodes whose instances were seen once; those that are Ready first.
     fn witnesses(&self) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
-        nodes.retain(|node| {
-            node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
-        });
+        nodes.retain(|node| is_witness(node));
         nodes.sort_by_key(|node| !is_ready(node));
         nodes
     }
+}
+
+/// Whether a Node has what a cloud says of an instance, so that its instance was seen once.
+fn is_witness(node: &Node) -> bool {
+    node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
 }
 
 /// Whether an instance was found that has only the Node's name: the Node names none, or another one.

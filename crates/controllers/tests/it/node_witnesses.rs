@@ -127,33 +127,22 @@ async fn nodes_of_another_cloud_and_a_cloud_that_fails_for_them_say_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_names_its_instance_needs_no_witness() {
-    let cluster = cluster();
-    for name in ["a", "b"] {
-        cluster.instances.remove(name);
-        cluster.put(running(name));
+async fn a_node_that_names_its_instance_needs_no_witness_and_one_that_names_another_does() {
+    for (named, is_believed) in [("fake://1", true), ("fake://2", false)] {
+        let cluster = cluster();
+        for name in ["a", "b"] {
+            cluster.instances.remove(name);
+            cluster.put(running(name));
+        }
+        cluster.instances.run("new", metadata(&["10.1.0.1"]));
+        cluster.put(with(new_node("new"), |node| {
+            node["spec"]["providerID"] = json!(named);
+        }));
+        cluster.pass(MINUTE).await;
+        assert_eq!(cluster.is_initialized("new"), is_believed, "{named}");
+        let is_asked = !cluster.instances.asked("a", Purpose::Sighting).is_empty();
+        assert_eq!(is_asked, !is_believed, "{named}");
     }
-    cluster.instances.run("new", metadata(&["10.1.0.1"]));
-    cluster.put(with(new_node("new"), |node| {
-        node["spec"]["providerID"] = json!("fake://1");
-    }));
-    initialized(&cluster, "new").await;
-    assert_eq!(cluster.instances.asked("a", Purpose::Sighting), []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_instance_of_another_id_than_the_node_names_is_one_of_its_name_only() {
-    let cluster = cluster();
-    for name in ["a", "b"] {
-        cluster.instances.remove(name);
-        cluster.put(running(name));
-    }
-    cluster.instances.run("new", metadata(&["10.1.0.1"]));
-    cluster.put(with(new_node("new"), |node| {
-        node["spec"]["providerID"] = json!("fake://2");
-    }));
-    cluster.pass(MINUTE).await;
-    assert!(!cluster.is_initialized("new"));
 }
 
 #[tokio::test(start_paused = true)]
