@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, keys};
+use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
 use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
@@ -207,8 +207,11 @@ fn judge_instances(answers: &[Answered]) -> Check {
     }
     let had = names_of(&|(node, _)| node.provider_id.is_some());
     let known: Vec<&Answered> = of_ours().filter(|(node, _)| !node.is_uninitialized()).collect();
-    // What was found for a Node that waits may have its name only. One other Node alone may have gone.
-    let are_others_missing = known.len() > 1 && known.iter().all(|(_, answer)| is_missing(answer));
+    // As the controller sees it: what was found for a Node that waits may have its name only. One other Node alone may have
+    // gone, and so may all if none is Ready.
+    let are_others_missing = known.len() > 1
+        && known.iter().all(|(_, answer)| is_missing(answer))
+        && known.iter().any(|(node, _)| node.readiness == Readiness::Ready);
     let is_blind =
         are_others_missing || !had.is_empty() && on.is_empty() && off.is_empty() && errors.is_empty();
     let waits = of_ours()
@@ -353,6 +356,8 @@ mod tests {
     fn instances_are_judged_by_what_the_cloud_lists() {
         let well = (node("a", "toy://1", None), present(PowerState::On));
         let gone = (node("b", "toy://2", None), missing());
+        let mut ready = node("h", "toy://7", None);
+        Arc::make_mut(&mut ready).readiness = Readiness::Ready;
         let off = (node("c", "toy://3", None), present(PowerState::Off));
         let fresh = (node("d", "", Some(NOW)), missing());
         let torn = (node("e", "toy://5", None), Err(CloudError::invalid("unreadable")));
@@ -387,12 +392,12 @@ mod tests {
             (
                 vec![
                     gone.clone(),
-                    gone,
+                    (ready, missing()),
                     (node("g", "", Some(NOW)), present(PowerState::On)),
                 ],
                 Outcome::Failed,
                 "1 of 3",
-                vec!["not listed: b, b"],
+                vec!["not listed: b, h"],
             ),
             (
                 vec![well.clone(), fresh],
