@@ -13,6 +13,28 @@ mod table;
 pub use table::annotation_table;
 pub(crate) use table::*;
 
+/// The annotation that a field of the API's objects has its value from. Not for names and protocols, which mean another
+/// thing on each kind of object.
+pub(crate) fn of_field(field: &str) -> Option<&'static AnnotationSpec> {
+    Some(match field {
+        "algorithm" => &POOL_ALGORITHM,
+        "allowed_cidrs" => &LISTENER_ALLOWED_CIDRS,
+        "delay_s" => &MONITOR_DELAY,
+        "down_threshold" => &MONITOR_DOWN_THRESHOLD,
+        "flavor" => &FLAVOR,
+        "http" => &MONITOR_HTTP,
+        "timeout_client_data_ms" => &TIMEOUT_CLIENT_DATA,
+        "timeout_member_connect_ms" => &TIMEOUT_MEMBER_CONNECT,
+        "timeout_member_data_ms" => &TIMEOUT_MEMBER_DATA,
+        "timeout_s" => &MONITOR_TIMEOUT,
+        "type" => &MONITOR_TYPE,
+        "up_threshold" => &MONITOR_UP_THRESHOLD,
+        "vip_addresses" => &VIP_ADDRESSES,
+        "zone" => &ZONE,
+        _ => return None,
+    })
+}
+
 /// Reads annotations of one Service and collects everything that is wrong with them, so that a person hears of all
 /// problems at once.
 pub(crate) struct Reader<'a> {
@@ -150,6 +172,7 @@ fn must_be(spec: &AnnotationSpec) -> String {
             r#"a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]"#
         }
         Accepts::HttpCheck => r#"a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}"#,
+        Accepts::Hostname => "a DNS name in lower case, such as www.example.org",
         Accepts::Selector => "a label selector, such as pool=web or zone in (a, b)",
         _ => r#"a JSON list of texts, such as ["a", "b"]"#,
     };

@@ -1,12 +1,13 @@
 //! Makes the writes.
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, Pool, PoolId,
 };
 use bowline_plan::Step as _;
 
+use crate::annotations as keys;
 use crate::observe::Seen;
 use crate::step::{CloudStep, PartChange};
 
@@ -90,21 +91,30 @@ fn is_about_what_is_asked(error: &ApiError) -> bool {
 /// Whether a refusal can mean that something is in the way. Not if it complains of a value: then deleting what is in the
 /// way would leave nothing at all.
 fn can_be_in_the_way(error: &ApiError) -> bool {
-    const VALUES: &[&str] = &[
-        "allowed_cidrs",
-        "algorithm",
-        "delay_s",
-        "down_threshold",
-        "http",
-        "timeout_client_data_ms",
-        "timeout_member_connect_ms",
-        "timeout_member_data_ms",
-        "timeout_s",
-        "type",
-        "up_threshold",
-    ];
     matches!(error.class, Class::Conflict | Class::Exhausted)
-        || error.class == Class::Invalid && !error.fields.keys().any(|field| VALUES.contains(&field.as_str()))
+        || error.class == Class::Invalid && annotations_of(error).is_empty()
+}
+
+/// The annotations whose values the API complains of.
+fn annotations_of(error: &ApiError) -> Vec<&'static str> {
+    let fields = error.fields.keys();
+    fields
+        .filter_map(|field| Some(keys::of_field(field)?.key))
+        .collect()
+}
+
+/// The failure of a write. The API names its own fields; a person knows the annotations.
+fn of_write(error: ApiError) -> CloudError {
+    let annotations = annotations_of(&error);
+    let error = CloudError::of_write(error);
+    if error.kind() != ErrorKind::Invalid || annotations.is_empty() {
+        return error;
+    }
+    CloudError::invalid(format!(
+        "{}; the value is that of {}",
+        error.message(),
+        annotations.join(" and ")
+    ))
 }
 
 impl Writer<'_> {
@@ -118,7 +128,7 @@ impl Writer<'_> {
                 let created = self.client.create_load_balancer(new).await;
                 return created
                     .map(|balancer| Learned::created(Created::Balancer(Box::new(balancer))))
-                    .map_err(CloudError::of_write);
+                    .map_err(of_write);
             }
             CloudStep::RenameBalancer { balancer, name } => self
                 .client
@@ -152,7 +162,7 @@ impl Writer<'_> {
                     ..Learned::default()
                 })
             }
-            (Err(error), _) => Err(CloudError::of_write(error)),
+            (Err(error), _) => Err(of_write(error)),
         }
     }
 

@@ -111,6 +111,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// Where the members of its ports are reached.
+    pub(crate) fn backends(&self) -> Vec<&Backend> {
+        self.ports.iter().map(|port| &port.backend).collect()
+    }
+
     /// What is left of it where something cannot be read. What it holds in place of that goes no further.
     fn unclear(self, refusal: Refusal) -> Unclear {
         Unclear {

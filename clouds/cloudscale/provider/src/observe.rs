@@ -140,11 +140,12 @@ impl Observed {
         }
     }
 
-    /// The Service's balancer, if exactly one was found.
+    /// The balancer that serves the Service, if exactly one was found.
     pub(crate) fn balancer(&self, identity: &Identity) -> Option<&LoadBalancer> {
         match ownership::resolve(identity, &self.balancers) {
             Found::One { balancer, .. } => Some(balancer),
-            _ => None,
+            Found::Foreign { own, .. } => own,
+            Found::None | Found::Several => None,
         }
     }
 

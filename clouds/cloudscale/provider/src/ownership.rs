@@ -26,7 +26,12 @@ pub(crate) enum Found<'a> {
     /// Several could be meant; nobody but a person can tell.
     Several,
     /// The one that is meant belongs to somebody else, or may.
-    Foreign(&'a LoadBalancer, Owner<'a>),
+    Foreign {
+        balancer: &'a LoadBalancer,
+        owner: Owner<'a>,
+        /// The only one that was made for the Service, if there is one: it serves all the same.
+        own: Option<&'a LoadBalancer>,
+    },
 }
 
 /// Whose a balancer is that is not the Service's.
@@ -120,12 +125,24 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
         .find(|balancer| identity.annotated == Some(balancer.uuid))
         && let Some(owner) = owner(identity, annotated)
     {
-        return Found::Foreign(annotated, owner);
+        let own = match marked.as_slice() {
+            [own] => Some(*own),
+            _ => None,
+        };
+        return Found::Foreign {
+            balancer: annotated,
+            owner,
+            own,
+        };
     }
     match (marked.split_first(), others.as_slice()) {
         (None, []) => Found::None,
         (None, [other]) => match owner(identity, other) {
-            Some(owner) => Found::Foreign(other, owner),
+            Some(owner) => Found::Foreign {
+                balancer: other,
+                owner,
+                own: None,
+            },
             None => Found::One {
                 balancer: other,
                 surplus: Vec::new(),

@@ -15,7 +15,7 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use crate::annotations as keys;
 use crate::desired::Desired;
 use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
-use crate::intent::{Backend, Identity, Intent, Membership, Wanted};
+use crate::intent::{Identity, Intent, Membership, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
 use crate::observe::Seen;
 use crate::ownership::{self, Found, Owner};
@@ -73,6 +73,13 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
     notes.extend(member_notes(&wanted.membership, &desired));
+    let served = |balancer| Served {
+        hrefs,
+        tags: &wanted.tags,
+        desired: &desired,
+        seen,
+        balancer,
+    };
     let answer = match ownership::resolve(identity, &seen.balancers) {
         Found::Several => Answer::Refused(
             Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
@@ -81,14 +88,18 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 keys::UUID.key
             )),
         ),
-        Found::Foreign(balancer, owner) => {
+        Found::Foreign { balancer, owner, own } => {
             notes.push(FOREIGN_KEPT.note(format!(
                 "load balancer {} ({}) is not changed: {}",
                 balancer.name,
                 balancer.uuid,
                 whose(identity, owner)
             )));
-            Answer::Refused(foreign(identity, balancer, owner))
+            let refusal = foreign(identity, balancer, owner);
+            match own {
+                None => Answer::Refused(refusal),
+                Some(own) => served(own).only_members(&wanted.backends(), refusal, &mut notes),
+            }
         }
         Found::None => {
             notes.extend(guards::gone_note(identity, seen));
@@ -103,13 +114,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 )));
             }
             let there = There {
-                served: Served {
-                    hrefs,
-                    tags: &wanted.tags,
-                    desired: &desired,
-                    seen,
-                    balancer,
-                },
+                served: served(balancer),
                 wanted,
                 surplus: &surplus,
             };
@@ -268,8 +273,7 @@ impl There<'_> {
         let wanted = self.wanted;
         let href = hrefs.balancer(balancer.uuid);
         if let Some(refusal) = guards::before_change(wanted, desired, balancer, &href) {
-            let backends: Vec<&Backend> = wanted.ports.iter().map(|port| &port.backend).collect();
-            return self.served.only_members(&backends, refusal, notes);
+            return self.served.only_members(&wanted.backends(), refusal, notes);
         }
         if seen.memory.own.busy.is_now() {
             return wait_for(balancer, seen, notes);

@@ -57,12 +57,33 @@ fn outcome(identity: &Identity, balancers: &[LoadBalancer]) -> String {
     match resolve(identity, &candidates) {
         Found::None => "none".into(),
         Found::Several => "several".into(),
-        Found::Foreign(it, _) => format!("foreign {}", it.uuid.0.as_u128()),
+        Found::Foreign { balancer, own, .. } => {
+            let own = own.map(|own| format!(" beside {}", own.uuid.0.as_u128()));
+            format!("foreign {}{}", balancer.uuid.0.as_u128(), own.unwrap_or_default())
+        }
         Found::One { balancer, surplus } => {
             let numbers: Vec<String> = surplus.iter().map(|it| it.uuid.0.as_u128().to_string()).collect();
             format!("{} [{}]", balancer.uuid.0.as_u128(), numbers.join(" "))
         }
     }
+}
+
+#[test]
+fn the_only_one_of_its_own_serves_a_service_that_names_somebody_elses() {
+    let identity = identity(Some(1), None);
+    let (theirs, own) = (balancer(1, "edge", Some("u2"), None), |number| {
+        balancer(number, "x", Some("u1"), None)
+    });
+    let both = [theirs.clone(), own(2)];
+    assert_eq!(outcome(&identity, &both), "foreign 1 beside 2");
+    // It goes with the Service.
+    assert!(
+        doomed(&identity, &both)
+            .own
+            .iter()
+            .all(|it| it.uuid == both[1].uuid)
+    );
+    assert_eq!(outcome(&identity, &[theirs, own(2), own(3)]), "foreign 1");
 }
 
 #[test]

@@ -16,8 +16,13 @@ pub(super) fn plan(hrefs: &Hrefs, unclear: &Unclear, seen: &Seen) -> LoadBalance
     let (identity, refusal) = (&unclear.identity, unclear.refusal.clone());
     let desired = Desired::new(&unclear.membership, seen);
     let mut notes = unclear.notes.clone();
-    let answer = match ownership::resolve(identity, &seen.balancers) {
-        Found::One { balancer, .. } if ownership::is_known(identity, balancer) => {
+    let served = match ownership::resolve(identity, &seen.balancers) {
+        Found::One { balancer, .. } => Some(balancer).filter(|it| ownership::is_known(identity, it)),
+        Found::Foreign { own, .. } => own,
+        Found::None | Found::Several => None,
+    };
+    let answer = match served {
+        Some(balancer) => {
             if desired.knows_no_server {
                 notes.extend(nodes_note(&desired));
                 Answer::Refused(refusal)
@@ -34,7 +39,7 @@ pub(super) fn plan(hrefs: &Hrefs, unclear: &Unclear, seen: &Seen) -> LoadBalance
                 served.only_members(&backends, refusal, &mut notes)
             }
         }
-        _ => Answer::Refused(refusal),
+        None => Answer::Refused(refusal),
     };
     Plan::new(answer).with_notes(notes)
 }

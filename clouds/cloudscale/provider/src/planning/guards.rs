@@ -57,13 +57,17 @@ pub(super) fn before_change(
     href: &str,
 ) -> Option<Refusal> {
     conflict(wanted)
-        .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href)))
+        .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href, balancer)))
         .or_else(|| {
             (balancer.flavor.slug != wanted.flavor).then(|| {
                 Refusal::new(format!(
                     "flavor for {href} changed, please configure the previous flavor or contact support"
                 ))
-                .with_remedy(format!("the previous flavor is {}", balancer.flavor.slug))
+                .with_remedy(format!(
+                    "set {} to {} again",
+                    keys::FLAVOR.key,
+                    balancer.flavor.slug
+                ))
             })
         })
         .or_else(|| match zone(wanted, desired) {
@@ -74,14 +78,24 @@ pub(super) fn before_change(
                 Refusal::new(format!(
                     "zone for {href} changed, please configure the previous zone or contact support"
                 ))
-                .with_remedy(format!("the previous zone is {}", balancer.zone.slug))
+                .with_remedy(format!(
+                    "set {} to {} again",
+                    keys::ZONE.key,
+                    balancer.zone.slug
+                ))
             }),
         })
 }
 
-fn refused_vips(href: &str) -> Refusal {
+fn refused_vips(href: &str, balancer: &LoadBalancer) -> Refusal {
+    let there = balancer.vip_addresses.iter().map(|vip| vip.address.as_str());
     Refusal::new(format!(
         "VIP addresses for {href} changed, please re-create the service"
+    ))
+    .with_remedy(format!(
+        "or take back what was changed in {}: the load balancer keeps {}",
+        keys::VIP_ADDRESSES.key,
+        Vec::from_iter(there).join(", ")
     ))
 }
 

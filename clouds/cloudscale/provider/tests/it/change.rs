@@ -340,6 +340,8 @@ async fn what_cannot_change_is_refused_while_members_follow_the_nodes() {
         world.annotate("web", "timeout-client-data-ms", "777");
         let (run, writes) = world.writes_of(world.run("web")).await;
         assert!(run.complaint().starts_with(&text), "{}", run.complaint());
+        let key = format!("k8s.cloudscale.ch/loadbalancer-{suffix}");
+        assert!(run.complaint().contains(&key), "{}", run.complaint());
         assert!(writes.is_empty());
         world.add_node(&format!("late{index}"));
         let (run, writes) = world.writes_of(world.run("web")).await;

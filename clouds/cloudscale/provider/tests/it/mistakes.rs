@@ -7,7 +7,7 @@ use crate::change::{set_ports, settled};
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
-const MISTAKES: [(&str, &str, &str); 22] = [
+const MISTAKES: [(&str, &str, &str); 23] = [
     ("uuid", "42", "not a UUID: 42"),
     ("config-version", "7", "unsupported config version '7'"),
     ("name", " ", "no load balancer with empty name found"),
@@ -29,6 +29,7 @@ const MISTAKES: [(&str, &str, &str); 22] = [
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
     ("health-monitor-down-threshold", " 3", "cannot convert  3 to int"),
+    ("force-hostname", "web_x y", "unsupported host name"),
     ("ip-mode", "vip", "unsupported IP mode: 'vip'"),
 ];
 
@@ -280,6 +281,58 @@ async fn a_balancer_that_bears_the_services_uid_is_known_without_its_annotation(
         world.remove_node("n1");
         let writes = refused(&world, "cannot convert abc to int").await;
         assert_eq!(in_short(&writes), ["DELETE members"; 2]);
+    }
+}
+
+/// Numbers that can be read, and that the API does not want.
+#[tokio::test(start_paused = true)]
+async fn what_the_api_refuses_is_told_with_its_annotation() {
+    for suffix in ["timeout-s", "delay-s", "up-threshold", "down-threshold"] {
+        for is_served in [false, true] {
+            let world = match is_served {
+                true => settled(1).await,
+                false => World::with_nodes(1),
+            };
+            let suffix = format!("health-monitor-{suffix}");
+            world.annotate("web", &suffix, "0");
+            let run = world.run("web").await;
+            let key = format!("the value is that of k8s.cloudscale.ch/loadbalancer-{suffix}");
+            assert!(run.complaint().contains(&key), "{run:#?}");
+        }
+    }
+}
+
+/// With and without a second mistake.
+#[tokio::test(start_paused = true)]
+async fn members_follow_although_the_uuid_names_somebody_elses_balancer() {
+    for delay in [None, Some("abc")] {
+        let mut world = settled(2).await;
+        let own = balancer_of(&world);
+        world.put(crate::world::service("owner", &[("", "TCP", 80, 30080)]));
+        let tags = Tags::from([("k8s-service-uid".to_owned(), "uid-owner".to_owned())]);
+        let foreign = world.sim.add_load_balancer("edge", tags);
+        world.annotate("web", "uuid", &foreign.to_string());
+        if let Some(delay) = delay {
+            world.annotate("web", "health-monitor-delay-s", delay);
+        }
+        world.remove_node("n1");
+        world.add_node("n3");
+        let told = delay.map_or(
+            "belongs to another service or cluster",
+            |_| "cannot convert abc to int",
+        );
+        let writes = refused(&world, told).await;
+        assert_eq!(
+            in_short(&writes),
+            [["POST members"; 2], ["DELETE members"; 2]].concat()
+        );
+        assert_eq!(in_short(&refused(&world, told).await), [""; 0]);
+        let pools = world.sim.pools();
+        assert!(pools.iter().all(|pool| pool.load_balancer == own));
+        world.annotate("web", "uuid", &own.to_string());
+        world.remove_annotation("web", "health-monitor-delay-s");
+        world.run("web").await.settled();
+        assert_eq!(in_short(&world.writes_of(world.run("web")).await.1), [""; 0]);
     }
 }
 
