@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, facts};
 use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
 use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
@@ -53,7 +53,11 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
             Refusal::new(format!(
                 "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
             ))
-            .with_remedy("clear the field, and an address is allocated"),
+            .with_remedy(if is_served(wanted) {
+                "use the credentials of the account that the block was bought with; if it is given up for good, clear the field, and another address is allocated"
+            } else {
+                "clear the field, and an address is allocated"
+            }),
         )),
         ([], None) => purchase(wanted, seen, network),
         ([block], field) => existing(wanted, seen, block, field, network),
@@ -68,6 +72,11 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
             ))
         }
     }
+}
+
+/// Whether the status shows an address. Then there was a block.
+fn is_served(wanted: &Wanted) -> bool {
+    !facts::published_addresses(&wanted.service).is_empty()
 }
 
 /// There is no block yet.

@@ -294,6 +294,8 @@ async fn a_block_that_was_bought_a_moment_ago_is_known_to_a_list_that_is_behind(
     behind(&world, 1);
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("belongs to no IP block"));
+    // It has had one, so it may be the credentials.
+    assert!(run.complaint().contains("use the credentials of the account"));
     assert_eq!(calls, ["ip-blocks.list"]);
 }
 

@@ -270,13 +270,11 @@ async fn whatever_address_stands_in_the_field_goes_with_the_block() {
 async fn a_preset_address_without_a_block_goes_with_its_service_at_once() {
     let world = World::with_service();
     world.set_field(KEY, "203.0.113.200");
-    assert!(
-        world
-            .run(KEY)
-            .await
-            .complaint()
-            .contains("belongs to no IP block")
+    let run = world.run(KEY).await;
+    let told = format!(
+        "belongs to no IP block of service {KEY}, and a block cannot be requested by address; clear the field"
     );
+    assert!(run.complaint().contains(&told), "{}", run.complaint());
     world.delete(KEY);
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert_eq!(
