@@ -130,7 +130,10 @@ impl ControlPlane {
         etcd.args(etcd_flags(directory.path(), client_port, peer_port));
         let etcd = Process::start("etcd", &etcd, directory.path().join("etcd.log"))?;
         let mut apiserver = Command::new(&programs.kube_apiserver);
-        apiserver.args(files.apiserver_flags(client_port, secure_port, options));
+        apiserver
+            .args(files.apiserver_flags(client_port, secure_port, options))
+            // It lives for seconds: less often collected it takes a tenth less of the processor, and 60 MiB more.
+            .env("GOGC", "300");
         let log = directory.path().join("kube-apiserver.log");
         let apiserver = Process::start("kube-apiserver", &apiserver, log)?;
 
