@@ -13,6 +13,7 @@ mod arrows;
 mod bench;
 mod deny;
 mod generate;
+mod go_programs;
 mod image;
 mod manifests;
 mod monitoring;
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::go_programs::GoPrograms;
 use crate::image::Arch;
 use crate::workspace::Workspace;
 
@@ -49,6 +51,12 @@ fn command() -> Command {
     let flag = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
+    let kubernetes = || {
+        Arg::new("kubernetes")
+            .long("kubernetes")
+            .value_name("MINOR")
+            .help("the real API server to test with: 1.35, 1.36 or 1.37 [default: 1.37]")
+    };
     Command::new("xtask")
         .about("Checks and generators of this repository")
         .bin_name("cargo xtask")
@@ -61,12 +69,7 @@ fn command() -> Command {
                     "quick",
                     "leave out documents, doc tests and the build of the control plane",
                 ))
-                .arg(
-                    Arg::new("kubernetes")
-                        .long("kubernetes")
-                        .value_name("MINOR")
-                        .help("the real API server to test with: 1.35, 1.36 or 1.37 [default: 1.37]"),
-                )
+                .arg(kubernetes())
                 .arg(
                     Arg::new("openstack")
                         .long("openstack")
@@ -88,6 +91,11 @@ fn command() -> Command {
             Command::new("generate")
                 .about("Write the reference pages that come from tables in the code")
                 .arg(flag("check", "write nothing, fail if a page is not fresh")),
+        )
+        .subcommand(
+            Command::new("go-programs")
+                .about("Build kube-apiserver, etcd and Helm, unless the cache has them; needs Go")
+                .arg(kubernetes()),
         )
         .subcommand(
             Command::new("manifests").about("Write the plain manifests under deploy/, which come out of the chart; needs Go"),
@@ -160,6 +168,10 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("deny", _)) => deny::run(&workspace),
         Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),
         Some(("generate", _)) => generate::write(&workspace),
+        Some(("go-programs", args)) => {
+            let minor = args.get_one::<String>("kubernetes");
+            GoPrograms::for_tests(minor.map(String::as_str))?.build()
+        }
         Some(("manifests", _)) => manifests::write(&workspace),
         Some(("monitoring", _)) => monitoring::test(&workspace),
         Some(("image", args)) => {

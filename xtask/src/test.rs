@@ -1,14 +1,15 @@
 //! `cargo xtask test`: all gates of a change, in the order in which they fail soonest.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
+use crate::go_programs::GoPrograms;
 use crate::stages::Stages;
 use crate::suites::Suites;
-use crate::workspace::{Workspace, call, in_ci, on_path, output};
+use crate::workspace::{Workspace, call, output};
 use crate::{arrows, deny, generate, site, targets, workflows};
 
 /// What of the gates is wanted.
@@ -32,6 +33,11 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
         let mut command = workspace.cargo();
         command.args(words.split_whitespace());
         with_kubernetes(command, options)
+    };
+    let programs = GoPrograms::for_tests(options.kubernetes.as_deref())?;
+    let begun = match options.quick {
+        true => None,
+        false => programs.begin(&workspace.target_directory()?)?,
     };
     stages.stage("format", || call(&mut cargo("fmt --all --check")))?;
     stages.stage("arrows", || arrows::run(workspace))?;
@@ -60,8 +66,12 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     stages.stage("workflows", || workflows::check(workspace))?;
     let mut suites = stages.stage("build", || Suites::build(workspace, cargo("test --workspace")))?;
     suites.and_doc_tests(cargo("test --workspace --doc --no-fail-fast"));
-    stages.stage("control plane", || control_plane(workspace, options))?;
-    stages.stage("Helm", || helm(workspace, options))?;
+    stages.stage("Go programs", || {
+        if let Some(mut begun) = begun {
+            begun.wait()?;
+        }
+        programs.build()
+    })?;
     stages.stage("tests", || suites.run(&logs))
 }
 
@@ -77,36 +87,6 @@ fn checked_by_clippy(workspace: &Workspace, cargo: &mut Command) -> Result<()> {
             .env("CLIPPY_ARGS", arguments.concat());
     }
     Ok(())
-}
-
-/// Builds the real kube-apiserver and etcd that some tests start, unless the cache has them.
-fn control_plane(workspace: &Workspace, options: &Options) -> Result<()> {
-    if env::var_os("KUBEBUILDER_ASSETS").is_some() {
-        println!("control plane: taken from KUBEBUILDER_ASSETS");
-        return Ok(());
-    }
-    built(workspace, options, "control-plane", "kube-apiserver and etcd")
-}
-
-/// Builds the real Helm that renders the chart, unless the cache has it.
-fn helm(workspace: &Workspace, options: &Options) -> Result<()> {
-    built(workspace, options, "chart", "Helm")
-}
-
-/// Has one of our programs build what it keeps in the cache, with the Go toolchain.
-fn built(workspace: &Workspace, options: &Options, program: &str, what: &str) -> Result<()> {
-    if !on_path("go") {
-        if in_ci() {
-            bail!("Go is needed to build {what}, and is not on the path");
-        }
-        println!("{what}: not built, there is no Go here; tests that need it say what they left out");
-        return Ok(());
-    }
-    // The program as the build stage made it: asking cargo for this one package would choose other features for its
-    // dependencies and compile them once more.
-    let program = workspace.target_directory()?.join("debug").join(program);
-    let command = workspace.tool(&program);
-    call(with_kubernetes(command, options).arg("build")).with_context(|| format!("building {what}"))
 }
 
 fn with_kubernetes(mut command: Command, options: &Options) -> Command {

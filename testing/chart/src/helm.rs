@@ -4,10 +4,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use bowline_real_servers::{cache_directory, in_ci, key};
+use bowline_go_programs::GoProgram;
+use bowline_real_servers::in_ci;
 use serde_json::Value;
-
-use crate::build::{GO_MOD, GO_SUM, RECIPE, release};
 
 /// Helm, where it is.
 #[derive(Debug, Clone)]
@@ -17,10 +16,7 @@ pub struct Helm {
 
 /// Nobody has built it yet.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "Helm {} is not built; run `cargo run -p bowline-chart -- build` (needs Go)",
-    release()
-)]
+#[error("Helm is not built; run `cargo run -p bowline-chart -- build` (needs Go)")]
 pub struct Missing;
 
 /// Why Helm did not do what it was asked for.
@@ -86,12 +82,8 @@ impl Helm {
 
     pub(crate) fn expected() -> Self {
         Self {
-            program: directory().join("helm"),
+            program: GoProgram::helm().path(),
         }
-    }
-
-    pub(crate) fn program(&self) -> &Path {
-        &self.program
     }
 
     /// The objects that the chart makes of these values, as YAML.
@@ -154,7 +146,7 @@ impl Helm {
 
     /// What its user has configured is not read, and nothing is written where a user would have it.
     fn command(&self, words: &[&str]) -> Result<Command, HelmError> {
-        let home = directory().join("home");
+        let home = GoProgram::helm().directory().join("home");
         std::fs::create_dir_all(&home)?;
         let mut command = Command::new(&self.program);
         command.args(words).env_clear().env("HOME", &home);
@@ -168,10 +160,4 @@ fn answer(output: Output) -> Result<String, HelmError> {
         return Err(HelmError::Refused(words.trim().to_owned()));
     }
     Ok(String::from_utf8(output.stdout)?)
-}
-
-/// The directory in the cache, which git ignores. It changes with the release and with the recipe.
-pub(crate) fn directory() -> PathBuf {
-    let key = key([GO_MOD, GO_SUM, RECIPE]);
-    cache_directory("helm").join(format!("{}-{key}", release()))
 }

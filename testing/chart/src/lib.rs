@@ -1,7 +1,6 @@
 //! The chart in `deploy/chart`, rendered with the real Helm.
 //!
-//! Helm is compiled by the Go toolchain from its published module; which release is written in `go/go.mod`. What is built
-//! stays in a cache beside the source tree. [`manifests`] are the plain manifests under `deploy/`, which are what the chart
+//! Helm is one of [`bowline_go_programs`]. [`manifests`] are the plain manifests under `deploy/`, which are what the chart
 //! makes of a few values, so that both say the same.
 
 mod build;
@@ -9,7 +8,7 @@ mod flags;
 mod helm;
 mod manifests;
 
-pub use bowline_real_servers::BuildError;
+pub use bowline_go_programs::BuildError;
 pub use build::build;
 pub use flags::with_flags;
 pub use helm::{Helm, HelmError, Missing, Release};

@@ -1,12 +1,10 @@
 //! Where kube-apiserver and etcd are found.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use bowline_go_programs::{GoProgram, Version};
 use bowline_real_servers::in_ci;
-
-use crate::build::RECIPE;
-use crate::version::Version;
 
 /// The two programs of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,18 +32,9 @@ pub enum Missing {
 }
 
 impl Binaries {
-    /// The programs in a directory, if it has both.
-    pub(crate) fn in_directory(directory: &Path) -> Option<Self> {
-        let found = Self::expected_in(directory);
-        (found.kube_apiserver.is_file() && found.etcd.is_file()).then_some(found)
-    }
-
-    /// Where the programs are in a directory, once it has them.
-    pub(crate) fn expected_in(directory: &Path) -> Self {
-        Self {
-            kube_apiserver: directory.join("kube-apiserver"),
-            etcd: directory.join("etcd"),
-        }
+    /// These, if both are there.
+    fn found(self) -> Option<Self> {
+        (self.kube_apiserver.is_file() && self.etcd.is_file()).then_some(self)
     }
 }
 
@@ -56,9 +45,17 @@ impl Binaries {
 /// When they are not there. Nothing is built here: that takes minutes, and a test should not.
 pub fn binaries(version: Version) -> Result<Binaries, Missing> {
     if let Some(assets) = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
-        return Binaries::in_directory(&assets).ok_or(Missing::Assets(assets));
+        let in_assets = Binaries {
+            kube_apiserver: assets.join("kube-apiserver"),
+            etcd: assets.join("etcd"),
+        };
+        return in_assets.found().ok_or(Missing::Assets(assets));
     }
-    Binaries::in_directory(&cache_directory(version)).ok_or(Missing::Unbuilt { version })
+    let in_cache = Binaries {
+        kube_apiserver: GoProgram::kube_apiserver(version).path(),
+        etcd: GoProgram::etcd(version).path(),
+    };
+    in_cache.found().ok_or(Missing::Unbuilt { version })
 }
 
 /// What a test calls that needs the real API server: the programs, or nothing and a line that says what was left out.
@@ -80,9 +77,4 @@ pub fn binaries_or_leave_out(version: Version, what: &str) -> Option<Binaries> {
             None
         }
     }
-}
-
-/// The directory of one version in the cache, which git ignores.
-pub(crate) fn cache_directory(version: Version) -> PathBuf {
-    bowline_real_servers::cache_directory("control-plane").join(version.cache_key(RECIPE))
 }

@@ -1,7 +1,6 @@
-//! Builds and starts the real kube-apiserver and etcd for tests.
+//! Starts the real kube-apiserver and etcd for tests.
 //!
-//! The two programs are compiled by the Go toolchain from their published modules; which releases is written in
-//! `go/<minor>/go.mod`. What is built stays in a cache beside the source tree. A [`ControlPlane`] is one API server
+//! The two programs are [`bowline_go_programs`]. A [`ControlPlane`] is one API server
 //! with an etcd of its own on free ports of the loopback address, ready in seconds, and gone when the value is
 //! dropped or the test process dies, however it dies.
 //!
@@ -14,14 +13,13 @@ mod certificates;
 mod client;
 mod kubeconfig;
 mod server;
-mod version;
 
 pub use audit::{AuditEvent, AuditLogError};
 pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out};
-pub use bowline_real_servers::{BuildError, ProcessError, in_ci};
+pub use bowline_go_programs::{BuildError, UnknownVersion, Version};
+pub use bowline_real_servers::{ProcessError, in_ci};
 pub use build::build;
 pub use certificates::CertificateError;
 pub use client::ClientError;
 pub use kubeconfig::Kubeconfig;
 pub use server::{ControlPlane, Options, StartError};
-pub use version::{UnknownVersion, Version};

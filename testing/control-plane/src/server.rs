@@ -14,7 +14,7 @@ use crate::binaries::{Binaries, Missing, binaries};
 use crate::certificates::{Authority, CertificateError, Identity, TokenKeys};
 use crate::client::{self, ClientError};
 use crate::kubeconfig::{Endpoint, Kubeconfig, write_private};
-use crate::version::Version;
+use bowline_go_programs::Version;
 
 /// Two seconds on a quiet machine; a busy one with two cores may take many times that.
 const START_DEADLINE: Duration = Duration::from_secs(120);

@@ -10,7 +10,7 @@ mod promtool;
 mod rules;
 mod samples;
 
-pub use bowline_real_servers::BuildError;
+pub use bowline_go_programs::BuildError;
 pub use dashboard::{DASHBOARD, dashboard};
 pub use guide::{Query, Question, expressions, questions};
 pub use promtool::{Promtool, PromtoolError, build};

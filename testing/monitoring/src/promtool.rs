@@ -4,13 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bowline_real_servers::{BuildError, cache_directory, go_build, key, lock_cache};
-
-const PACKAGE: &str = "github.com/prometheus/prometheus/cmd/promtool";
-/// Without those of the clouds, which are most of it.
-const TAGS: &str = "remove_all_sd";
-const GO_MOD: &str = include_str!("../go/go.mod");
-const GO_SUM: &str = include_str!("../go/go.sum");
+use bowline_go_programs::{BuildError, GoProgram};
 
 /// Set by `cargo xtask monitoring`: then nothing may be left out.
 const REQUIRED: &str = "BOWLINE_PROMTOOL";
@@ -38,29 +32,14 @@ pub enum PromtoolError {
 ///
 /// When there is no Go, no network for the modules, or no room.
 pub fn build() -> Result<Promtool, BuildError> {
-    let kept = Promtool::expected();
-    if kept.program.is_file() {
-        return Ok(kept);
-    }
-    let directory = cache_directory("promtool");
-    let at = |error| BuildError::Cache(directory.clone(), error);
-    let _lock = lock_cache(&directory).map_err(at)?;
-    if kept.program.is_file() {
-        return Ok(kept);
-    }
-    let beside = tempfile::tempdir_in(&directory).map_err(at)?;
-    let fresh = beside.path().join("promtool");
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
-    go_build(&module, PACKAGE, "", TAGS, &fresh)?;
-    std::fs::rename(&fresh, &kept.program).map_err(at)?;
-    Ok(kept)
+    GoProgram::promtool().build()?;
+    Ok(Promtool::expected())
 }
 
 impl Promtool {
     fn expected() -> Self {
-        let name = format!("promtool-{}", key([GO_MOD, GO_SUM, TAGS]));
         Self {
-            program: cache_directory("promtool").join(name),
+            program: GoProgram::promtool().path(),
         }
     }
 

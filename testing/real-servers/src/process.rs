@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -68,6 +68,19 @@ impl Process {
     /// Whether it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Blocks until it has ended by itself.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        // Whoever waits lets go of the pipe first, and the guard would take that for our death.
+        let pipe = self.child.stdin.take();
+        let status = self.child.wait();
+        self.child.stdin = pipe;
+        status
     }
 
     /// Which server this is.
@@ -178,6 +191,17 @@ mod tests {
             "{}",
             process.last_words()
         );
+    }
+
+    #[test]
+    fn whoever_waits_for_the_end_is_told_how_it_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = start(directory.path(), "sleep 0.1; echo done; exit 3");
+        assert_eq!(process.wait().unwrap().code(), Some(3));
+        assert_eq!(process.last_words(), "done");
+        // And once more.
+        assert_eq!(process.wait().unwrap().code(), Some(3));
+        assert!(process.has_ended());
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Programs that the Go toolchain builds from their published modules.
+//! The Go toolchain.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum BuildError {
 /// # Errors
 ///
 /// When there is no Go, no network for the modules, or no room.
-pub fn go_build(
+pub(crate) fn go_build(
     module: &Path,
     package: &'static str,
     linker_flags: &str,

@@ -1,8 +1,9 @@
 //! The Kubernetes minors that are supported, and the releases that stand for them.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
+
+use crate::module::{Module, module};
 
 /// A Kubernetes minor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,44 +52,33 @@ impl Version {
 
     /// The release that is built: `v1.37.1`. The Go module file is where it is written.
     pub fn release(self) -> &'static str {
-        self.go_mod()
-            .lines()
-            .find_map(|line| {
-                let mut words = line.split_whitespace();
-                (words.next() == Some("k8s.io/kubernetes"))
-                    .then(|| words.next())
-                    .flatten()
-            })
-            .unwrap_or("unknown")
+        self.module().release("k8s.io/kubernetes")
     }
 
-    /// The name of this release's directory in the cache. It changes with the releases and with the recipe.
-    pub(crate) fn cache_key(self, recipe: &str) -> String {
-        let key = bowline_real_servers::key([self.go_mod(), self.go_sum(), recipe]);
-        format!("{}-{key}", self.release())
-    }
-
-    /// Where the Go module of this minor lies in the source tree.
-    pub(crate) fn module_directory(self) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("go")
-            .join(self.minor())
-    }
-
-    fn go_mod(self) -> &'static str {
+    /// The Go module of this minor.
+    pub(crate) fn module(self) -> Module {
         match self {
-            Self::V1_35 => include_str!("../go/1.35/go.mod"),
-            Self::V1_36 => include_str!("../go/1.36/go.mod"),
-            Self::V1_37 => include_str!("../go/1.37/go.mod"),
+            Self::V1_35 => module!("kubernetes/1.35"),
+            Self::V1_36 => module!("kubernetes/1.36"),
+            Self::V1_37 => module!("kubernetes/1.37"),
         }
     }
 
-    fn go_sum(self) -> &'static str {
-        match self {
-            Self::V1_35 => include_str!("../go/1.35/go.sum"),
-            Self::V1_36 => include_str!("../go/1.36/go.sum"),
-            Self::V1_37 => include_str!("../go/1.37/go.sum"),
+    /// Tells the program its version, which a plain build leaves at `v0.0.0-master`.
+    ///
+    /// The variables are those that Kubernetes' own build sets (`hack/lib/version.sh`).
+    pub(crate) fn linker_flags(self) -> String {
+        let (major, minor) = self.minor().split_once('.').unwrap_or((self.minor(), ""));
+        let mut flags = Vec::new();
+        for (name, value) in [
+            ("gitVersion", self.release()),
+            ("gitMajor", major),
+            ("gitMinor", minor),
+            ("gitTreeState", "clean"),
+        ] {
+            flags.push(format!("-X k8s.io/component-base/version.{name}={value}"));
         }
+        flags.join(" ")
     }
 }
 
@@ -131,7 +121,12 @@ mod tests {
         for version in Version::ALL {
             let staging = version.release().replacen("v1.", "v0.", 1);
             let mut pinned = 0;
-            for line in version.go_mod().lines().filter(|line| line.contains(" => ")) {
+            for line in version
+                .module()
+                .go_mod
+                .lines()
+                .filter(|line| line.contains(" => "))
+            {
                 assert!(line.ends_with(&staging), "{version}: {line}");
                 pinned += 1;
             }
@@ -140,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_recipe_gets_a_new_place_in_the_cache() {
-        let version = Version::default();
-        assert_eq!(version.cache_key("a"), version.cache_key("a"));
-        assert_ne!(version.cache_key("a"), version.cache_key("b"));
+    fn the_server_is_told_its_version() {
+        let flags = Version::V1_37.linker_flags();
+        assert!(flags.contains("version.gitVersion=v1.37."), "{flags}");
+        assert!(flags.contains("version.gitMinor=37"), "{flags}");
     }
 
     #[test]
