@@ -77,12 +77,7 @@ fn the_only_one_of_its_own_serves_a_service_that_names_somebody_elses() {
     let both = [theirs.clone(), own(2)];
     assert_eq!(outcome(&identity, &both), "foreign 1 beside 2");
     // It goes with the Service.
-    assert!(
-        doomed(&identity, &both)
-            .own
-            .iter()
-            .all(|it| it.uuid == both[1].uuid)
-    );
+    assert_eq!(doomed(&identity, &both).own, [&both[1]]);
     assert_eq!(outcome(&identity, &[theirs, own(2), own(3)]), "foreign 1");
 }
 

@@ -67,36 +67,32 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
 /// The API's name of the attribute that a step changes, and the annotation that it comes from; `None` for a creation or a
 /// deletion.
 fn attribute(step: &CloudStep) -> Option<(&'static str, &'static str)> {
-    Some(match step {
-        CloudStep::RenameBalancer { .. } => ("name", keys::NAME.key),
-        CloudStep::AssignFloatingIp { .. } => ("load_balancer", keys::FLOATING_IPS.key),
+    let attribute = match step {
+        CloudStep::RenameBalancer { .. } => return Some(("name", keys::NAME.key)),
+        CloudStep::AssignFloatingIp { .. } => return Some(("load_balancer", keys::FLOATING_IPS.key)),
         CloudStep::Part { change, .. } => match change {
             PartChange::UpdateListener { change, .. } => match change {
-                ListenerChange::AllowedCidrs(_) => ("allowed_cidrs", keys::LISTENER_ALLOWED_CIDRS.key),
-                ListenerChange::TimeoutClientDataMs(_) => {
-                    ("timeout_client_data_ms", keys::TIMEOUT_CLIENT_DATA.key)
-                }
-                ListenerChange::TimeoutMemberConnectMs(_) => {
-                    ("timeout_member_connect_ms", keys::TIMEOUT_MEMBER_CONNECT.key)
-                }
-                ListenerChange::TimeoutMemberDataMs(_) => {
-                    ("timeout_member_data_ms", keys::TIMEOUT_MEMBER_DATA.key)
-                }
+                ListenerChange::AllowedCidrs(_) => "allowed_cidrs",
+                ListenerChange::TimeoutClientDataMs(_) => "timeout_client_data_ms",
+                ListenerChange::TimeoutMemberConnectMs(_) => "timeout_member_connect_ms",
+                ListenerChange::TimeoutMemberDataMs(_) => "timeout_member_data_ms",
             },
             PartChange::UpdateMonitor { change, .. } => match change {
-                MonitorChange::DelayS(_) => ("delay_s", keys::MONITOR_DELAY.key),
-                MonitorChange::TimeoutS(_) => ("timeout_s", keys::MONITOR_TIMEOUT.key),
-                MonitorChange::UpThreshold(_) => ("up_threshold", keys::MONITOR_UP_THRESHOLD.key),
-                MonitorChange::DownThreshold(_) => ("down_threshold", keys::MONITOR_DOWN_THRESHOLD.key),
-                MonitorChange::HttpMethod(_) => ("http.method", keys::MONITOR_HTTP.key),
-                MonitorChange::HttpPath(_) => ("http.url_path", keys::MONITOR_HTTP.key),
-                MonitorChange::HttpHost(_) => ("http.host", keys::MONITOR_HTTP.key),
-                MonitorChange::HttpExpectedCodes(_) => ("http.expected_codes", keys::MONITOR_HTTP.key),
+                MonitorChange::DelayS(_) => "delay_s",
+                MonitorChange::TimeoutS(_) => "timeout_s",
+                MonitorChange::UpThreshold(_) => "up_threshold",
+                MonitorChange::DownThreshold(_) => "down_threshold",
+                MonitorChange::HttpMethod(_) => "http.method",
+                MonitorChange::HttpPath(_) => "http.url_path",
+                MonitorChange::HttpHost(_) => "http.host",
+                MonitorChange::HttpExpectedCodes(_) => "http.expected_codes",
             },
             _ => return None,
         },
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } => return None,
-    })
+    };
+    let field = attribute.split('.').next()?;
+    Some((attribute, keys::of_field(field)?.key))
 }
 
 /// The value that a step writes, in words.
