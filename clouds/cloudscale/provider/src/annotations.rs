@@ -172,7 +172,6 @@ fn must_be(spec: &AnnotationSpec) -> String {
             r#"a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]"#
         }
         Accepts::HttpCheck => r#"a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}"#,
-        Accepts::Hostname => "a DNS name in lower case, such as www.example.org",
         Accepts::Selector => "a label selector, such as pool=web or zone in (a, b)",
         _ => r#"a JSON list of texts, such as ["a", "b"]"#,
     };

@@ -262,9 +262,9 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     // The API server takes no other name in a status.
     ("force-hostname", "www.example.org", Good),
     ("force-hostname", "", Good),
-    ("force-hostname", "https://www.example.org", Caught),
-    ("force-hostname", "WWW.example.org", Caught),
-    ("force-hostname", "192.0.2.7", Caught),
+    ("force-hostname", "https://www.example.org", CaughtBeforeTheCloud),
+    ("force-hostname", "WWW.example.org", CaughtBeforeTheCloud),
+    ("force-hostname", "192.0.2.7", CaughtBeforeTheCloud),
 ];
 
 const CLOUDSTACK: &[(&str, &str, Verdict)] = &[
@@ -281,7 +281,7 @@ const CLOUDSTACK: &[(&str, &str, Verdict)] = &[
     ("ip-associated-by-controller", "no", Good),
     ("ip-ids", "anything", Good),
     ("hostname", "ingress.example.org", Good),
-    ("hostname", "ingress.example.org:443", Caught),
+    ("hostname", "ingress.example.org:443", CaughtBeforeTheCloud),
     ("ip-mode", "", Good),
     ("ip-mode", "Proxy", Good),
     ("ip-mode", "proxy", Caught),

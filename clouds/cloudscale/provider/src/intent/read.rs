@@ -373,12 +373,6 @@ fn ignored_fields(service: &Service) -> Option<Note> {
 fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {
     let hostname = reader.text(&keys::FORCE_HOSTNAME);
     if !hostname.is_empty() {
-        if !facts::is_hostname(hostname) {
-            reader.problem_of(
-                &keys::FORCE_HOSTNAME,
-                &format!("unsupported host name ({})", keys::FORCE_HOSTNAME.key),
-            );
-        }
         return Publish::Hostname(hostname.to_owned());
     }
     let mode = match reader.text(&keys::IP_MODE) {

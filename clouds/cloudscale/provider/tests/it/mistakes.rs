@@ -7,7 +7,7 @@ use crate::change::{set_ports, settled};
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
-const MISTAKES: [(&str, &str, &str); 23] = [
+const MISTAKES: [(&str, &str, &str); 22] = [
     ("uuid", "42", "not a UUID: 42"),
     ("config-version", "7", "unsupported config version '7'"),
     ("name", " ", "no load balancer with empty name found"),
@@ -29,7 +29,6 @@ const MISTAKES: [(&str, &str, &str); 23] = [
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
     ("health-monitor-down-threshold", " 3", "cannot convert  3 to int"),
-    ("force-hostname", "web_x y", "unsupported host name"),
     ("ip-mode", "vip", "unsupported IP mode: 'vip'"),
 ];
 

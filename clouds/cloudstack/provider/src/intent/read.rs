@@ -55,13 +55,13 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         }
     };
     let ip_mode = ip_mode(facts, &mut problems);
-    let hostname = hostname(service, &mut problems);
     let refusal = (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")));
     if let Some(refusal) = &refusal
         && facts::published_addresses(service).is_empty()
     {
         return Err(refusal.clone());
     }
+    let hostname = annotations::text(service, &HOSTNAME);
     Ok(Intent::Wanted(Box::new(Wanted {
         identity,
         ports,
@@ -71,7 +71,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         sources,
         nodes: nodes(facts),
         asked: asked(service),
-        hostname,
+        hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
         ip_mode,
         notes,
         refusal,
@@ -167,18 +167,6 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
 }
 
 /// How Nodes shall treat the address, if that is asked for and the API server knows of it.
-/// What the status shows in place of the address.
-fn hostname(service: &Service, problems: &mut Vec<String>) -> Option<String> {
-    let name = Some(annotations::text(service, &HOSTNAME)).filter(|name| !name.is_empty())?;
-    if !facts::is_hostname(name) {
-        let key = HOSTNAME.key;
-        problems.push(format!(
-            "annotation {key} is `{name}`, and must be a DNS name in lower case, such as www.example.org"
-        ));
-    }
-    Some(name.to_owned())
-}
-
 fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
     let mode = match annotations::text(&facts.service, &IP_MODE) {
         "" => return None,

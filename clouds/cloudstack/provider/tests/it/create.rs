@@ -116,7 +116,7 @@ async fn the_host_name_takes_the_place_of_the_address_in_the_status() {
 #[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_told_before_anything_is_made() {
     type Change = fn(&World);
-    let cases: [(&str, Change); 9] = [
+    let cases: [(&str, Change); 8] = [
         ("invalid CIDR 010.0.0.0/8 in annotation", |world| {
             world.annotate(WEB, "source-cidrs", Some("192.0.2.0/24, 010.0.0.0/8"))
         }),
@@ -131,9 +131,6 @@ async fn what_is_wrong_is_told_before_anything_is_made() {
             }
             let bare = world.sim.add_vm(VmSpec::with_nics("bare", []));
             world.add_node("bare", Some(&bare));
-        }),
-        ("hostname is `WWW.example.org`, and must be a DNS name", |world| {
-            world.annotate(WEB, "hostname", Some("WWW.example.org"))
         }),
         ("invalid CIDR 10.9.0.0/33", |world| {
             world.annotate(WEB, "source-cidrs", Some("10.9.0.0/33"))
