@@ -308,7 +308,8 @@ impl<C: Step> LoadBalancerStep<C> {
 }
 
 /// A write to Kubernetes that a provider wants, run by the service controller. Each is tested by UID and resource version, so
-/// a decision made from an old object never lands on a newer one.
+/// a decision made from an old object never lands on a newer one, unless others change it faster than the sync can go and leave
+/// alone what is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KubeWrite {
     /// Sets annotations of the Service, in this order; none removes one.
@@ -344,6 +345,22 @@ impl KubeWrite {
                     Some(ip.clone()).filter(|ip| !ip.is_empty());
             }
             Self::AnnotateNode { .. } => {}
+        }
+    }
+
+    /// Whether two versions of a Service are the same in what this writes to, so that a write meant for one fits the other.
+    #[must_use]
+    pub fn fits_both(&self, one: &Service, other: &Service) -> bool {
+        let address = |service: &Service| service.spec.as_ref()?.load_balancer_ip.clone();
+        let annotation =
+            |service: &Service, key: &str| service.metadata.annotations.as_ref()?.get(key).cloned();
+        match self {
+            Self::AnnotateService(annotations) | Self::SetLoadBalancerIp { annotations, .. } => {
+                let mut keys = annotations.iter().map(|(key, _)| key);
+                address(one) == address(other)
+                    && keys.all(|key| annotation(one, key) == annotation(other, key))
+            }
+            Self::AnnotateNode { .. } => true,
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::KubeError;
+use crate::reads::version_number;
 use doubts::Doubts;
 
 pub(crate) use doubts::Settled;
@@ -203,6 +204,14 @@ impl<T: CacheKey> Cache<T> {
     #[must_use]
     pub fn get(&self, key: &T::Key) -> Option<Arc<T>> {
         self.read(|objects| objects.get(key).cloned())
+    }
+
+    /// The version of this very object that is kept, if it is newer than the known one.
+    #[must_use]
+    pub fn newer_than(&self, known: &T) -> Option<Arc<T>> {
+        let version = |object: &T| version_number(object.resource_version());
+        let newest = self.get(&known.key())?;
+        (newest.uid() == known.uid() && version(&newest) > version(known)).then_some(newest)
     }
 
     /// All objects in key order.

@@ -36,6 +36,12 @@ impl ServiceController {
                 }
             }
         }
+        if self.insists(key)
+            && let Some(newest) = self.services.newer_than(&service)
+            && !facts::is_wanted(&newest)
+        {
+            service = newest;
+        }
         if facts::has_finalizer(&service) {
             let synced = self.tracked(key, |tracked| tracked.synced.take()); // its disappearance is our own doing
             match self.ctx.kube.set_service_finalizer(&service, false).await {

@@ -25,6 +25,8 @@ pub(super) enum Interruption {
 impl Interruptions {
     /// In a row, after which they have no end.
     const MOST: u32 = 10;
+    /// In a row, after which a sync is brought to its end all the same.
+    const SOME: u32 = 3;
 
     /// There was another one; `version` is what the cache shows now.
     pub(super) fn add(&mut self, version: Option<&str>) -> Interruption {
@@ -38,6 +40,12 @@ impl Interruptions {
         } else {
             Interruption::Passing
         }
+    }
+
+    /// Whether the next sync gives way to changes no more. A Service that changes faster than its cloud can be looked at
+    /// would never be served, nor let go: its newest change comes after the one that is being worked on, as in upstream.
+    pub(super) fn are_to_end(&self) -> bool {
+        self.count >= Self::SOME
     }
 
     /// Whether a newer version of the Service ends the wait. Whoever writes without end is not followed at each step.

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
+use bowline_cloud_provider::{
+    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, facts,
+};
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
@@ -23,6 +25,7 @@ impl ServiceController {
         let hooks = SyncHooks {
             controller: self,
             key,
+            gives_way: !self.insists(key),
             progress: Mutex::new(*progress),
         };
         let mut is_unverified = progress.is_unverified;
@@ -33,12 +36,19 @@ impl ServiceController {
         };
         driven
     }
+
+    /// Whether too many syncs of a Service in a row were interrupted, so that this one goes to its end whatever changes.
+    pub(super) fn insists(&self, key: &ServiceKey) -> bool {
+        self.tracked(key, |tracked| tracked.interruptions.are_to_end())
+    }
 }
 
 /// What happens around the drive of one Service: events, notes and writes to the Service.
 struct SyncHooks<'a> {
     controller: &'a ServiceController,
     key: &'a ServiceKey,
+    /// Whether a change of the Service ends the sync before its next wave.
+    gives_way: bool,
     progress: Mutex<Progress>,
 }
 
@@ -53,6 +63,18 @@ impl SyncHooks<'_> {
     fn is_gone(&self, facts: &ServiceFacts) -> bool {
         let there = self.controller.services.get(self.key);
         !facts.is_wanted && there.is_none_or(|there| there.metadata.uid != facts.service.metadata.uid)
+    }
+
+    /// The version of the Service that a write is based on: the one that the sync works on. If this gives way to nothing,
+    /// the newest one, as long as the change of others has nothing to do with the write.
+    fn base(&self, before: &ServiceFacts, write: &KubeWrite) -> Arc<Service> {
+        let service = &before.service;
+        let newest = self.controller.services.newer_than(service).filter(|newest| {
+            !self.gives_way
+                && facts::is_wanted(newest) == before.is_wanted
+                && write.fits_both(service, newest)
+        });
+        newest.unwrap_or_else(|| Arc::clone(service))
     }
 
     /// Whether the balancer is made, or removed, even though this may not be written.
@@ -124,9 +146,10 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
 
     fn is_superseded(&self) -> bool {
         self.controller.ctx.stop.is_cancelled()
-            || self
-                .controller
-                .tracked(self.key, |tracked| tracked.causes.changed)
+            || self.gives_way
+                && self
+                    .controller
+                    .tracked(self.key, |tracked| tracked.causes.changed)
     }
 
     fn write<'b>(
@@ -152,10 +175,11 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 return Ok(());
             }
             tracked(&|it| it.expect_write(write));
+            let base = self.base(&before, write);
             let written = match write {
-                KubeWrite::AnnotateService(annotations) => kube.annotate_service(service, annotations).await,
+                KubeWrite::AnnotateService(annotations) => kube.annotate_service(&base, annotations).await,
                 KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
-                    kube.set_load_balancer_ip(service, ip, annotations).await
+                    kube.set_load_balancer_ip(&base, ip, annotations).await
                 }
                 KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
@@ -167,7 +191,13 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                     self.tell_unwritten(service, &refusal);
                     as_written(service, write)
                 }
-                written => written?,
+                written if Arc::ptr_eq(&base, service) => written?,
+                // The sync goes on with what it began with.
+                written => {
+                    let mut service = as_written(service, write);
+                    service.metadata.resource_version = written?.metadata.resource_version;
+                    service
+                }
             });
             Ok(())
         })

@@ -1,5 +1,7 @@
 //! Conflicts, gaps in the watch, calls that hang, and processes that end in the middle.
 
+use std::time::Duration;
+
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::json;
 
@@ -162,6 +164,39 @@ async fn a_conflict_with_what_the_watch_does_not_show_is_settled_by_a_question()
         .await;
     assert!(begun.elapsed() < seconds(1), "{:?}", begun.elapsed());
     assert_eq!(world.conflicts(), conflicts + 1);
+}
+
+/// Has somebody change the Service ten times a second until the condition holds, while a look at the cloud takes seconds.
+async fn until_beside_a_busy_writer(world: &World, what: &str, condition: impl Fn(&World) -> bool) {
+    let writes = async {
+        for turn in 0.. {
+            if condition(world) {
+                return;
+            }
+            world.annotate("web", "example.org/heartbeat", &turn.to_string());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::select! {
+        () = world.until(what, &condition) => {}
+        () = writes => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_changes_faster_than_the_cloud_is_looked_at_is_served_and_let_go() {
+    let world = World::running(&["a"]).await;
+    world
+        .cloud
+        .set(|cloud| cloud.read_time = Duration::from_millis(2050));
+    let uid = world.add_service("web");
+    until_beside_a_busy_writer(&world, "it is served", |w| w.address("web").is_some()).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(world.cloud.calls("create").len(), 1);
+    world.api.delete("Service", "default", "web");
+    let is_let_go = |w: &World| w.service("web").is_none();
+    until_beside_a_busy_writer(&world, "it is gone", is_let_go).await;
+    assert_eq!(world.cloud.balancer(&uid), None);
 }
 
 #[tokio::test(start_paused = true)]
