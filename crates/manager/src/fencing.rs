@@ -66,6 +66,8 @@ impl FencingGate {
 
     /// The lease was taken or renewed by a request that was sent at `sent`.
     pub(crate) fn renewed(&self, lease: &str, sent: Instant, lease_duration: Duration) {
+        // The lease says whole seconds, and by these others take it over.
+        let lease_duration = Duration::from_secs(lease_duration.as_secs());
         // A lease so short that the margin would swallow it keeps three quarters of itself.
         let margin = MARGIN.min(lease_duration / 4);
         if let Bound::Leases(ends) = &mut *self.lock() {
@@ -108,6 +110,14 @@ mod tests {
         assert!(gate.is_open());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(!gate.is_open(), "nothing happened but that time went by");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_counts_as_long_as_others_read_that_it_does() {
+        let gate = FencingGate::closed();
+        gate.renewed("main", Instant::now(), Duration::from_millis(2900));
+        tokio::time::advance(Duration::from_millis(1500)).await;
+        assert!(!gate.is_open(), "the lease says two seconds");
     }
 
     #[tokio::test(start_paused = true)]

@@ -302,6 +302,7 @@ impl Tracked {
         self.synced = None;
         self.parked = None;
         self.unfinished = None;
+        self.interruptions = Interruptions::default();
         self.said = Said::default();
     }
 
