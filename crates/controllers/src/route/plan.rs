@@ -56,21 +56,14 @@ impl Plan {
     /// will be deleted does not count as being there, so that its successor is made in the same pass.
     #[must_use]
     pub fn new<'a>(nodes: &'a [Arc<Node>], listed: &'a [Route], cluster: &[IpNet]) -> Self {
-        let with_ids = nodes
+        let targets = Targets::of(nodes, listed);
+        let listed: Vec<(&Route, Vec<&NodeName>)> = listed
             .iter()
-            .filter_map(|node| Some((node.provider_id.as_deref()?, &node.name)));
-        let by_id: BTreeMap<&str, &NodeName> = with_ids.collect();
-        let by_address = by_address(nodes, listed);
-        // An instance may have another name than its Node.
-        let target = |route: &'a Route| {
-            let id = route.target_provider_id.as_deref();
-            id.and_then(|id| by_id.get(id).copied())
-                .or(route.target_node.as_ref())
-                .or_else(|| by_address.get(&route.next_hop?).copied())
-        };
+            .map(|route| (route, targets.of_route(route)))
+            .collect();
         let mut of_nodes: BTreeMap<&NodeName, Vec<&Route>> = BTreeMap::new();
-        for route in listed {
-            if let Some(node) = target(route) {
+        for (route, nodes) in &listed {
+            for node in nodes {
                 of_nodes.entry(node).or_default().push(route);
             }
         }
@@ -96,19 +89,24 @@ impl Plan {
                 kept.filter_map(|network| Some((&table.node.name, network.destination.as_ref().ok()?)))
             })
             .collect();
-        let is_kept =
-            |route: &'a Route| target(route).is_some_and(|node| kept.contains(&(node, &route.destination)));
+        let is_kept = |route: &Route, nodes: &[&NodeName]| {
+            nodes
+                .iter()
+                .any(|node| kept.contains(&(node, &route.destination)))
+        };
         let deletions = listed
             .iter()
-            .filter(|route| is_ours(&route.destination, cluster) && (route.is_blackhole || !is_kept(route)))
-            .map(|route| Route {
-                is_blackhole: route.is_blackhole || route.next_hop.is_some() && target(route).is_none(),
-                ..route.clone()
+            .filter(|(route, nodes)| {
+                is_ours(&route.destination, cluster) && (route.is_blackhole || !is_kept(route, nodes))
+            })
+            .map(|(route, nodes)| Route {
+                is_blackhole: route.is_blackhole || route.next_hop.is_some() && nodes.is_empty(),
+                ..Route::clone(route)
             })
             .collect();
         Self {
             deletions,
-            deletes_first: listed.first().is_some_and(|route| route.compares_addresses),
+            deletes_first: listed.first().is_some_and(|(route, _)| route.compares_addresses),
             tables,
         }
     }
@@ -121,19 +119,59 @@ impl Plan {
     }
 }
 
-/// Which Node has an address, as far as a route leads to one; the first by name where several have it.
-fn by_address<'a>(nodes: &'a [Arc<Node>], listed: &[Route]) -> BTreeMap<IpAddr, &'a NodeName> {
-    let mut by_address = BTreeMap::new();
-    let hops: BTreeSet<IpAddr> = listed.iter().filter_map(|route| route.next_hop).collect();
-    if hops.is_empty() {
-        return by_address;
+/// Which Nodes the listed routes may lead to. Several Nodes can have one provider ID or one address: the kubelet of an instance
+/// registers under another name, or a new instance gets the address of one whose Node is still there.
+struct Targets<'a> {
+    by_id: BTreeMap<&'a str, Vec<&'a Node>>,
+    by_address: BTreeMap<IpAddr, Vec<&'a Node>>,
+}
+
+impl<'a> Targets<'a> {
+    fn of(nodes: &'a [Arc<Node>], listed: &[Route]) -> Self {
+        let mut by_id: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+        let mut by_address: BTreeMap<IpAddr, Vec<&Node>> = BTreeMap::new();
+        let hops: BTreeSet<IpAddr> = listed.iter().filter_map(|route| route.next_hop).collect();
+        for node in nodes {
+            if let Some(id) = node.provider_id.as_deref() {
+                by_id.entry(id).or_default().push(node);
+            }
+            if hops.is_empty() {
+                continue;
+            }
+            let addresses: BTreeSet<IpAddr> = addresses(node).collect();
+            for address in addresses.intersection(&hops) {
+                by_address.entry(*address).or_default().push(node);
+            }
+        }
+        Self { by_id, by_address }
     }
-    for node in nodes {
-        for address in addresses(node).filter(|address| hops.contains(address)) {
-            by_address.entry(address).or_insert(&node.name);
+
+    /// The Nodes whose route it is; none if no Node has what it leads to. The provider ID goes before the name, as an instance
+    /// may have another name than its Node.
+    fn of_route(&self, route: &'a Route) -> Vec<&'a NodeName> {
+        let id = route.target_provider_id.as_deref();
+        let nodes = match (id.and_then(|id| self.by_id.get(id)), &route.target_node) {
+            (Some(nodes), _) => Some(nodes),
+            (None, Some(name)) => return vec![name],
+            (None, None) => route.next_hop.and_then(|hop| self.by_address.get(&hop)),
+        };
+        let nodes = nodes.map_or(&[] as &[&Node], Vec::as_slice);
+        let of_destination: Vec<&NodeName> = nodes
+            .iter()
+            .filter(|node| has_network(node, &route.destination))
+            .map(|node| &node.name)
+            .collect();
+        if of_destination.is_empty() {
+            nodes.first().map(|node| &node.name).into_iter().collect()
+        } else {
+            of_destination
         }
     }
-    by_address
+}
+
+fn has_network(node: &Node, destination: &IpNet) -> bool {
+    let mut networks = node.pod_cidrs.iter();
+    networks.any(|text| text.parse().is_ok_and(|network: IpNet| network == *destination))
 }
 
 /// The addresses of a Node, of any type, that are IP addresses.

@@ -110,15 +110,52 @@ fn a_route_to_an_address_is_one_to_the_node_that_has_it() {
         [
             "a: 10.200.1.0/24 Keep",
             "b: fd00:0:0:2::/64 Keep",
-            // Of two Nodes with one address it is the first.
-            "c: 10.200.3.0/24 Add",
-            "-10.200.3.0/24",
+            "c: 10.200.3.0/24 Keep",
             "-10.200.4.0/24"
         ]
     );
     let plan = Plan::new(&nodes, &listed, &[net("10.200.0.0/16"), net("fd00::/48")]);
     let blackholes: Vec<bool> = plan.deletions.iter().map(|route| route.is_blackhole).collect();
-    assert_eq!(blackholes, [false, true]);
+    assert_eq!(blackholes, [true]);
+}
+
+#[test]
+fn of_nodes_with_one_instance_the_one_with_the_pod_network_has_the_route() {
+    let node = |name: &str, network: &str| {
+        Arc::new(Node {
+            provider_id: Some("cloud://1".into()),
+            addresses: vec![address("10.0.0.7")],
+            ..Node::clone(&node(name, &[network]))
+        })
+    };
+    let nodes = [
+        node("a", "10.200.1.0/24"),
+        node("a.example.com", "10.200.2.0/24"),
+        node("b", "10.200.2.0/24"),
+    ];
+    let via = |destination: &str| Route {
+        next_hop: Some("10.0.0.7".parse().unwrap()),
+        ..route("", destination)
+    };
+    let to = |destination: &str| Route {
+        target_provider_id: Some("cloud://1".into()),
+        ..route("vm", destination)
+    };
+    let cluster = [net("10.200.0.0/16")];
+    for route in [&via as &dyn Fn(&str) -> Route, &to] {
+        let listed = ["10.200.1.0/24", "10.200.2.0/24"].map(route);
+        let plan = Plan::new(&nodes, &listed, &cluster);
+        assert!(plan.is_settled(), "{plan:?}");
+
+        let unwished = [route("10.200.3.0/24")];
+        let plan = Plan::new(&nodes, &unwished, &cluster);
+        assert_eq!(
+            plan.deletions, unwished,
+            "no Node has this network, but one has its target"
+        );
+        let with_routes: Vec<bool> = plan.tables.iter().map(|table| table.has_routes).collect();
+        assert_eq!(with_routes, [true, false, false]);
+    }
 }
 
 #[test]
@@ -259,14 +296,24 @@ fn name() -> impl Strategy<Value = String> {
 fn listed_route() -> impl Strategy<Value = Route> {
     let target = prop_oneof![Just(String::new()), name()];
     let addresses = proptest::collection::vec(0..3_u8, 0..3);
-    (target, destination(), addresses, any::<bool>(), any::<bool>()).prop_map(
-        |(target, destination, addresses, compares, is_blackhole)| Route {
-            target_addresses: addresses.iter().map(|n| address(&format!("1.1.1.{n}"))).collect(),
-            compares_addresses: compares,
-            is_blackhole,
-            ..route(&target, &destination)
-        },
+    let next_hop = proptest::option::of(0..3_u8);
+    (
+        target,
+        next_hop,
+        destination(),
+        addresses,
+        any::<bool>(),
+        any::<bool>(),
     )
+        .prop_map(
+            |(target, next_hop, destination, addresses, compares, is_blackhole)| Route {
+                next_hop: next_hop.map(|n| format!("1.1.1.{n}").parse().unwrap()),
+                target_addresses: addresses.iter().map(|n| address(&format!("1.1.1.{n}"))).collect(),
+                compares_addresses: compares,
+                is_blackhole,
+                ..route(&target, &destination)
+            },
+        )
 }
 
 fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
@@ -286,14 +333,17 @@ fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
 
 proptest! {
     #[test]
-    fn after_a_plan_is_applied_nothing_is_left_to_do(nodes in some_nodes(), listed in proptest::collection::vec(listed_route(), 0..12)) {
+    fn after_a_plan_is_applied_nothing_is_left_to_do(nodes in some_nodes(), mut listed in proptest::collection::vec(listed_route(), 0..12)) {
+        for (n, route) in listed.iter_mut().enumerate() {
+            route.name = format!("r{n}");
+        }
         let cluster = [net("10.200.0.0/16"), net("fd00::/48")];
         let plan = Plan::new(&nodes, &listed, &cluster);
         prop_assert_eq!(&plan, &Plan::new(&nodes, &listed, &cluster));
         for route in &plan.deletions {
             prop_assert!(is_ours(&route.destination, &cluster));
         }
-        let mut after: Vec<Route> = listed.iter().filter(|route| !plan.deletions.contains(route)).cloned().collect();
+        let mut after: Vec<Route> = listed.iter().filter(|route| plan.deletions.iter().all(|deleted| deleted.name != route.name)).cloned().collect();
         for table in &plan.tables {
             for network in &table.networks {
                 if network.action != Action::Keep {
@@ -312,7 +362,11 @@ proptest! {
             prop_assert!(after.contains(foreign));
         }
         for (node, text) in nodes.iter().flat_map(|node| node.pod_cidrs.iter().map(move |text| (node, text))) {
-            prop_assert!(after.iter().any(|route| route.target_node.as_ref() == Some(&node.name) && route.destination == net(text)));
+            let leads_to = |route: &Route| match &route.target_node {
+                Some(name) => *name == node.name,
+                None => route.next_hop.is_some_and(|hop| addresses(node).any(|address| address == hop)),
+            };
+            prop_assert!(after.iter().any(|route| leads_to(route) && route.destination == net(text)));
         }
     }
 }
