@@ -253,7 +253,7 @@ impl NodeIpamController {
                     return true;
                 }
                 Err(error) => {
-                    if may_be_made(&error) {
+                    if error.may_be_made() {
                         self.books().allocator.doubt(node);
                     }
                     if tries == TRIES || !is_worth_a_try(&error) || self.ctx.stop.is_cancelled() {
@@ -330,19 +330,6 @@ impl NodeIpamController {
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a write that failed so may have been made, or be made yet: no answer came, or none that tells.
-fn may_be_made(error: &KubeError) -> bool {
-    !matches!(
-        error,
-        KubeError::NotFound(_)
-            | KubeError::Conflict(_)
-            | KubeError::Forbidden(_)
-            | KubeError::Unauthorized(_)
-            | KubeError::Invalid(_)
-            | KubeError::GateClosed
-    )
 }
 
 fn is_worth_a_try(error: &KubeError) -> bool {

@@ -387,11 +387,11 @@ impl NodeLifecycleController {
             Err(KubeError::NotFound(_)) => ledger.not_deleted(node),
             // Another Node has the name now, which the watch brings; or somebody else's write came between.
             Err(KubeError::Conflict(_) | KubeError::GateClosed) => {
-                ledger.deletion_failed(node, "", Instant::now());
+                ledger.deletion_failed(node, "", false, Instant::now());
             }
             Err(error) => {
                 let text = format!("Failed deleting node {}: {error}", node.name);
-                let is_news = ledger.deletion_failed(node, &text, Instant::now());
+                let is_news = ledger.deletion_failed(node, &text, error.may_be_made(), Instant::now());
                 drop(ledger);
                 if is_news {
                     self.warn(node, &events::DELETING_NODE_FAILED, text);

@@ -174,6 +174,20 @@ impl KubeError {
         }
     }
 
+    /// Whether a write that met this may have been made all the same: it is no answer that says that nothing was done.
+    #[must_use]
+    pub fn may_be_made(&self) -> bool {
+        !matches!(
+            self,
+            Self::NotFound(_)
+                | Self::Conflict(_)
+                | Self::Forbidden(_)
+                | Self::Unauthorized(_)
+                | Self::Invalid(_)
+                | Self::GateClosed
+        )
+    }
+
     /// Whether there is no such object.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

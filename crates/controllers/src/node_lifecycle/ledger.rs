@@ -110,6 +110,8 @@ struct Suspect {
     /// When the first proof of absence came that nothing has contradicted since.
     absent_since: Option<Instant>,
     hold: Option<Hold>,
+    /// Whether its deletion was tried, and failed.
+    has_failed: bool,
     said: Said,
 }
 
@@ -167,6 +169,7 @@ impl Ledger {
                     since: now,
                     absent_since: None,
                     hold: None,
+                    has_failed: false,
                     said: Said::default(),
                 };
                 self.suspects.insert(node.name.clone(), suspect);
@@ -294,7 +297,7 @@ impl Ledger {
     }
 
     /// Decides about Nodes that are to be deleted, or in doubt; `all` are the Nodes of the cluster. Whoever was proved gone first goes
-    /// first.
+    /// first, and whose deletion has failed last.
     pub(super) fn rule(
         &mut self,
         doomed: &[Arc<Node>],
@@ -304,11 +307,10 @@ impl Ledger {
     ) -> Vec<(Arc<Node>, Ruling)> {
         let mut doomed: Vec<&Arc<Node>> = doomed.iter().collect();
         doomed.sort_by_key(|node| {
-            let since = self
-                .suspects
-                .get(&node.name)
-                .and_then(|suspect| suspect.absent_since);
-            (since, node.name.clone())
+            let suspect = self.suspects.get(&node.name);
+            let since = suspect.and_then(|suspect| suspect.absent_since);
+            let has_failed = suspect.is_some_and(|suspect| suspect.has_failed);
+            (has_failed, since, node.name.clone())
         });
         let mut free = self.throttle.free(all, now);
         let mut rulings = Vec::with_capacity(doomed.len());
@@ -317,6 +319,7 @@ impl Ledger {
                 continue;
             };
             let later = align(self.started, self.period, now + suspect.interval);
+            let has_turn = self.throttle.has_turn(node, now);
             let ruling = match sighting {
                 Sighting::Blind { missing: ready } => {
                     suspect.stage = Stage::Due(later);
@@ -334,7 +337,7 @@ impl Ledger {
                     suspect.hold = None;
                     Ruling::Wait
                 }
-                Sighting::Seen | Sighting::NoWitness if free == 0 => {
+                Sighting::Seen | Sighting::NoWitness if free == 0 && !has_turn => {
                     // All who wait are asked for again together when the next one may go, oldest first.
                     let frees = self.throttle.frees_at(now).unwrap_or(later);
                     suspect.stage = Stage::Due(later.min(frees));
@@ -344,7 +347,7 @@ impl Ledger {
                     }
                 }
                 Sighting::Seen | Sighting::NoWitness => {
-                    free -= 1;
+                    free -= usize::from(!has_turn);
                     self.throttle.take(node, now);
                     suspect.hold = None;
                     Ruling::Delete {
@@ -359,24 +362,40 @@ impl Ledger {
 
     /// The deletion was accepted. The Node may stay for a while, if a finalizer holds it.
     pub(super) fn deleted(&mut self, node: &Node) {
+        self.throttle.spend(node);
+        self.release(node);
+    }
+
+    fn release(&mut self, node: &Node) {
         if let Some(suspect) = busy(&mut self.suspects, node) {
             suspect.stage = Stage::Released;
         }
     }
 
-    /// There was nothing to delete: the Node had gone.
+    /// There was nothing to delete: the Node had gone. By an earlier try, if there was one that may have been made.
     pub(super) fn not_deleted(&mut self, node: &Node) {
         self.throttle.give_back(node);
-        self.deleted(node);
+        self.release(node);
     }
 
-    /// The deletion failed and is tried again. Answers whether the text is news.
-    pub(super) fn deletion_failed(&mut self, node: &Node, text: &str, now: Instant) -> bool {
-        self.throttle.give_back(node);
+    /// The deletion failed, which may mean that it was made all the same, and is tried again. Answers whether the text is news.
+    pub(super) fn deletion_failed(
+        &mut self,
+        node: &Node,
+        text: &str,
+        may_be_made: bool,
+        now: Instant,
+    ) -> bool {
+        if may_be_made {
+            self.throttle.spend(node);
+        } else {
+            self.throttle.give_back(node);
+        }
         let Some(suspect) = busy(&mut self.suspects, node) else {
             return false;
         };
         suspect.stage = Stage::Due(align(self.started, self.period, now + suspect.interval));
+        suspect.has_failed = true;
         suspect.said.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 

@@ -20,8 +20,18 @@ pub(super) struct Throttle {
     window: Duration,
     /// When this process began to lead.
     begun: Instant,
-    /// Oldest first, with the UID of the Node.
-    recent: VecDeque<(Instant, Arc<str>)>,
+    /// By their last try, oldest first.
+    recent: VecDeque<Turn>,
+}
+
+/// What one Node has of the share.
+#[derive(Debug)]
+struct Turn {
+    uid: Arc<str>,
+    first_try: Instant,
+    last_try: Instant,
+    /// Whether a try may have deleted the Node. That no answer came, or one that does not tell, is no proof of the contrary.
+    is_spent: bool,
 }
 
 impl Throttle {
@@ -40,7 +50,7 @@ impl Throttle {
         while self
             .recent
             .front()
-            .is_some_and(|(at, _)| *at + self.window <= now)
+            .is_some_and(|turn| turn.last_try + self.window <= now)
         {
             self.recent.pop_front();
         }
@@ -50,7 +60,7 @@ impl Throttle {
         // The share is one of the cluster as it was before these deletions, or each would shrink the next.
         let others = all
             .iter()
-            .filter(|node| !self.recent.iter().any(|(_, uid)| *uid == node.uid))
+            .filter(|node| !self.recent.iter().any(|turn| turn.uid == node.uid))
             .count();
         let total = u32::try_from(others + self.recent.len()).unwrap_or(u32::MAX);
         #[expect(
@@ -79,17 +89,43 @@ impl Throttle {
         self.begun = now;
     }
 
-    /// Counts a deletion before it is tried.
+    /// Whether a deletion of this Node counts already, so that it may be tried again whoever else waits. Not for longer than a
+    /// window, or Nodes whose deletion always fails would keep the others for ever.
+    pub(super) fn has_turn(&self, node: &Node, now: Instant) -> bool {
+        let mut turns = self.recent.iter();
+        turns.any(|turn| turn.uid == node.uid && now < turn.first_try + self.window)
+    }
+
+    /// Counts a deletion before it is tried, and a Node once.
     pub(super) fn take(&mut self, node: &Node, now: Instant) {
-        self.recent.push_back((now, Arc::clone(&node.uid)));
+        let earlier = self.recent.iter().position(|turn| turn.uid == node.uid);
+        let earlier = earlier.and_then(|at| self.recent.remove(at));
+        let is_again = |turn: &Turn| now < turn.first_try + self.window;
+        self.recent.push_back(Turn {
+            uid: Arc::clone(&node.uid),
+            first_try: earlier
+                .as_ref()
+                .filter(|turn| is_again(turn))
+                .map_or(now, |turn| turn.first_try),
+            last_try: now,
+            is_spent: earlier.is_some_and(|turn| turn.is_spent),
+        });
     }
 
-    /// Takes back a deletion that did not come about.
+    /// The deletion was made, or may have been.
+    pub(super) fn spend(&mut self, node: &Node) {
+        let turn = self.recent.iter_mut().find(|turn| turn.uid == node.uid);
+        if let Some(turn) = turn {
+            turn.is_spent = true;
+        }
+    }
+
+    /// Takes back a deletion that certainly did not come about, nor did an earlier one of this Node.
     pub(super) fn give_back(&mut self, node: &Node) {
-        self.recent.retain(|(_, uid)| *uid != node.uid);
+        self.recent.retain(|turn| turn.is_spent || turn.uid != node.uid);
     }
 
-    /// How many went in the last window.
+    /// How many went in the last window, or may have gone.
     pub(super) fn recent(&self) -> usize {
         self.recent.len()
     }
@@ -99,7 +135,7 @@ impl Throttle {
         if self.is_first_window(now) && self.share < 1.0 {
             return Some(self.begun + self.window);
         }
-        self.recent.front().map(|(at, _)| *at + self.window)
+        self.recent.front().map(|turn| turn.last_try + self.window)
     }
 }
 

@@ -455,6 +455,23 @@ async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_more_than_the_share_goes_while_the_answers_to_deletions_are_lost() {
+    let cluster = cluster();
+    cluster.pass(SECOND * 600).await;
+    cluster
+        .api
+        .faults()
+        .inject(Fault::new(Effect::DropAfter).verb("delete").resource("nodes"));
+    for n in 0..50 {
+        let name = format!("n{n:02}");
+        cluster.instances.remove(&name);
+        cluster.put(node_of(&name, Some("Unknown")));
+    }
+    cluster.pass(SECOND * 500).await;
+    assert_eq!(cluster.api.objects("Node").len(), 41);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_share_holds_across_a_change_of_leader() {
     let settings = |share| NodeLifecycleSettings {
         node_deletion_share: share,

@@ -452,9 +452,75 @@ fn a_failed_deletion_is_tried_again_and_told_once_per_text() {
             Ruling::Delete { is_news: is_first }
         );
         let now = world.now().instant;
-        assert_eq!(world.ledger.deletion_failed(&node, text, now), is_news, "{text}");
+        assert_eq!(
+            world.ledger.deletion_failed(&node, text, false, now),
+            is_news,
+            "{text}"
+        );
         assert_eq!(world.ledger.throttle.recent(), 0, "its turn is given back");
     }
+}
+
+/// The names of the Nodes that may go now, of these that are all proved gone.
+fn let_go(world: &mut World, all: &[Arc<Node>]) -> Vec<NodeName> {
+    world.go_to_next();
+    let now = world.now();
+    let due = world.ledger.take_due(now.instant);
+    let asked = all.iter().filter(|node| due.contains(&node.name)).cloned();
+    let doomed: Vec<Arc<Node>> = asked
+        .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+        .collect();
+    let rulings = world.ledger.rule(&doomed, Sighting::NoWitness, all, now.instant);
+    rulings
+        .into_iter()
+        .filter(|(_, ruling)| matches!(ruling, Ruling::Delete { .. }))
+        .map(|(node, _)| node.name.clone())
+        .collect()
+}
+
+#[test]
+fn a_deletion_without_an_answer_counts_and_is_tried_again_before_others_go() {
+    let mut world = world();
+    let all: Vec<Arc<Node>> = (0..6).map(|n| Arc::new(lost(&format!("n{n}")))).collect();
+    for node in &all {
+        world.watch(node);
+    }
+    let fail = |world: &mut World, which: &[Arc<Node>]| {
+        let now = world.now().instant;
+        for node in which {
+            world.ledger.deletion_failed(node, "no answer", true, now);
+        }
+    };
+    assert!(let_go(&mut world, &all).is_empty(), "the first proof");
+    assert_eq!(let_go(&mut world, &all), ["n0", "n1", "n2"].map(NodeName::new));
+    fail(&mut world, &all[..3]);
+    assert_eq!(world.ledger.throttle.recent(), 3);
+    let then = world.passed;
+    assert_eq!(let_go(&mut world, &all), ["n0", "n1", "n2"].map(NodeName::new));
+    world.ledger.not_deleted(&all[0]);
+    let now = world.now().instant;
+    world.ledger.deletion_failed(&all[1], "forbidden", false, now);
+    fail(&mut world, &all[2..3]);
+    assert_eq!(
+        world.ledger.throttle.recent(),
+        3,
+        "the first try may have been made, whatever the second met"
+    );
+    // Two of them fail for ever, which keeps the others for two windows at most.
+    let mut went = Vec::new();
+    while went.is_empty() {
+        let names = let_go(&mut world, &all);
+        went = names
+            .into_iter()
+            .filter(|name| !["n1", "n2"].map(NodeName::new).contains(name))
+            .collect();
+        fail(&mut world, &all[1..3]);
+    }
+    assert_eq!(went, ["n3"].map(NodeName::new));
+    assert!(
+        world.passed >= then + MINUTE * 10,
+        "the turn of n0 counts from its last try"
+    );
 }
 
 /// What the throttle makes of 50 Nodes that are all gone at once: (minutes since the start, Nodes left).
@@ -571,7 +637,7 @@ proptest! {
                         // The API server refuses, so that the history goes on.
                         world.rule(&node, Sighting::Seen);
                         let now = world.now().instant;
-                        world.ledger.deletion_failed(&node, "no", now);
+                        world.ledger.deletion_failed(&node, "no", false, now);
                     }
                 }
             }
