@@ -142,9 +142,12 @@ impl NodeIpamController {
     async fn take_stock(&self) -> bool {
         let mut tries = 1;
         let nodes = loop {
-            match self.ctx.kube.list_nodes().await {
+            let list = self.ctx.kube.list_nodes();
+            let Some(listed) = self.ctx.stop.run_until_cancelled(list).await else {
+                return false;
+            };
+            match listed {
                 Ok(nodes) => break nodes,
-                Err(_) if self.ctx.stop.is_cancelled() => return false,
                 Err(error) if tries < LIST_TRIES => {
                     tracing::warn!(controller = NAME, err = %error, "Failed to list nodes, no pod network is given before they can be");
                     tries += 1;

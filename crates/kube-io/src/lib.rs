@@ -32,6 +32,7 @@ pub mod rbac;
 mod reads;
 mod reviews;
 mod service;
+mod waits;
 mod watch;
 mod writes;
 mod written;

@@ -12,6 +12,7 @@ use crate::cache::{CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
+use crate::waits::is_passing;
 use crate::writes::node_path;
 use pages::Pages;
 
@@ -255,7 +256,8 @@ impl Kube {
         Ok(listing.objects)
     }
 
-    /// Lists page by page; each page is converted before the next is asked for.
+    /// Lists page by page; each page is converted before the next is asked for. What failed before there is a page is its
+    /// caller's matter; later a page is asked for again, or a large list would never be complete where a few requests fail.
     ///
     /// If it `is_first`, nothing is known yet that a gap would show against. Then the objects are counted, too.
     pub(crate) async fn list<T: Listed>(&self, is_first: bool) -> Result<Listing<T>, KubeError> {
@@ -279,7 +281,11 @@ impl Kube {
                 path.push_str("&continue=");
                 path.push_str(&segment(pages.next()));
             }
-            let answer = self.exchange(Call::get(path)).await?;
+            let answer = if pages.is_begun() {
+                self.read_patiently(&path, is_passing).await?
+            } else {
+                self.exchange(Call::get(path)).await?
+            };
             for item in pages.add(&answer)? {
                 let key = match T::decode(item.get().as_bytes(), self) {
                     Ok(object) => {
@@ -319,7 +325,7 @@ impl Kube {
         }
         let (plural, version) = (T::PLURAL, segment(pages.version()));
         let path = format!("/api/v1/{plural}?limit=1&resourceVersion={version}&resourceVersionMatch=Exact");
-        let answer = self.exchange(Call::get(path)).await?;
+        let answer = self.read_patiently(&path, is_passing).await?;
         pages.count(&answer)
     }
 

@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::Backoff;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -19,6 +18,7 @@ use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::segment;
 use crate::reads::{Listed, Listing, about, key_of, read, version_number};
+use crate::waits::{FIRST_WAIT, LONGEST_WAIT, Waits};
 use open::{Ended, Next, OpenWatch, TOO_SHORT};
 use told::Told;
 
@@ -31,10 +31,6 @@ pub(crate) use open::Lines;
 /// goes on where it was. The two kinds differ, so that their watches do not begin again at the same moment.
 const NODES_OPEN: Duration = Duration::from_secs(30);
 const SERVICES_OPEN: Duration = Duration::from_secs(28);
-
-/// The waits after failures: 0.8 s, doubled each time, at most 30 s.
-const FIRST_WAIT: Duration = Duration::from_millis(800);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// How much sooner than asked for a watch may end and still counts: clocks differ, and a server may count in whole seconds.
 const EARLIER: Duration = Duration::from_secs(2);
@@ -58,42 +54,6 @@ pub async fn watch_nodes(kube: Kube, cache: Arc<NodeCache>) {
 /// Keeps the cache at what the API server says about Services. Never returns; drop it to stop.
 pub async fn watch_services(kube: Kube, cache: Arc<ServiceCache>) {
     watch(kube, cache, SERVICES_OPEN).await;
-}
-
-/// The waits after failures: doubled each time.
-///
-/// There is no jitter: a manager has two watches and one or two standby replicas, and a test can replay it.
-#[derive(Debug)]
-struct Waits {
-    backoff: Backoff,
-    failures: u32,
-}
-
-impl Waits {
-    fn new(base: Duration, max: Duration) -> Self {
-        let backoff = Backoff {
-            base,
-            max,
-            jitter: None,
-        };
-        Self { backoff, failures: 0 }
-    }
-
-    fn reset(&mut self) {
-        self.failures = 0;
-    }
-
-    /// The next wait.
-    fn next(&mut self) -> Duration {
-        let wait = self.backoff.delay(self.failures, 1.0);
-        self.failures = self.failures.saturating_add(1);
-        wait
-    }
-
-    /// The next wait, not shorter than what the API server asked for.
-    fn after(&mut self, failure: &KubeError) -> Duration {
-        self.next().max(failure.retry_after().unwrap_or_default())
-    }
 }
 
 async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
@@ -435,20 +395,5 @@ mod tests {
         }
         let refused = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
         assert!(matches!(WireEvent::read(refused), Err(KubeError::Expired(_))));
-    }
-
-    #[test]
-    fn waits_double_from_800_ms_to_30_s_and_are_as_long_as_was_asked_for() {
-        let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
-        let found: Vec<_> = (0..8).map(|_| waits.next().as_millis()).collect();
-        assert_eq!(found, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
-        waits.reset();
-        assert_eq!(waits.next(), FIRST_WAIT);
-        let after = Duration::from_secs(40);
-        let busy = KubeError::Throttled {
-            after,
-            message: String::new(),
-        };
-        assert_eq!(waits.after(&busy), after);
     }
 }

@@ -140,7 +140,11 @@ impl RouteController {
         }
         let asked = {
             let _working = self.ctx.heartbeat.begin();
-            self.ctx.kube.list_nodes().await
+            let list = self.ctx.kube.list_nodes();
+            self.ctx.stop.run_until_cancelled(list).await
+        };
+        let Some(asked) = asked else {
+            return; // nothing is deleted after the stop
         };
         let known: Result<BTreeSet<IpAddr>, KubeError> =
             asked.map(|nodes| nodes.iter().flat_map(|node| plan::addresses(node)).collect());

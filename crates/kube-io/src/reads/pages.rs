@@ -69,6 +69,11 @@ impl Pages {
         }
     }
 
+    /// Whether there is a page.
+    pub(super) fn is_begun(&self) -> bool {
+        self.pages > 0
+    }
+
     /// Checks one page and gives its objects.
     ///
     /// # Errors

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::open::{Ended, Next, OpenWatch};
-use super::{Versioned, Waits, WireEvent, goes_on, silence};
+use super::{Versioned, WireEvent, goes_on, silence};
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, segment};
+use crate::exchange::segment;
 use crate::reads::read;
+use crate::waits::Waits;
 
 /// How long the API server is asked to keep the watch open, for the reasons of those of Nodes and Services.
 const OPEN: Duration = Duration::from_secs(30);
@@ -27,7 +28,8 @@ struct ConfigMap {
 }
 
 impl Kube {
-    /// The texts of a ConfigMap by their keys; `None` if there is no such ConfigMap.
+    /// The texts of a ConfigMap by their keys; `None` if there is no such ConfigMap. An API server that is busy, and says so, is
+    /// asked again for a minute: without these settings nobody is served.
     ///
     /// # Errors
     ///
@@ -42,7 +44,8 @@ impl Kube {
             segment(namespace),
             segment(name)
         );
-        match self.exchange(Call::get(path)).await {
+        let is_busy = |error: &KubeError| error.retry_after().is_some();
+        match self.read_patiently(&path, is_busy).await {
             Ok(body) => Ok(Some(read::<ConfigMap>(&body)?.data)),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

@@ -2,10 +2,11 @@
 
 use futures::stream::{self, StreamExt as _};
 
-use super::{FIRST_WAIT, LONGEST_WAIT, Waits, goes_on};
+use super::goes_on;
 use crate::cache::{Cache, Settled};
 use crate::client::Kube;
 use crate::reads::Listed;
+use crate::waits::{FIRST_WAIT, LONGEST_WAIT, Waits};
 
 /// Questions under way at once. After an outage a thousand Nodes may be missing from a list: they are asked for in a
 /// second or two, and other requests still find their turn.

@@ -107,6 +107,53 @@ async fn lists_come_in_pages_of_100_from_no_cache() {
     assert_eq!(client(&api).list_nodes().await.unwrap().len(), 250);
 }
 
+/// An API server with three pages of Nodes whose lists meet this effect, so often, from the second page on.
+fn with_a_spoilt_page(effect: Effect, times: u32) -> KubeApi {
+    let api = server();
+    for number in 0..250 {
+        api.apply_json(node(&format!("n{number:03}"))).unwrap();
+    }
+    let fault = Fault::new(effect).verb("list").resource("nodes");
+    api.faults().inject(fault.after(1).times(times));
+    api
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_refused_for_a_while_is_asked_for_again() {
+    for (effect, times) in [
+        (Effect::Answer(Status::too_many_requests(7)), 3),
+        (Effect::Answer(Status::unavailable("overloaded")), 5),
+        (Effect::Answer(Status::internal("etcd")), 1),
+        (Effect::Text(502, "bad gateway"), 1),
+        (Effect::DropBefore, 4),
+        (Effect::Silence, 1),
+    ] {
+        let api = with_a_spoilt_page(effect.clone(), times);
+        let begun = Instant::now();
+        assert_eq!(client(&api).list_nodes().await.unwrap().len(), 250, "{effect:?}");
+        assert_eq!(lists(&api), 1, "{effect:?}: it was not begun anew");
+        if let Effect::Answer(Status { code: 429, .. }) = effect {
+            assert!(begun.elapsed() >= Duration::from_secs(21), "as asked for");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_refused_for_more_than_a_minute_or_for_good_ends_the_list() {
+    let forbidden = Status::new(403, "Forbidden", "no");
+    for (status, requests) in [(Status::unavailable("overloaded"), 8), (forbidden, 2)] {
+        let api = with_a_spoilt_page(Effect::Answer(status), 100);
+        let begun = Instant::now();
+        client(&api).list_nodes().await.unwrap_err();
+        assert!(
+            begun.elapsed() <= Duration::from_secs(60),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(api.journal().of("list", "nodes").len(), requests);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn changes_arrive_in_order() {
     let (api, watched) = Watched::filled().await;
@@ -543,6 +590,19 @@ async fn a_config_map_is_told_once_and_again_when_it_changes() {
     let (told, opened) = config_map_watched(silent, 10).await;
     assert_eq!(told.last().unwrap(), "2");
     assert!(opened <= 15, "{opened}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_api_server_is_asked_for_a_config_map_again() {
+    let (api, begun) = (server(), Instant::now());
+    let busy = Status::unavailable("starting").retry_after(5);
+    api.faults().fail_next(3, "get", "configmaps", busy);
+    let found = client(&api).config_map("kube-system", "ca").await;
+    assert_eq!(found, Ok(None));
+    assert_eq!(begun.elapsed().as_secs(), 15);
+    let ill = Status::unavailable("no etcd");
+    api.faults().fail_next(1, "get", "configmaps", ill);
+    client(&api).config_map("kube-system", "ca").await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
