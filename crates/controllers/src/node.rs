@@ -36,7 +36,7 @@ use futures::stream::{self, StreamExt as _};
 use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
-use crate::queue::{WorkQueue, of_nodes};
+use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
 use question::Found;
@@ -231,12 +231,12 @@ impl NodeController {
                 self.is_held.store(true, Ordering::Relaxed);
             }
             self.tell_failure(&node, &failure);
-            match failure.retry_after() {
-                Some(after) => {
-                    self.queue.add_after(node.name.clone(), after);
+            match failure.stated() {
+                Stated::Nothing => again.push(node.name.clone()),
+                stated => {
+                    self.queue.retry_after(node.name.clone(), stated);
                     self.queue.done(&node.name);
                 }
-                None => again.push(node.name.clone()),
             }
         }
         self.queue.retry_together(again.iter().cloned());
@@ -252,7 +252,7 @@ impl NodeController {
                 Ok(Initialized::NotNeeded) => {}
                 Err(failure) => {
                     self.tell_failure(node, &failure);
-                    self.queue.retry_after(node.name.clone(), failure.retry_after());
+                    self.queue.retry_after(node.name.clone(), failure.stated());
                     self.queue.done(&node.name);
                     return;
                 }

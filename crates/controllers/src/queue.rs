@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-pub use backoff::{of_nodes, of_services};
+pub use backoff::{Stated, of_nodes, of_services};
 pub use bowline_edge::{Backoff, Jitter};
 pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
@@ -100,8 +100,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
 
     /// Asks for a key after its back-off, which grows with each call until [`forget`](Self::forget).
     pub fn retry(&self, key: K) {
-        let share = self.backoff.draw();
-        self.retry_with(key, share);
+        self.retry_after(key, Stated::Nothing);
     }
 
     /// Asks for several keys after their back-off, with one draw of the jitter for all of them: keys that failed
@@ -109,23 +108,23 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     pub fn retry_together(&self, keys: impl IntoIterator<Item = K>) {
         let share = self.backoff.draw();
         for key in keys {
-            self.retry_with(key, share);
+            self.retry_with(key, Stated::Nothing, share);
         }
     }
 
-    /// Asks for a key after the delay that somebody stated, which leaves the back-off as it is; else after its back-off.
-    pub fn retry_after(&self, key: K, stated: Option<Duration>) {
+    /// Asks for a key after its back-off, or after what was [stated](Stated) with its failure.
+    pub fn retry_after(&self, key: K, stated: Stated) {
         match stated {
-            Some(delay) => self.add_after(key, delay),
-            None => self.retry(key),
+            Stated::Exactly(delay) => self.add_after(key, delay),
+            _ => self.retry_with(key, stated, self.backoff.draw()),
         }
     }
 
-    fn retry_with(&self, key: K, share: f64) {
+    fn retry_with(&self, key: K, stated: Stated, share: f64) {
         let delay = {
             let mut state = self.lock();
             let entry = state.entries.entry(key.clone()).or_default();
-            let delay = self.backoff.delay(entry.failures, share);
+            let delay = stated.delay(self.backoff.delay(entry.failures, share));
             entry.failures = entry.failures.saturating_add(1);
             delay
         };

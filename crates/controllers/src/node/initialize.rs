@@ -2,13 +2,13 @@
 //! nothing is scheduled to a Node that does not show its addresses yet.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
 use bowline_kube_io::{KubeError, Written};
 
 use super::intent::{self, IntentError};
 use super::{NAME, NodeController};
+use crate::queue::Stated;
 use crate::{conflict, events};
 
 /// What came of an initialisation.
@@ -61,12 +61,12 @@ impl Failure {
         }
     }
 
-    /// The delay that the cloud or the API server stated.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    /// What the cloud or the API server said about the next try.
+    pub(super) fn stated(&self) -> Stated {
         match self {
-            Self::Cloud(error) => error.retry_after(),
-            Self::Write(_, KubeError::Throttled { after, .. }) => Some(*after),
-            _ => None,
+            Self::Cloud(error) => Stated::by_cloud(error),
+            Self::Write(_, error) => Stated::by_kube(error),
+            _ => Stated::Nothing,
         }
     }
 

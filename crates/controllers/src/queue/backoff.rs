@@ -2,7 +2,45 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudError;
 use bowline_edge::{Backoff, Jitter};
+use bowline_kube_io::KubeError;
+
+/// What was said with a failure about the time of the next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stated {
+    /// Nothing: the back-off decides.
+    Nothing,
+    /// By the cloud: after exactly this time. The back-off neither counts nor grows.
+    Exactly(Duration),
+    /// By the API server: not before this time. The back-off counts and grows all the same, for each try asks the cloud first,
+    /// which is not the one that is busy.
+    AtLeast(Duration),
+}
+
+impl Stated {
+    /// What the cloud said.
+    #[must_use]
+    pub fn by_cloud(error: &CloudError) -> Self {
+        error.retry_after().map_or(Self::Nothing, Self::Exactly)
+    }
+
+    /// What the API server said.
+    #[must_use]
+    pub fn by_kube(error: &KubeError) -> Self {
+        error.retry_after().map_or(Self::Nothing, Self::AtLeast)
+    }
+
+    /// The time to the next try, where the back-off asks for this one.
+    #[must_use]
+    pub fn delay(self, backoff: Duration) -> Duration {
+        match self {
+            Self::Nothing => backoff,
+            Self::Exactly(stated) => stated,
+            Self::AtLeast(stated) => stated.max(backoff),
+        }
+    }
+}
 
 /// The schedule of Services that every Go manager shows its users: 5, 10, 20, 40, 80, 160, then 300 s, exact.
 #[must_use]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
-use crate::queue::Backoff;
+use crate::queue::{Backoff, Stated};
 
 /// The time after which a failure is said again with the same text, so that the API server counts up one event and does
 /// not forget it: it keeps events for an hour.
@@ -66,8 +66,8 @@ struct Attempt {
     failures: u32,
     /// Not to be tried before.
     due: Instant,
-    /// Whether the cloud stated this time, so that nothing may come earlier.
-    is_stated: bool,
+    /// What was stated: before that no change of a Node and no safety pass leads to a try.
+    not_before: Instant,
     /// The error, in words that do not change from try to try.
     said: Said,
     /// The text that was said with it.
@@ -93,11 +93,11 @@ impl Attempts {
         }
     }
 
-    /// Whether a wish may be tried now. The safety pass tries whatever the cloud has not put off.
+    /// Whether a wish may be tried now. The safety pass tries whatever was not put off by somebody.
     pub(super) fn is_due(&self, wish: &Wish, now: Instant, is_safety_pass: bool) -> bool {
         self.failed
             .get(wish)
-            .is_none_or(|attempt| attempt.due <= now || is_safety_pass && !attempt.is_stated)
+            .is_none_or(|attempt| attempt.due <= now || is_safety_pass && attempt.not_before <= now)
     }
 
     /// The earliest moment at which something that failed, or that waits for an address, is to be tried.
@@ -137,7 +137,7 @@ impl Attempts {
         &mut self,
         wish: Wish,
         error: &str,
-        stated: Option<Duration>,
+        stated: Stated,
         share: f64,
         text: impl FnOnce() -> String,
     ) -> Option<String> {
@@ -145,15 +145,16 @@ impl Attempts {
         let attempt = self.failed.entry(wish).or_insert_with(|| Attempt {
             failures: 0,
             due: now,
-            is_stated: false,
+            not_before: now,
             said: Said::default(),
             text: String::new(),
             said_at: now,
         });
-        attempt.due = now + stated.unwrap_or_else(|| delay(&self.backoff, attempt.failures, share));
-        attempt.is_stated = stated.is_some();
-        // A stated delay does not raise the back-off.
-        attempt.failures += u32::from(stated.is_none());
+        attempt.due = now + stated.delay(delay(&self.backoff, attempt.failures, share));
+        attempt.not_before = now + stated.delay(Duration::ZERO);
+        if !matches!(stated, Stated::Exactly(_)) {
+            attempt.failures += 1;
+        }
         if attempt.said.is_news("error", error) {
             attempt.text = text();
         } else if now - attempt.said_at < SAY_AGAIN {
@@ -172,9 +173,11 @@ impl Attempts {
     pub(super) fn node_changed(&mut self, node: &NodeName) {
         let now = Instant::now();
         for (wish, attempt) in &mut self.failed {
-            if wish.concerns(node) && !attempt.is_stated {
-                attempt.due = now;
-                attempt.failures = 0;
+            if wish.concerns(node) {
+                attempt.due = attempt.due.min(attempt.not_before.max(now));
+                if attempt.not_before <= now {
+                    attempt.failures = 0;
+                }
             }
         }
     }
@@ -214,7 +217,7 @@ mod tests {
         let mut attempts = attempts();
         let mut waits = Vec::new();
         for _ in 0..6 {
-            attempts.failed(wish("n1"), "no", None, 1.0, || "No".into());
+            attempts.failed(wish("n1"), "no", Stated::Nothing, 1.0, || "No".into());
             waits.push((attempts.next_due().unwrap() - Instant::now()).as_secs());
         }
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
@@ -244,7 +247,9 @@ mod tests {
     async fn nothing_comes_before_the_time_that_the_cloud_stated() {
         let mut attempts = attempts();
         let minute = Duration::from_secs(60);
-        attempts.failed(wish("n1"), "slow down", Some(minute), 1.0, || "S".into());
+        attempts.failed(wish("n1"), "slow down", Stated::Exactly(minute), 1.0, || {
+            "S".into()
+        });
         attempts.node_changed(&NodeName::new("n1"));
         assert!(!attempts.is_due(&wish("n1"), Instant::now(), true));
         tokio::time::advance(minute).await;
@@ -257,7 +262,7 @@ mod tests {
         let mut said = Vec::new();
         for second in 0..3600 {
             let error = if second == 1800 { "denied" } else { "quota" };
-            let text = attempts.failed(wish("n1"), error, None, 1.0, || {
+            let text = attempts.failed(wish("n1"), error, Stated::Nothing, 1.0, || {
                 format!("{error} after {second}s")
             });
             said.extend(text);

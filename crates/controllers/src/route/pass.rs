@@ -19,6 +19,7 @@ use super::calls::{self, Answer, Caller, Calls};
 use super::plan::{self, Action, NodeTable, Plan};
 use super::verdict::{self, Verdict};
 use super::{NAME, RouteController};
+use crate::queue::Stated;
 use crate::{conflict, events};
 
 /// Nodes that are asked about or written to at once: as many as there can be requests to the API server under way.
@@ -273,7 +274,7 @@ impl RouteController {
         let (text, wish) = (error.to_string(), Wish::delete(route));
         let say = self
             .attempts()
-            .failed(wish, &text, error.retry_after(), pass.share, || text.clone());
+            .failed(wish, &text, Stated::by_kube(error), pass.share, || text.clone());
         if say.is_some() {
             let target = route.target_node.as_ref().map_or("", |node| node.as_str());
             tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
@@ -345,9 +346,13 @@ impl RouteController {
             }
             Err(error) => {
                 let text = || verdict::failure_text(node, &destination, begun.elapsed(), &error.to_string());
-                let say =
-                    self.attempts()
-                        .failed(wish, &error.to_string(), error.retry_after(), pass.share, text);
+                let say = self.attempts().failed(
+                    wish,
+                    &error.to_string(),
+                    Stated::by_cloud(&error),
+                    pass.share,
+                    text,
+                );
                 if let Some(text) = say {
                     tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "Failed to create a route; it will be tried again");
                     self.ctx.event(node, events::FAILED_TO_CREATE_ROUTE.note(text));
@@ -415,10 +420,7 @@ impl RouteController {
                 // It is gone: the watch brings the news.
                 Err(KubeError::NotFound(_)) => break,
                 Err(error) => {
-                    let stated = match &error {
-                        KubeError::Throttled { after, .. } => Some(*after),
-                        _ => None,
-                    };
+                    let stated = Stated::by_kube(&error);
                     let say = self
                         .attempts()
                         .failed(wish, &error.to_string(), stated, pass.share, || error.to_string());
@@ -436,7 +438,7 @@ impl RouteController {
     fn failed(&self, pass: &Pass, wish: Wish, error: &CloudError) -> Option<String> {
         let text = error.to_string();
         self.attempts()
-            .failed(wish, &text, error.retry_after(), pass.share, || text.clone())
+            .failed(wish, &text, Stated::by_cloud(error), pass.share, || text.clone())
     }
 
     fn is_due(&self, pass: &Pass, wish: &Wish) -> bool {

@@ -5,7 +5,6 @@
 //! API server is asked for the name, and what nobody bears any more is removed like everything that vanished.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_provider::{MadeFor, Service, ServicesView, facts};
 use k8s_openapi::api::core::v1::ServiceSpec;
@@ -13,9 +12,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::tracked::Causes;
 use super::{Key, ServiceController};
+use crate::queue::Stated;
 
-/// Why it could not be found out, and the delay that was stated.
-type Failure = (String, Option<Duration>);
+/// Why it could not be found out, and what was said about the next try.
+type Failure = (String, Stated);
 
 impl ServiceController {
     /// Looks once through the balancers of this cluster; tried again if it fails.
@@ -31,7 +31,7 @@ impl ServiceController {
 
     async fn find_left_behind(&self) -> Result<(), Failure> {
         let made = self.provider.load_balancer.made_for(&*self.services).await;
-        let mut made = made.map_err(|error| (error.to_string(), error.retry_after()))?;
+        let mut made = made.map_err(|error| (error.to_string(), Stated::by_cloud(&error)))?;
         // Now, before anything is awaited: one that lives at this moment may soon be removed in the ordinary way.
         made.retain(|made| match self.services.service(&made.key) {
             Some(living) if is(&living, made) => {
@@ -45,7 +45,7 @@ impl ServiceController {
                 return Ok(());
             }
             let found = self.ctx.kube.find_service(&made.key, &self.services).await;
-            let found = found.map_err(|error| (error.to_string(), error.retry_after()))?;
+            let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
             if !found.is_some_and(|found| is(&found, made)) {
                 self.remove_left_behind(made);
             }

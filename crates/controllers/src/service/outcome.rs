@@ -14,6 +14,7 @@ use super::tracked::{Causes, Parked, Progress, Tracked};
 use super::unsettled::Reason;
 use super::{Key, ServiceController};
 use crate::events;
+use crate::queue::Stated;
 
 /// Time to the next try after something moved under a sync.
 const SOON: Duration = Duration::from_millis(100);
@@ -82,8 +83,8 @@ pub(super) struct Failure {
     words: Option<String>,
     /// What kind of failure it is, for whoever watches.
     reason: Reason,
-    /// The delay that the cloud stated; else the schedule decides.
-    pub(super) after: Option<Duration>,
+    /// What the cloud or the API server said about the next try; else the schedule decides.
+    pub(super) stated: Stated,
     /// The same failure at the next try is no news: the remedy is a person's.
     pub(super) is_quiet: bool,
 }
@@ -98,7 +99,7 @@ impl Failure {
                 true => Reason::Quota,
                 false => Reason::Refused,
             },
-            after: None,
+            stated: Stated::Nothing,
             is_quiet: true,
         }
     }
@@ -114,16 +115,12 @@ impl Failure {
             text: said(prefix, &text) + if is_limit { LIMIT } else { "" },
             words,
             reason: error.kind().into(),
-            after: error.retry_after(),
+            stated: Stated::by_cloud(error),
             is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
         }
     }
 
     fn kube(prefix: &str, text: String, error: &KubeError) -> Self {
-        let after = match error {
-            KubeError::Throttled { after, .. } => Some(*after),
-            _ => None,
-        };
         let is_quiet = matches!(
             error,
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
@@ -132,7 +129,7 @@ impl Failure {
             text: said(prefix, &text),
             words: None,
             reason: Reason::Kubernetes,
-            after,
+            stated: Stated::by_kube(error),
             is_quiet,
         }
     }
@@ -329,10 +326,10 @@ impl ServiceController {
         if is_said && let Some(service) = vanished.or(service) {
             self.ctx.event(&*service, note);
         }
-        if was_nodes_only && failure.after.is_none() {
+        if was_nodes_only && failure.stated == Stated::Nothing {
             self.queue.add(queued); // a full sync follows at once
         } else {
-            self.queue.retry_after(queued, failure.after);
+            self.queue.retry_after(queued, failure.stated);
         }
     }
 }

@@ -301,6 +301,24 @@ async fn the_delay_that_a_cloud_states_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_asked_each_second() {
+    let cluster = cluster();
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    let fault = Fault::new(Effect::Answer(Status::too_many_requests(3)));
+    let fault = fault.verb("patch").resource("nodes");
+    cluster.api.faults().inject(fault);
+    cluster.put(new_node("n1"));
+    cluster.pass(SECOND * 120).await;
+    let asked = cluster.instances.asked("n1", Purpose::Metadata);
+    assert!((4..12).contains(&asked.len()), "{}", asked.len());
+    assert!(asked[1] - asked[0] >= SECOND * 3);
+    cluster.api.faults().clear();
+    cluster
+        .within(SECOND * 62, "initialized", |c| c.is_initialized("n1"))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_controllers::Controller as _;
 use bowline_controllers::route::{RouteSettings, RouteTiming};
-use bowline_kube_api::Status;
+use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND};
@@ -479,6 +479,20 @@ async fn the_condition_is_written_again_until_it_is_there() {
             .await;
         assert_eq!(cluster.node_writes().len(), 1 + times as usize);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_routes_listed_each_second() {
+    let (cluster, table) = start(RouteTiming::WatchBased);
+    let fault = Fault::new(Effect::Answer(Status::too_many_requests(1)));
+    cluster.api.faults().inject(fault.verb("patch").resource("nodes"));
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.pass(SECOND * 200).await;
+    assert!(table.lists() <= 10, "{}", table.lists());
+    cluster.api.faults().clear();
+    cluster
+        .within(SECOND * 51, "routed", |c| is_routed(c, "n1"))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

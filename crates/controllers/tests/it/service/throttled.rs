@@ -1,6 +1,7 @@
-//! A cloud that asks to be left alone.
+//! A cloud, or an API server, that asks to be left alone.
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_kube_api::Status;
 
 use super::seconds;
 use super::world::World;
@@ -36,4 +37,23 @@ async fn a_cloud_that_limits_the_rate_of_calls_is_told_as_such_in_one_event() {
     let text = "Error syncing load balancer: failed to ensure load balancer: error during create(web): the cloud limits the \
                 rate of calls, or is overloaded, and asked to wait up to 10 s; tried again in up to 10 s";
     assert_eq!(failed, [(text, 3)]);
+}
+
+/// The cloud would pay for it: each try begins with a look at it.
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_looked_at_each_second() {
+    let world = World::running(&["a"]).await;
+    let busy = Status::too_many_requests(7);
+    world.api.faults().fail_next(3, "patch", "services", busy);
+    world.add_service("web");
+    world.settled("web").await;
+    let refused = world
+        .api
+        .journal()
+        .matching(|exchange| exchange.is_write() && exchange.status == 429);
+    assert_eq!(refused.len(), 3);
+    let looks = world.cloud.calls("read").len();
+    assert!(looks <= 5, "{looks}");
+    let settled = world.cloud.calls("read").last().unwrap().0;
+    assert!((7 + 10 + 20..40).contains(&settled.as_secs()), "{settled:?}");
 }
