@@ -246,7 +246,6 @@ impl NodeController {
         self.wait_for_their_turn(present.iter().map(|(node, _)| node));
         let initialize = |(node, instance): (Arc<Node>, Box<Instance>)| async move {
             let node = &node;
-            self.queue.touch(&node.name);
             match self.initialize(node, &instance.metadata).await {
                 Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
                 Ok(Initialized::NotNeeded) => {}

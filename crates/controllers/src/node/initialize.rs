@@ -95,6 +95,8 @@ impl NodeController {
         };
         let mut is_sent = false;
         for attempt in 1.. {
+            // Where writes hang, each try waits for its turn behind those of other Nodes.
+            self.queue.touch(&asked.name);
             if node.uid != asked.uid {
                 return Ok(Initialized::NotNeeded);
             }

@@ -58,6 +58,7 @@ impl Cluster {
     fn of(api: KubeApi, instances: TestInstances) -> Self {
         let options = KubeOptions {
             clock: Arc::new(TokioClock::starting_at(api.now())),
+            max_in_flight: 10, // as over sockets
             ..KubeOptions::new("test")
         };
         let kube = Kube::with_service(api.service(), options);

@@ -580,6 +580,21 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn many_nodes_whose_writes_hang_do_not_look_stuck() {
+    let cluster = Cluster::new();
+    let hangs = Fault::new(Effect::Silence).verb("patch").resource("nodes");
+    cluster.api.faults().inject(hangs);
+    for n in 0..40 {
+        let name = format!("n{n:02}");
+        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
+        cluster.put(new_node(&name));
+    }
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    let begun = tokio::time::Instant::now();
+    cluster.without_a_stall(|_| begun.elapsed() > SECOND * 3600).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_said_or_kept_of_a_node_that_goes_while_its_cloud_is_asked() {
     for outage in [Some(CloudError::transient("bad gateway")), None] {
         let cluster = cluster();
