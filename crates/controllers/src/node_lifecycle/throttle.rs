@@ -1,7 +1,7 @@
 //! How many Nodes may be deleted in a window of time. Pure.
 //!
 //! What an earlier leader deleted is written nowhere. So a new one takes its first window for spent but for three, whatever
-//! the share is: restarts and changes of leader do not let more Nodes go.
+//! the share is: each restart and each change of leader lets three Nodes more go, not the share anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

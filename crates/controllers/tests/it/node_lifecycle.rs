@@ -472,7 +472,7 @@ async fn no_more_than_the_share_goes_while_the_answers_to_deletions_are_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_share_holds_across_a_change_of_leader() {
+async fn a_new_leader_does_not_begin_with_the_share_anew() {
     let settings = |share| NodeLifecycleSettings {
         node_deletion_share: share,
         ..NodeLifecycleSettings::default()
