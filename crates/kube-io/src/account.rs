@@ -18,6 +18,8 @@ use crate::reads::read;
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// What an API server that grants less is not believed: tokens would be asked for all the time.
 const LEAST_LIFETIME: Duration = Duration::from_secs(600);
+/// A longer lifetime is not believed either: what is no time at all would end the process.
+const LONGEST_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The part of its lifetime after which a token is renewed, in percent.
 const RENEWED_AFTER: u32 = 80;
 /// Tries while there is no token, with pauses of 0.5, 1 and 2 s between them.
@@ -63,6 +65,17 @@ struct Token {
     header: HeaderValue,
     renewed_at: Instant,
     expires_at: Instant,
+}
+
+impl Token {
+    fn granted(header: HeaderValue, asked: Instant, lifetime: Duration) -> Self {
+        let lifetime = lifetime.min(LONGEST_LIFETIME);
+        Self {
+            header,
+            renewed_at: asked + lifetime.max(LEAST_LIFETIME) * RENEWED_AFTER / 100,
+            expires_at: asked + lifetime,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -183,12 +196,11 @@ impl AccountToken {
         let mut header = HeaderValue::from_str(&format!("Bearer {}", status.token))
             .map_err(|_| KubeError::Decode("a token that is no header".to_owned()))?;
         header.set_sensitive(true);
-        let lifetime = Duration::from_secs(spec.expiration_seconds);
-        Ok(Token {
+        Ok(Token::granted(
             header,
-            renewed_at: asked + lifetime.max(LEAST_LIFETIME) * RENEWED_AFTER / 100,
-            expires_at: asked + lifetime,
-        })
+            asked,
+            Duration::from_secs(spec.expiration_seconds),
+        ))
     }
 
     /// The error with the account's name in front.
@@ -206,6 +218,26 @@ impl AccountToken {
             KubeError::Invalid(text) => KubeError::Invalid(with(text)),
             KubeError::Transport(text) => KubeError::Transport(with(text)),
             error => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_renewed_after_four_fifths_of_its_lifetime_but_within_a_day() {
+        let asked = Instant::now();
+        for (granted, renewed_after) in [
+            (3600, 2880),
+            (0, 480),
+            (7 * 24 * 3600, 69_120),
+            (u64::MAX, 69_120),
+        ] {
+            let header = HeaderValue::from_static("Bearer x");
+            let token = Token::granted(header, asked, Duration::from_secs(granted));
+            assert_eq!((token.renewed_at - asked).as_secs(), renewed_after, "{granted}");
         }
     }
 }
