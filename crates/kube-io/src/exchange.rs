@@ -220,7 +220,7 @@ impl Kube {
         waited: Duration,
     ) -> Result<Vec<u8>, KubeError> {
         let (response, mut measured) = self.transmit(call, authorization, waited).await?;
-        let body = collect(response.into_body()).await?;
+        let body = collect(response.into_body(), LONGEST_ANSWER).await?;
         measured.received(body.len());
         Ok(body)
     }
@@ -286,7 +286,7 @@ impl Kube {
             return Ok((response, measured));
         }
         let (head, body) = response.into_parts();
-        let body = collect(body).await?;
+        let body = collect(body, LONGEST_ANSWER).await?;
         measured.received(body.len());
         Err(
             match (KubeError::from_answer(head.status, &head.headers, &body), asked) {
@@ -328,14 +328,24 @@ impl SecondTry<'_> {
     }
 }
 
+/// The most bytes of an answer: some twenty times a page of large Nodes. What is longer is not the API server's, or it would fill
+/// the memory until the process is killed.
+const LONGEST_ANSWER: usize = 64 << 20;
+
 /// Reads a body into one piece. Each frame is let go as soon as it is copied, so a page of large Nodes is in memory
 /// once.
-async fn collect(mut body: Body) -> Result<Vec<u8>, KubeError> {
+async fn collect(mut body: Body, longest: usize) -> Result<Vec<u8>, KubeError> {
     let expected = http_body::Body::size_hint(&body).exact().unwrap_or(0);
     // The length is the other side's word: only so much is believed in advance.
     let mut collected = Vec::with_capacity(usize::try_from(expected).unwrap_or(0).min(1 << 20));
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| transport(&error))?.into_data() {
+            if data.len() > longest - collected.len() {
+                let longest = longest >> 20;
+                return Err(KubeError::Decode(format!(
+                    "it is longer than {longest} MiB. Look for a proxy that answers for the API server."
+                )));
+            }
             collected.extend_from_slice(&data);
         }
     }
@@ -358,5 +368,18 @@ fn method_name(method: &Method) -> &'static str {
         Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
         _ => "OTHER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_without_end_is_not_read_to_its_end() {
+        let body = || Body::from(vec![b'x'; 1000]);
+        assert_eq!(collect(body(), 1000).await.unwrap().len(), 1000);
+        let error = collect(body(), 999).await.unwrap_err();
+        assert!(matches!(error, KubeError::Decode(_)), "{error}");
     }
 }
