@@ -218,7 +218,7 @@ async fn believed<T: Listed, E>(
     tokio::select! {
         biased;
         () = cache.disproved() => Err(KubeError::Decode(format!(
-            "{} were said to be gone, which the API server denies. Look for a proxy that answers for it.",
+            "what it showed of {} was late or is not true, as a question about one of them by its name found out. If this comes often, look for a proxy that answers for the API server.",
             T::PLURAL
         ))),
         followed = follow => followed,
@@ -313,6 +313,7 @@ struct Versioned {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VersionMeta {
+    uid: Option<String>,
     resource_version: String,
 }
 
@@ -351,11 +352,20 @@ fn apply<T: Listed>(
             let unnamed =
                 || KubeError::Decode(format!("one of the {} was deleted, without a name", T::PLURAL));
             let key = key_of::<T>(object).ok_or_else(unnamed)?;
-            let version = read::<Versioned>(object)?.metadata.resource_version;
-            if cache.get(&key).is_some() {
-                cache.doubt(key, version_number(&version).unwrap_or_default());
+            let VersionMeta {
+                uid,
+                resource_version,
+            } = read::<Versioned>(object)?.metadata;
+            let version = version_number(&resource_version).unwrap_or_default();
+            // That a predecessor went is no news of the one that has its name since.
+            let is_late = |known: Arc<T>| {
+                let known_since = version_number(known.resource_version()).unwrap_or_default();
+                uid.as_deref().is_some_and(|uid| uid != known.uid()) && version < known_since
+            };
+            if cache.get(&key).is_some_and(|known| !is_late(known)) {
+                cache.doubt(key, version);
             }
-            return Ok(Some(version));
+            return Ok(Some(resource_version));
         }
         "BOOKMARK" => {}
         kind => tracing::debug!(kind, "Watch event of an unknown type"),
@@ -395,5 +405,31 @@ mod tests {
         }
         let refused = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
         assert!(matches!(WireEvent::read(refused), Err(KubeError::Expired(_))));
+    }
+
+    #[tokio::test]
+    async fn the_late_end_of_a_predecessor_raises_no_doubt() {
+        let nobody = tower::service_fn(|_: http::Request<crate::Body>| async {
+            Ok::<_, Infallible>(http::Response::new(crate::Body::empty()))
+        });
+        let kube = Kube::with_service(nobody, crate::client::KubeOptions::new("test/1"));
+        let object = |uid: &str, version: u64| {
+            let meta = serde_json::json!({"name": "a", "uid": uid, "resourceVersion": version.to_string(),
+                "creationTimestamp": "2026-01-01T00:00:00Z"});
+            serde_json::json!({"metadata": meta, "spec": {}, "status": {}}).to_string()
+        };
+        for (uid, version, is_doubted) in [("old", 5, false), ("new", 9, true), ("other", 9, true)] {
+            let cache = NodeCache::new();
+            let tell = |kind, object: String| {
+                let event = WireEvent {
+                    kind,
+                    object: object.as_bytes(),
+                };
+                apply::<bowline_cloud_provider::Node>(&kube, &cache, &event, &mut None).unwrap();
+            };
+            tell("ADDED", object("new", 7));
+            tell("DELETED", object(uid, version));
+            assert_eq!(cache.is_certain(), !is_doubted, "{uid}");
+        }
     }
 }

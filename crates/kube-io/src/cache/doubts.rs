@@ -162,7 +162,7 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Whether nothing is in doubt.
-    pub(super) fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         self.doubts.open().is_empty()
     }
 
