@@ -24,6 +24,9 @@ pub struct Behaviour {
     pub lb_delete_time: Duration,
     /// Whether Octavia leaves its port behind when a load balancer goes, as after a clean-up that failed.
     pub keeps_vip_ports: bool,
+    /// Whether Octavia hears from what carries the traffic: where its health manager is not reached, every operating status stays
+    /// `OFFLINE`.
+    pub hears_of_health: bool,
     /// How many of the next new load balancers end in `ERROR`.
     pub failing_creates: u32,
     /// How many of the next changes of a load balancer end in `ERROR`.
@@ -69,6 +72,7 @@ impl Default for Behaviour {
             lb_change_time: Duration::ZERO,
             lb_delete_time: Duration::ZERO,
             keeps_vip_ports: false,
+            hears_of_health: true,
             failing_creates: 0,
             failing_changes: 0,
             octavia_minor_version: 30,

@@ -49,6 +49,8 @@ pub struct Part {
     pub status: Provisioning,
     /// Whether it is switched on.
     pub is_up: bool,
+    /// Whether Octavia has made it: a later change that fails leaves it where it is.
+    pub is_made: bool,
     /// The rest.
     pub meta: Meta,
 }

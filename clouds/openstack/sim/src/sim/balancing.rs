@@ -34,6 +34,7 @@ impl OpenstackSim {
             let balancer = LoadBalancer {
                 part: Part {
                     status: Provisioning::Active,
+                    is_made: true,
                     ..part
                 },
                 vip: Vip {
@@ -74,7 +75,7 @@ impl OpenstackSim {
             }
             let pools: Vec<Id> = state.pools_of(id).map(|it| it.part.id).collect();
             for part in state.parts_mut(id, &pools) {
-                part.status = Provisioning::Active;
+                (part.status, part.is_made) = (Provisioning::Active, true);
             }
         });
     }

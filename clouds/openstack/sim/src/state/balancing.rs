@@ -21,6 +21,7 @@ impl State {
             name,
             status: Provisioning::PendingCreate,
             is_up: true,
+            is_made: false,
             meta: Meta {
                 description,
                 tags,
@@ -102,6 +103,7 @@ impl State {
             if part.status != Provisioning::Active {
                 part.status = end;
             }
+            part.is_made |= part.status == Provisioning::Active;
         }
     }
 

@@ -46,10 +46,11 @@ fn id(id: impl Into<Option<Id>>) -> Value {
     id.into().into_iter().map(|id| json!({ "id": id })).collect()
 }
 
-fn online(part: &Part) -> &'static str {
-    match part.status {
-        Provisioning::Active | Provisioning::PendingUpdate => "ONLINE",
-        _ => "OFFLINE",
+/// What a part is in while what carries the traffic works. As with a load balancer, a change that failed says nothing.
+fn reported(part: &Part) -> &'static str {
+    match part.is_made && part.is_up {
+        true => "ONLINE",
+        false => "OFFLINE",
     }
 }
 
@@ -122,13 +123,11 @@ impl Wire<'_> {
         shown
     }
 
-    /// Says nothing about changes: one that failed leaves what carries the traffic as it was.
+    /// Says nothing about changes: one that failed leaves what carries the traffic as it was. One pool that is down makes the
+    /// load balancer `ERROR`, whatever the others do (`_process_pool_status` of Octavia's `UpdateHealthDb`).
     fn operating(&self, balancer: &LoadBalancer) -> &'static str {
-        match balancer.forwarder {
-            Forwarder::Absent => return "OFFLINE",
-            Forwarder::Lost => return "ERROR",
-            Forwarder::Working if !balancer.part.is_up => return "OFFLINE",
-            Forwarder::Working => {}
+        if let Some(word) = self.idle(balancer) {
+            return word;
         }
         let pools = self.state.pools_of(balancer.part.id);
         let states: Vec<&str> = pools.map(|it| self.pool_status(it)).collect();
@@ -138,8 +137,30 @@ impl Wire<'_> {
             .unwrap_or("ONLINE")
     }
 
+    /// The state of a load balancer, and of all its parts, that carries nothing; `None` if it works.
+    fn idle(&self, balancer: &LoadBalancer) -> Option<&'static str> {
+        match balancer.forwarder {
+            _ if !self.state.behaviour.hears_of_health => Some("OFFLINE"),
+            Forwarder::Absent => Some("OFFLINE"),
+            Forwarder::Lost => Some("ERROR"),
+            Forwarder::Working => (!balancer.part.is_up).then_some("OFFLINE"),
+        }
+    }
+
+    /// The state of a listener or a pool by itself.
+    fn part_status(&self, balancer: Id, part: &Part) -> &'static str {
+        let balancer = self.state.load_balancers.get(&balancer);
+        balancer
+            .and_then(|it| self.idle(it))
+            .unwrap_or_else(|| reported(part))
+    }
+
     /// What the probes of a pool's members found together.
     fn pool_status(&self, pool: &Pool) -> &'static str {
+        let alone = self.part_status(pool.load_balancer, &pool.part);
+        if alone != "ONLINE" {
+            return alone;
+        }
         let is_watched = self.state.monitor_of(pool.part.id).is_some();
         let members = self.state.members_of(pool.part.id).filter(|_| is_watched);
         let (mut up, mut down) = (0, 0);
@@ -151,7 +172,7 @@ impl Wire<'_> {
             }
         }
         match (up, down) {
-            (_, 0) => online(&pool.part),
+            (_, 0) => alone,
             (0, _) => "ERROR",
             _ => "DEGRADED",
         }
@@ -187,7 +208,8 @@ impl Wire<'_> {
             "hsts_preload": false,
         });
         let part = &listener.part;
-        with_part(with_description(shown, part), part, online(part))
+        let operating = self.part_status(listener.load_balancer, part);
+        with_part(with_description(shown, part), part, operating)
     }
 
     pub(crate) fn pool(&self, pool: &Pool) -> Value {
@@ -255,6 +277,6 @@ impl Wire<'_> {
             "domain_name": http.and_then(|it| it.domain_name.as_deref()),
             "pools": id(monitor.pool),
         });
-        with_part(shown, &monitor.part, online(&monitor.part))
+        with_part(shown, &monitor.part, reported(&monitor.part))
     }
 }
