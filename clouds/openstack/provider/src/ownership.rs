@@ -3,7 +3,7 @@
 //! A load balancer bears the name of the Service that it was made for, and, as parts do, one tag for each Service that uses it.
 //! What the annotation names counts before any name. Clusters of one name are told apart by the UID on [pools](marks).
 
-use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, ProvisioningStatus};
+use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, Pool, ProvisioningStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::intent::Identity;
@@ -362,6 +362,12 @@ pub(crate) fn is_to_be_deleted(identity: &Identity, role: Role, balancer: &LoadB
 /// Whether a listener is the Service's: by its tag, or, where nobody tagged it, because the load balancer is.
 pub(crate) fn is_own_listener(identity: &Identity, role: Role, listener: &Listener) -> bool {
     listener.tags.contains(&identity.name) || listener.tags.is_empty() && role == Role::Owner
+}
+
+/// Whether a pool is the Service's, by its name.
+pub(crate) fn is_own_pool(identity: &Identity, balancer: &LoadBalancer, pool: &Pool) -> bool {
+    let is_ours = |name: &str| name == identity.name || is_our_tag(identity, balancer, name);
+    names::balancer_of_pool(&pool.name).is_some_and(is_ours)
 }
 
 /// A load balancer that was surely made for a Service, beside this one: a person sent the Service elsewhere.

@@ -5,9 +5,7 @@
 //! address, and last the security group.
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
-use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, LoadBalancerUpdate, OperatingStatus, ProvisioningStatus,
-};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
@@ -25,6 +23,7 @@ mod absent;
 mod attributes;
 mod creation;
 pub(crate) mod dangling;
+pub(crate) mod failed;
 pub(crate) mod floating;
 mod following;
 mod groups;
@@ -231,73 +230,6 @@ impl There<'_> {
         next
     }
 
-    /// Whether nothing can have come through the load balancer.
-    fn never_served(&self) -> bool {
-        let is_new = self.seen.memory.own.created.as_ref() == Some(&self.balancer.id);
-        is_new || self.balancer.listeners.is_empty() || !self.wanted.identity.is_published
-    }
-
-    /// Whether Octavia reports that traffic comes through, whatever became of changes.
-    fn serves(&self) -> bool {
-        matches!(
-            self.balancer.operating_status,
-            OperatingStatus::Online | OperatingStatus::Degraded
-        )
-    }
-
-    /// Whether Octavia gave up a load balancer that is the Service's alone. Another one takes its place: always if it never
-    /// served; if it served and does not any more, not more often than once an hour.
-    fn is_to_be_made_anew(&self) -> bool {
-        let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
-        // One that is not found by its name is found by the annotation only, and that goes beforehand where no address is
-        // recorded beside it.
-        let is_found_again = self.role == Role::Owner || identity.recorded_address.is_some();
-        self.balancer.provisioning_status == ProvisioningStatus::Error
-            && (self.never_served() || own.may_repair && is_found_again && !self.serves())
-            && ownership::is_to_be_deleted(identity, self.role, self.balancer)
-            && rename::is_borne_out(identity, self.seen, self.balancer)
-    }
-
-    /// Deletes a load balancer that failed. An id that nothing says to be ours is taken off the Service first: it must not name
-    /// one that is gone.
-    fn unmake(&self, notes: &mut Vec<Note>) -> Next {
-        let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let is_live = !self.never_served();
-        if is_live {
-            let note = IN_ERROR.note(format!(
-                "load balancer {} is in provisioning status ERROR, in which it takes no change: it is deleted, and another one takes its place and its addresses",
-                balancer.id
-            ));
-            notes.push(note.even_at_start()); // this process does it
-        }
-        if identity.annotated.as_ref() == Some(&balancer.id) && identity.recorded_address.is_none() {
-            return annotate(keys::ID.key, None);
-        }
-        // Octavia is at work on it all the same.
-        if self.seen.memory.own.is_busy {
-            return wait_for(balancer, self.seen);
-        }
-        apply(vec![delete_failed(balancer, is_live)])
-    }
-
-    /// Octavia gave the load balancer up. It may still carry traffic, and takes no change.
-    fn failed(&self, notes: &mut Vec<Note>) -> Next {
-        let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let remedy = if self.serves() {
-            "it still carries traffic, so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
-        } else if ownership::is_to_be_deleted(identity, self.role, balancer) {
-            "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong"
-        } else {
-            "it is not this Service's alone, so Bowline leaves it as it is; ask the operator of the cloud for a failover"
-        };
-        let reason = format!(
-            "load balancer {} is not ACTIVE, current provisioning status: {}",
-            balancer.id, balancer.provisioning_status
-        );
-        notes.push(IN_ERROR.note(format!("{reason}; {remedy}")));
-        Answer::Refused(Refusal::new(reason).with_remedy(remedy))
-    }
-
     fn rename(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
         // The last one, so that it is told once.
         if let PartChange::UpdateBalancer { name, update } = &change
@@ -433,18 +365,9 @@ fn ends_leaving(step: &CloudStep) -> Option<&LoadBalancerId> {
     step.balancer().filter(|_| is_end)
 }
 
-/// Deletes a load balancer that carries no traffic: it failed, or was made twice.
+/// Deletes one that was made twice.
 fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
-    delete_failed(balancer, false)
-}
-
-fn delete_failed(balancer: &LoadBalancer, is_live: bool) -> CloudStep {
-    CloudStep::DeleteBalancer {
-        balancer: balancer.id.clone(),
-        name: balancer.name.clone(),
-        cascade: true,
-        is_live,
-    }
+    failed::delete(balancer, false)
 }
 
 fn annotate(key: &str, value: Option<&str>) -> Next {

@@ -6,7 +6,8 @@ use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ListenerId, ListenerProtocol, LoadBalancerId, NewPool, PoolId, ProvisioningStatus, Reference, Resource,
+    ListenerId, ListenerProtocol, LoadBalancerId, NewPool, OperatingStatus, PoolId, ProvisioningStatus,
+    Reference, Resource,
 };
 
 /// A listener of a load balancer.
@@ -57,6 +58,9 @@ pub struct Listener {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+    /// Whether it carries traffic.
+    #[serde(default, deserialize_with = "or_default")]
+    pub operating_status: OperatingStatus,
     /// When it was made, in UTC.
     #[serde(default)]
     pub created_at: Option<String>,

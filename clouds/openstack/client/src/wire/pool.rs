@@ -4,8 +4,8 @@ use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ListenerId, LoadBalancerId, MemberId, MonitorId, NewMonitor, PersistenceType, PoolId, PoolProtocol,
-    ProvisioningStatus, Reference, Resource, SubnetId,
+    ListenerId, LoadBalancerId, MemberId, MonitorId, NewMonitor, OperatingStatus, PersistenceType, PoolId,
+    PoolProtocol, ProvisioningStatus, Reference, Resource, SubnetId,
 };
 
 /// A pool of a load balancer.
@@ -42,6 +42,9 @@ pub struct Pool {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+    /// Whether it carries traffic.
+    #[serde(default, deserialize_with = "or_default")]
+    pub operating_status: OperatingStatus,
 }
 
 impl Resource for Pool {

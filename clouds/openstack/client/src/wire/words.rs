@@ -61,16 +61,20 @@ bowline_cloud_http::words!(
         /// It is deleted and still shown.
         Deleted = "DELETED",
     }
-    /// Whether a load balancer carries traffic (Octavia). It follows from what its amphorae report, and says nothing about changes.
+    /// Whether a load balancer or a part of it carries traffic (Octavia). It follows from what its amphorae report, and says
+    /// nothing about changes.
     OperatingStatus {
         /// It does.
         Online = "ONLINE",
         /// It does, and some members do not answer.
         Degraded = "DEGRADED",
-        /// It does not: it failed, or no member of a pool answers.
+        /// It failed, or no member answers. A load balancer is in this state as soon as no member of one pool answers, and may
+        /// carry the traffic of its other pools.
         Error = "ERROR",
-        /// It does not: it is switched off, or was never reported.
+        /// It is switched off, or nothing was ever reported of it.
         Offline = "OFFLINE",
+        /// Nothing watches it.
+        NoMonitor = "NO_MONITOR",
     }
     /// What a listener accepts (Octavia).
     ListenerProtocol {

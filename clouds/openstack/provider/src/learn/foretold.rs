@@ -256,6 +256,7 @@ fn listener(memory: &mut Memory, of: &LoadBalancerId, new: &NewListener) -> List
         default_pool_id: None,
         loadbalancers: vec![reference(of.clone())],
         provisioning_status: ProvisioningStatus::Active,
+        operating_status: OperatingStatus::Online,
         created_at: None,
     };
     set(&mut listener, &new.attributes);
@@ -314,6 +315,7 @@ fn pool(memory: &mut Memory, of: &LoadBalancerId, new: &NewPool) -> Pool {
         healthmonitor_id: None,
         session_persistence: new.session_persistence.clone(),
         provisioning_status: ProvisioningStatus::Active,
+        operating_status: OperatingStatus::Online,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
 use crate::ownership::{self, Found, Role, marks};
-use crate::planning::{dangling, floating, parts, rename};
+use crate::planning::{dangling, failed, floating, parts, rename};
 use crate::{names, placement};
 
 /// One thing to read.
@@ -168,9 +168,13 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     // One that failed may be made anew, and what leads to it is to lead to the other one.
     if let Some((balancer, _)) = balancer
         && balancer.provisioning_status == ProvisioningStatus::Error
-        && observed.floating_ips.is_none()
     {
-        missing.push(Lookup::FloatingIps);
+        if observed.floating_ips.is_none() {
+            missing.push(Lookup::FloatingIps);
+        }
+        if failed::needs_parts(identity, own, balancer) && observed.parts_of(&balancer.id).is_none() {
+            missing.push(Lookup::Parts(balancer.id.clone()));
+        }
     }
     let needs_subnets = match balancer {
         Some(_) => options.manages_security_groups,

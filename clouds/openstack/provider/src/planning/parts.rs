@@ -13,7 +13,6 @@ use super::{attributes, guards};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::names;
 use crate::observe::{Observed, Parts, Remembered};
 use crate::ownership::{self, Role};
 use crate::placement;
@@ -316,11 +315,8 @@ impl<'a> PartsPlan<'a> {
 /// A pool of the Service that no listener sends to, as when a person deleted its listener. Octavia counts a listener that
 /// reaches a pool through a policy too.
 pub(crate) fn orphan<'a>(identity: &Identity, balancer: &LoadBalancer, there: &'a Parts) -> Option<&'a Pool> {
-    let is_ours = |name: &str| name == identity.name || ownership::is_our_tag(identity, balancer, name);
-    there
-        .pools
-        .iter()
-        .find(|pool| pool.listeners.is_empty() && names::balancer_of_pool(&pool.name).is_some_and(is_ours))
+    let mut pools = there.pools.iter();
+    pools.find(|pool| pool.listeners.is_empty() && ownership::is_own_pool(identity, balancer, pool))
 }
 
 /// The next write that takes a listener away: its pool first, unless another listener uses it.

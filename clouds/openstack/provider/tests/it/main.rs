@@ -24,6 +24,7 @@ mod mistakes;
 mod projects;
 mod rename;
 mod repair;
+mod repair_traffic;
 mod routes;
 mod session;
 mod settings;

@@ -104,6 +104,7 @@ async fn one_that_others_use_is_only_told_of() {
     for name in ["web", "b"] {
         let (run, writes) = world.writes_of(world.run(name)).await;
         assert!(run.complaint().contains("is not ACTIVE"), "{run:#?}");
+        assert!(run.complaint().contains("no other one uses it"), "{run:#?}");
         assert_eq!(run.reasons(), ["LoadBalancerInError"]);
         assert!(writes.is_empty(), "{name}");
     }
@@ -136,7 +137,7 @@ async fn one_that_still_carries_traffic_is_left_and_told_of() {
     world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
     world.add_node("node-2");
     let run = world.run("web").await;
-    assert!(run.complaint().contains("still carries traffic"), "{run:#?}");
+    assert!(run.complaint().contains("may still carry traffic"), "{run:#?}");
     world.restart();
     // At whatever time: it is told once, for the text is the same.
     let (run, writes) = world.writes_of(world.run("web")).await;
@@ -157,7 +158,7 @@ async fn a_change_that_fails_and_takes_the_load_balancer_with_it_is_made_with_an
     world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
     world.annotate("web", "connection-limit", "5");
     let run = world.run("web").await;
-    assert!(run.complaint().contains("still carries traffic"), "{run:#?}");
+    assert!(run.complaint().contains("may still carry traffic"), "{run:#?}");
     world.sim.break_load_balancer(id);
     let run = world.run("web").await.settled();
     assert_eq!(run.published(), before);

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, ProvisioningStatus};
 
 use super::{Listing, Reads};
 use crate::intent::{Identity, Intent};
@@ -131,6 +131,17 @@ impl Reads {
                 // The one that led to it leads nowhere now, and the next load balancer takes it.
                 observed.floating_ips = None;
             }
+        }
+        // Whether a load balancer that failed still carries traffic is seen in its parts as they are now.
+        let has_failed_now = |parts: &Parts| {
+            let failed = |balancer: &&LoadBalancer| {
+                balancer.id == parts.of && balancer.provisioning_status == ProvisioningStatus::Error
+            };
+            let is_news = observed.balancers.iter().all(|before| !failed(&before));
+            is_news && now.iter().any(|balancer| failed(&balancer))
+        };
+        if observed.parts.as_ref().is_some_and(has_failed_now) {
+            observed.parts = None;
         }
         observed.balancers = now;
         Ok(())
