@@ -70,6 +70,13 @@ impl ApiError {
                 .is_some_and(|message| message.contains("immutable") || message.starts_with("Invalid state"))
     }
 
+    /// Whether Octavia passes on what the load balancer's provider could not do, such as to get an address from Neutron. It answers
+    /// 500 to that, and has made nothing.
+    pub fn is_of_provider(&self) -> bool {
+        let is_said = |message: &str| message.starts_with("Provider '") && message.contains("reports error");
+        self.status() == Some(500) && self.message.as_deref().is_some_and(is_said)
+    }
+
     /// Whether a floating IP was refused because the address of the port has one already.
     pub fn is_associated(&self) -> bool {
         self.word.as_deref() == Some("FloatingIPPortAlreadyAssociated")

@@ -72,7 +72,7 @@ pub(crate) async fn apply(
             new,
             takes_any_address,
         } => match client.create_load_balancer(new).await {
-            Err(error) if *takes_any_address && is_refusal(&error) => {
+            Err(error) if *takes_any_address && (is_refusal(&error) || error.is_of_provider()) => {
                 Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
             created => {

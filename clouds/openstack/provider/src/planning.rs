@@ -21,7 +21,7 @@ use crate::step::{CloudStep, PartChange};
 
 mod absent;
 mod attributes;
-mod creation;
+pub(crate) mod creation;
 pub(crate) mod dangling;
 pub(crate) mod failed;
 pub(crate) mod floating;

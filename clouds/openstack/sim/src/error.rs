@@ -84,6 +84,13 @@ impl ApiError {
         Self::octavia(StatusCode::BAD_REQUEST, format!("Validation failure: {message}"))
     }
 
+    /// What the driver of a load balancer could not do.
+    pub(crate) fn of_provider(provider: &str, message: impl std::fmt::Display) -> Self {
+        let text = format!("Provider '{provider}' reports error: {message}");
+        let body = value!({ "faultcode": "Server", "faultstring": text, "debuginfo": null });
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, body)
+    }
+
     pub(crate) fn octavia_conflict(message: impl Into<String>) -> Self {
         Self::octavia(StatusCode::CONFLICT, message)
     }

@@ -6,7 +6,7 @@ use super::{Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
 use crate::ownership::{self, Found, Role, marks};
-use crate::planning::{dangling, failed, floating, parts, rename};
+use crate::planning::{creation, dangling, failed, floating, parts, rename};
 use crate::{names, placement};
 
 /// One thing to read.
@@ -182,6 +182,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
             placement::is_left_to_octavia(wanted)
                 || wanted.member_subnet.is_some()
                 || wanted.own_address().is_some()
+                || creation::has_former_address(wanted, own)
                 || wanted.family() == Some(Family::V6)
         }
     };

@@ -104,7 +104,7 @@ fn step(
     if let Some(refusal) = fault_of_address(wanted, seen, subnet.as_ref()) {
         return Err(refusal);
     }
-    let (address, takes_any_address) = address(wanted, &seen.memory.own);
+    let (address, takes_any_address) = address(wanted, seen, subnet.as_ref());
     if wanted.family() == Some(Family::V6) && address.is_none() && placement::is_left_to_octavia(wanted) {
         subnet = placement::subnet_of_network(wanted, seen).cloned();
         if let (None, Some(refusal)) = (&subnet, no_ipv6(wanted, seen)) {
@@ -147,8 +147,7 @@ fn step(
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an
 /// error of its provider or of a listener, which names neither.
 fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> Option<Refusal> {
-    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
-    let there = all.find(|there| Some(&there.id) == subnet)?;
+    let there = visible(seen, subnet)?;
     if wanted.vip.port.is_some() {
         return None;
     }
@@ -193,9 +192,22 @@ fn no_ipv6(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
     Some(refusal.with_remedy(format!("make one, or correct {origin}")))
 }
 
+/// A subnet, if the project sees it and its network in CIDR notation was read.
+fn visible<'a>(seen: &'a Seen, subnet: Option<&SubnetId>) -> Option<&'a Subnet> {
+    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
+    all.find(|there| Some(&there.id) == subnet)
+}
+
+/// Whether the load balancer may be asked to have the address of the one before it.
+pub(crate) fn has_former_address(wanted: &Wanted, own: &Remembered) -> bool {
+    own.vacated.is_some() || wanted.publishes_own_address() && wanted.identity.recorded_address.is_some()
+}
+
 /// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be
-/// missed if somebody else has it by now.
-fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
+/// missed if somebody else has it by now. One that is not in the subnet is none to ask for: it is from another network, or was a
+/// floating IP's.
+fn address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> (Option<String>, bool) {
+    let own = &seen.memory.own;
     if let Some(asked) = wanted.own_address() {
         return (Some(asked.to_owned()), false);
     }
@@ -204,7 +216,13 @@ fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
         recorded.filter(|_| wanted.publishes_own_address())
     };
     let is_open = !own.is_address_lost && wanted.vip.port.is_none();
-    let former = own.vacated.clone().or_else(recorded).filter(|_| is_open);
+    let range = visible(seen, subnet).and_then(|there| there.cidr.parse::<IpNet>().ok());
+    let is_in_range = |address: &String| {
+        let address = address.parse::<IpAddr>().ok();
+        range.is_none_or(|range| address.is_some_and(|address| range.contains(&address)))
+    };
+    let former = own.vacated.clone().or_else(recorded);
+    let former = former.filter(|address| is_open && is_in_range(address));
     let takes_any_other = former.is_some();
     (former, takes_any_other)
 }

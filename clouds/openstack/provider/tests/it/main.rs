@@ -12,6 +12,7 @@ mod families;
 mod faults;
 mod floating;
 mod former;
+mod former_address;
 mod groups;
 mod ignored;
 mod instances;

@@ -143,7 +143,7 @@ impl Call<'_> {
         let part = self
             .state
             .part(&project, text("name")?, text("description")?, tags);
-        let wish = self.vip_wish(&fields)?;
+        let wish = self.vip_wish(&fields, &provider)?;
         let parent = Parent {
             id: part.id,
             project,

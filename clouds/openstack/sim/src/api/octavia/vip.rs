@@ -32,17 +32,22 @@ fn not_found(what: &str, id: Id) -> ApiError {
     ApiError::octavia(StatusCode::BAD_REQUEST, format!("{what} {id} not found."))
 }
 
-fn refused(reason: NoAddress) -> ApiError {
+/// What becomes of Neutron's answers to the driver: only its conflicts are passed on as such (`create_vip_port` of Octavia 19's
+/// amphora driver; that of OVN does the same).
+fn refused(provider: &str, reason: NoAddress) -> ApiError {
     match reason {
         NoAddress::NoSubnet(id) => not_found("Subnet", id),
         NoAddress::Taken(it) => ApiError::octavia_conflict(format!(
             "The VIP IP address is already in use: IP address {} already allocated in subnet {}",
             it.address, it.subnet
         )),
-        NoAddress::Outside(it) => ApiError::invalid(format!(
-            "IP address {} is not in the range of subnet {}.",
-            it.address, it.subnet
-        )),
+        NoAddress::Outside(it) => {
+            let text = format!(
+                "IP address {} is not a valid IP for the specified subnet.",
+                it.address
+            );
+            ApiError::of_provider(provider, text)
+        }
         NoAddress::Exhausted(subnet) => {
             ApiError::octavia_conflict(format!("No more IP addresses available on subnet {subnet}."))
         }
@@ -50,7 +55,7 @@ fn refused(reason: NoAddress) -> ApiError {
 }
 
 impl Call<'_> {
-    pub(super) fn vip_wish(&mut self, fields: &Fields) -> Result<VipWish, ApiError> {
+    pub(super) fn vip_wish(&mut self, fields: &Fields, provider: &str) -> Result<VipWish, ApiError> {
         let address = fields.address("vip_address")?;
         let (port, subnet, network) = (
             fields.id("vip_port_id")?,
@@ -59,15 +64,15 @@ impl Call<'_> {
         );
         let mut wish = match (port, subnet, network) {
             (Some(port), subnet, _) => self.on_port(port, subnet, address)?,
-            (None, Some(subnet), _) => self.in_subnet(subnet, address)?,
-            (None, None, Some(network)) => self.in_network(network, address)?,
+            (None, Some(subnet), _) => self.in_subnet(subnet, address, provider)?,
+            (None, None, Some(network)) => self.in_network(network, address, provider)?,
             (None, None, None) => {
                 let text = "VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id.";
                 return Err(ApiError::invalid(text));
             }
         };
         for further in fields.objects("additional_vips")?.unwrap_or_default() {
-            if let Err(refused) = self.add_vip(&mut wish, &further) {
+            if let Err(refused) = self.add_vip(&mut wish, &further, provider) {
                 self.release_vip(wish);
                 return Err(refused);
             }
@@ -101,7 +106,12 @@ impl Call<'_> {
         }
     }
 
-    fn in_subnet(&mut self, subnet: Id, address: Option<IpAddr>) -> Result<VipWish, ApiError> {
+    fn in_subnet(
+        &mut self,
+        subnet: Id,
+        address: Option<IpAddr>,
+        provider: &str,
+    ) -> Result<VipWish, ApiError> {
         let known = self.state.subnets.get(&subnet);
         let known = known.filter(|it| self.sees_subnet(it));
         let network = known.map(|it| it.network);
@@ -112,13 +122,18 @@ impl Call<'_> {
         };
         Ok(VipWish {
             network,
-            fixed_ips: vec![fixed_ip.map_err(refused)?],
+            fixed_ips: vec![fixed_ip.map_err(|reason| refused(provider, reason))?],
             port: None,
         })
     }
 
     /// With only a network an IPv4 subnet is preferred.
-    fn in_network(&mut self, network: Id, address: Option<IpAddr>) -> Result<VipWish, ApiError> {
+    fn in_network(
+        &mut self,
+        network: Id,
+        address: Option<IpAddr>,
+        provider: &str,
+    ) -> Result<VipWish, ApiError> {
         let known = self.state.networks.get(&network);
         known
             .filter(|it| self.sees_network(it))
@@ -127,11 +142,11 @@ impl Call<'_> {
             let holding = self.state.subnet_holding(network, address);
             let text = "Supplied VIP address is in no subnet of the network.";
             let subnet = holding.ok_or_else(|| ApiError::invalid(text))?;
-            return self.in_subnet(subnet, Some(address));
+            return self.in_subnet(subnet, Some(address), provider);
         }
         let fixed_ip = self.state.allocate_in(network).map_err(|reason| match reason {
             NoAddress::NoSubnet(_) => ApiError::invalid("Supplied network does not contain a subnet."),
-            reason => refused(reason),
+            reason => refused(provider, reason),
         })?;
         Ok(VipWish {
             network,
@@ -140,7 +155,7 @@ impl Call<'_> {
         })
     }
 
-    fn add_vip(&mut self, wish: &mut VipWish, further: &Fields) -> Result<(), ApiError> {
+    fn add_vip(&mut self, wish: &mut VipWish, further: &Fields, provider: &str) -> Result<(), ApiError> {
         further.only(&["subnet_id", "ip_address"])?;
         let subnet = further.given("subnet_id", further.id("subnet_id")?)?;
         let known = self.state.subnets.get(&subnet).map(|it| it.network);
@@ -165,7 +180,8 @@ impl Call<'_> {
             (None, Some(address)) => self.state.reserve(FixedIp { subnet, address }),
             (None, None) => self.state.allocate(subnet),
         };
-        wish.fixed_ips.push(fixed_ip.map_err(refused)?);
+        wish.fixed_ips
+            .push(fixed_ip.map_err(|reason| refused(provider, reason))?);
         Ok(())
     }
 
