@@ -70,6 +70,16 @@ impl ApiError {
                 .is_some_and(|message| message.contains("immutable") || message.starts_with("Invalid state"))
     }
 
+    /// Whether it is a pool that takes no other change now: also one in provisioning status `ERROR` takes neither members nor a
+    /// monitor, for as long as it is not written itself.
+    pub fn is_of_pool(&self) -> bool {
+        self.is_busy()
+            && self
+                .message
+                .as_deref()
+                .is_some_and(|message| message.starts_with("Pool "))
+    }
+
     /// Whether Octavia passes on what the load balancer's provider could not do, such as to get an address from Neutron. It answers
     /// 500 to that, and has made nothing.
     pub fn is_of_provider(&self) -> bool {

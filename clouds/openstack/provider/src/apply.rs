@@ -25,6 +25,8 @@ pub(crate) enum Learned {
     Done(Option<Box<Shown>>),
     /// Nothing happened: Octavia is at work on the load balancer.
     Busy,
+    /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
+    PoolLocked,
     /// The cloud refused something that holds up nothing else.
     Refused(Refusal),
 }
@@ -110,7 +112,10 @@ pub(crate) async fn apply(
         }
     };
     match outcome {
-        Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
+        Err(error) if step.balancer().is_some() && error.is_busy() => Ok(match error.is_of_pool() {
+            true => Learned::PoolLocked,
+            false => Learned::Busy,
+        }),
         outcome => outcome.map_err(|error| refused::of_write(settings, error)),
     }
 }

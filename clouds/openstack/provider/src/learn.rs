@@ -18,9 +18,10 @@ pub(crate) mod foretold;
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let shown = match learned {
         Learned::Done(shown) => shown.map(|shown| *shown),
-        Learned::Busy => {
+        busy @ (Learned::Busy | Learned::PoolLocked) => {
             // Nothing happened: the looks since the last write go on being counted.
             seen.memory.own.is_busy = true;
+            seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
             seen.memory.put_off();
             return;
         }

@@ -191,6 +191,7 @@ impl There<'_> {
         let refusal = match self.of_group(notes) {
             Ok(steps) if !steps.is_empty() => return apply(steps),
             Ok(_) => guards::held(wanted, self.features, seen)
+                .or_else(|| self.unmended())
                 .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
             Err(refusal) => Some(refusal),
         };

@@ -31,6 +31,8 @@ pub struct Behaviour {
     pub failing_creates: u32,
     /// How many of the next changes of a load balancer end in `ERROR`.
     pub failing_changes: u32,
+    /// How many of the next changes of parts end with the part in `ERROR` and the load balancer `ACTIVE`.
+    pub failing_part_changes: u32,
     /// The minor version of the newest API that Octavia offers: 30 is v2.30.
     pub octavia_minor_version: u32,
     /// Octavia's drivers that are enabled. `octavia` is another name for `amphora`.
@@ -75,6 +77,7 @@ impl Default for Behaviour {
             hears_of_health: true,
             failing_creates: 0,
             failing_changes: 0,
+            failing_part_changes: 0,
             octavia_minor_version: 30,
             providers: words(&["amphora", "octavia", "ovn"]),
             lb_flavors: Vec::new(),

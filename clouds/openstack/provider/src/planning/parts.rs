@@ -6,7 +6,7 @@
 
 use bowline_openstack_client::{
     Listener, ListenerProtocol, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolId,
-    ProvisioningStatus,
+    PoolUpdate, ProvisioningStatus,
 };
 
 use super::{attributes, guards};
@@ -52,6 +52,10 @@ fn port_space(protocol: &ListenerProtocol) -> PortSpace {
         ListenerProtocol::Sctp => PortSpace::Sctp,
         _ => PortSpace::Tcp,
     }
+}
+
+fn has_failed(pool: &Pool) -> bool {
+    pool.provisioning_status == ProvisioningStatus::Error
 }
 
 impl<'a> PartsPlan<'a> {
@@ -104,6 +108,36 @@ impl<'a> PartsPlan<'a> {
         pools
             .next()
             .filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
+    }
+
+    /// The pool of a wanted port, if it takes members and a monitor.
+    fn writable_pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
+        self.pool_of(port).filter(|pool| !has_failed(pool))
+    }
+
+    /// A pool that failed, and that this reconcile could not mend. Octavia refuses all members and monitors of it.
+    pub(crate) fn unmended(&self) -> Option<&Pool> {
+        let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        pools.find(|pool| has_failed(pool))
+    }
+
+    /// The write that mends a pool that failed: to make it anew where it has no members yet, else any write of the pool itself,
+    /// which makes Octavia put all of it in place. Each is tried once.
+    fn mend(&self, listener: &Listener, pool: &Pool) -> Option<PartChange> {
+        let is_of_listener = |change: &PartChange| matches!(change, PartChange::CreatePool { new } if new.listener_id.as_ref() == Some(&listener.id));
+        let touch = PartChange::UpdatePool {
+            id: pool.id.clone(),
+            name: pool.name.clone(),
+            update: PoolUpdate {
+                name: Some(pool.name.clone()),
+                ..PoolUpdate::default()
+            },
+        };
+        let tried = &self.own.changes;
+        if pool.members.is_empty() && !tried.iter().any(is_of_listener) {
+            return Some(delete_pool(pool));
+        }
+        (!tried.contains(&touch)).then_some(touch)
     }
 
     /// The first wanted port that somebody else has.
@@ -180,7 +214,7 @@ impl<'a> PartsPlan<'a> {
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
         let mut ports = self.desired.iter();
-        let name = || ports.find_map(|port| self.monitor(port, self.pool_of(port)?));
+        let name = || ports.find_map(|port| self.monitor(port, self.writable_pool_of(port)?));
         of_ports.or_else(listener).or_else(orphan).or_else(name)
     }
 
@@ -198,7 +232,7 @@ impl<'a> PartsPlan<'a> {
     /// The next write to the members of the ports that are served already.
     pub(crate) fn next_of_members(&self) -> Option<PartChange> {
         let mut ports = self.desired.iter();
-        ports.find_map(|port| self.members(port, self.pool_of(port)?))
+        ports.find_map(|port| self.members(port, self.writable_pool_of(port)?))
     }
 
     /// A listener of the Service that it does not want any more, and the next write that takes it away.
@@ -246,6 +280,9 @@ impl<'a> PartsPlan<'a> {
                 },
             });
         };
+        if has_failed(pool) {
+            return self.mend(listener, pool);
+        }
         let refused = self
             .own
             .refused_methods

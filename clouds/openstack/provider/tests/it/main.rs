@@ -8,6 +8,7 @@ mod change;
 mod cloud;
 mod create;
 mod delete;
+mod failed_pool;
 mod families;
 mod faults;
 mod floating;

@@ -237,7 +237,7 @@ impl Call<'_> {
 
     /// Notes that a part of a load balancer was written.
     fn touch(&mut self, balancer: Id) {
-        self.state.begin(balancer, Provisioning::PendingUpdate);
+        self.state.begin_part(balancer);
     }
 
     /// Notes that a pool or what is below it was written: the listeners that use it change too.

@@ -107,6 +107,8 @@ pub struct Change {
     pub until: Instant,
     /// Whether it fails.
     pub fails: bool,
+    /// Whether it fails for the part alone that it is made to.
+    pub part_fails: bool,
 }
 
 /// What a client talks to a listener in.

@@ -48,8 +48,41 @@ impl State {
         if let Some(balancer) = self.load_balancers.get_mut(&balancer) {
             balancer.part.status = status;
             balancer.part.meta.touch(&now);
-            balancer.change = Some(Change { until, fails });
+            balancer.change = Some(Change {
+                until,
+                fails,
+                part_fails: false,
+            });
         }
+    }
+
+    /// A part of a load balancer was written.
+    pub(crate) fn begin_part(&mut self, balancer: Id) {
+        self.begin(balancer, Provisioning::PendingUpdate);
+        let left = &mut self.behaviour.failing_part_changes;
+        if let Some(balancer) = self.load_balancers.get_mut(&balancer)
+            && let Some(change) = &mut balancer.change
+        {
+            change.part_fails = *left > 0;
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    /// The parts that a change under way is made to, rather than what is only locked with them.
+    fn changing(&self, balancer: Id, pools: &[Id]) -> Vec<Id> {
+        let is_under_way = |part: &&Part| !matches!(part.status, Provisioning::Active | Provisioning::Error);
+        let members = self.members.values().filter(|it| pools.contains(&it.pool));
+        let monitors = self.monitors.values().filter(|it| pools.contains(&it.pool));
+        let lower = members.map(|it| &it.part).chain(monitors.map(|it| &it.part));
+        let own = self.pools_of(balancer).map(|it| &it.part);
+        let listeners = self.listeners_of(balancer).map(|it| &it.part);
+        let levels: [Vec<&Part>; 3] = [
+            lower.filter(is_under_way).collect(),
+            own.filter(is_under_way).collect(),
+            listeners.filter(is_under_way).collect(),
+        ];
+        let deepest = levels.into_iter().find(|level| !level.is_empty());
+        deepest.into_iter().flatten().map(|part| part.id).collect()
     }
 
     /// Ends what is under way and due.
@@ -71,7 +104,9 @@ impl State {
         let Some(balancer) = self.load_balancers.get_mut(&id) else {
             return;
         };
-        let fails = balancer.change.take().is_some_and(|change| change.fails);
+        let change = balancer.change.take();
+        let fails = change.is_some_and(|change| change.fails);
+        let part_fails = change.is_some_and(|change| change.part_fails);
         if balancer.part.status == Provisioning::PendingDelete {
             return self.remove_load_balancer(id);
         }
@@ -83,8 +118,12 @@ impl State {
             balancer.forwarder = Forwarder::Working;
         }
         balancer.part.status = end;
-        let leaving = |part: &Part| part.status == Provisioning::PendingDelete && !fails;
+        let leaving = |part: &Part| part.status == Provisioning::PendingDelete && !fails && !part_fails;
         let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
+        let failed = match part_fails {
+            true => self.changing(id, &pools),
+            false => Vec::new(),
+        };
         let gone: Vec<Id> = self
             .pools_of(id)
             .filter(|it| leaving(&it.part))
@@ -100,8 +139,12 @@ impl State {
         self.monitors
             .retain(|_, it| !pools.contains(&it.pool) || !leaving(&it.part));
         for part in self.parts_mut(id, &pools) {
-            if part.status != Provisioning::Active {
-                part.status = end;
+            // One in `ERROR` stays so until it is written itself.
+            if !matches!(part.status, Provisioning::Active | Provisioning::Error) {
+                part.status = match failed.contains(&part.id) {
+                    true => Provisioning::Error,
+                    false => end,
+                };
             }
             part.is_made |= part.status == Provisioning::Active;
         }

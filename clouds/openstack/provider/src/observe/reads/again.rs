@@ -36,6 +36,9 @@ impl Reads {
             memory.own.change_pause = self.under_way.pause();
             patience::give_up_in_time(intent, &observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
+            if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
+                observed.parts = None;
+            }
         }
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)

@@ -1,0 +1,92 @@
+//! Pools that Octavia failed to make or to change, of a load balancer that works: they take neither members nor a monitor.
+
+use bowline_openstack_sim::Provisioning;
+
+use crate::world::{World, in_short};
+
+/// Octavia fails the next so many changes of parts.
+fn fail(world: &World, changes: u32) {
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.failing_part_changes = changes);
+}
+
+fn members(world: &World) -> usize {
+    world.sim.members().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_failed_to_change_is_mended_and_gets_its_members() {
+    let mut world = World::with_nodes(1);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
+    world.run("web").await.settled();
+    let pool = world.sim.pools()[0].part.id;
+    world
+        .sim
+        .edit_pool(pool, |pool| pool.part.status = Provisioning::Error);
+    world.add_node("node-2");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.update",
+            "octavia.members.replace",
+            "octavia.members.replace"
+        ]
+    );
+    assert_eq!(members(&world), 4);
+    world.assert_settled("web").await;
+}
+
+/// It shows only when the members are refused.
+#[tokio::test(start_paused = true)]
+async fn one_that_failed_to_be_made_is_made_anew() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
+    let before = tokio::time::Instant::now();
+    let run = async { world.run("web").await.settled() };
+    let failure = async {
+        while world.sim.listeners().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        fail(&world, 1);
+    };
+    let (run, ()) = tokio::join!(run, failure);
+    assert!(before.elapsed().as_secs() < 30, "{:?}", before.elapsed());
+    assert!(!run.reasons().is_empty(), "{run:#?}");
+    assert_eq!(members(&world), 2);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_mended_holds_up_no_other_port() {
+    let mut world = World::with_nodes(1);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
+    world.run("web").await.settled();
+    let pool = world.sim.pools()[0].part.id;
+    world
+        .sim
+        .edit_pool(pool, |pool| pool.part.status = Provisioning::Error);
+    world.add_node("node-2");
+    fail(&world, 1);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(
+        run.complaint().contains("in provisioning status ERROR, in which"),
+        "{run:#?}"
+    );
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.update",
+            "octavia.members.replace",
+            "octavia.members.replace"
+        ],
+        "the first list is refused, and tells"
+    );
+    assert_eq!(members(&world), 3);
+    world.run("web").await.settled();
+    assert_eq!(members(&world), 4);
+    world.assert_settled("web").await;
+}
