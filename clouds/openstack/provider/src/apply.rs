@@ -9,6 +9,7 @@ use bowline_plan::{Refusal, Step as _};
 use tokio::time::Instant;
 
 use crate::intent::settings::Setting;
+use crate::observe::PoolSetting;
 use crate::refused;
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, GroupChange, PartChange};
@@ -94,8 +95,9 @@ pub(crate) async fn apply(
             client.delete_load_balancer(balancer, *cascade).await.map(done)
         }
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
-            // Octavia refuses a method that the load balancer's provider does not know. The pool keeps the one it has.
-            Err(error) if is_of_method(change, &error) => {
+            // Octavia refuses a method, or session persistence, that the load balancer's provider does not know. The pool keeps
+            // what it has.
+            Err(error) if is_of_setting(change, &error) => {
                 Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
             // Something else of the Service may make room.
@@ -135,11 +137,11 @@ fn is_refusal(error: &ApiError) -> bool {
     )
 }
 
-fn is_of_method(change: &PartChange, error: &ApiError) -> bool {
+fn is_of_setting(change: &PartChange, error: &ApiError) -> bool {
     let PartChange::UpdatePool { update, .. } = change else {
         return false;
     };
-    update.lb_algorithm.is_some() && error.class == Class::Invalid
+    PoolSetting::of(update).is_some() && error.class == Class::Invalid
 }
 
 async fn part(

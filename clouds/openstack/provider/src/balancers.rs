@@ -18,7 +18,7 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{Memory, Observed, RefusedMethod, Remembered, Seen};
+use crate::observe::{Memory, Observed, RefusedSetting, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning;
 use crate::step::CloudStep;
@@ -48,7 +48,7 @@ pub(crate) struct Balancers {
     reads: Reads,
     options: Arc<LoadBalancerOptions>,
     /// Balancing methods that Octavia refused, by the UID of the Service. Without it, each reconcile would try once more.
-    refused_methods: Kept<String, Vec<RefusedMethod>>,
+    refused_settings: Kept<String, Vec<RefusedSetting>>,
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
@@ -67,7 +67,7 @@ impl Balancers {
             reads: Reads::new(&client, options.is_ovn()),
             client,
             options: Arc::new(options),
-            refused_methods: Kept::default(),
+            refused_settings: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
             port_groups: PortGroups::default(),
@@ -97,8 +97,8 @@ impl Reconciler for Balancers {
         match last {
             None => {
                 let uid = &intent.identity().uid;
-                memory.own.refused_methods = self
-                    .refused_methods
+                memory.own.refused_settings = self
+                    .refused_settings
                     .with(uid, |kept| kept.clone().unwrap_or_default());
                 memory.own.may_repair = self.repairs.with(uid, |last| {
                     last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
@@ -120,8 +120,8 @@ impl Reconciler for Balancers {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let observed = self.reads.after_writes(intent, last, memory).await?;
-        let refused = &memory.own.refused_methods;
-        self.refused_methods.with(&intent.identity().uid, |kept| {
+        let refused = &memory.own.refused_settings;
+        self.refused_settings.with(&intent.identity().uid, |kept| {
             *kept = Some(refused.clone()).filter(|refused| !refused.is_empty());
         });
         Ok(observed)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bowline_openstack_client::{
     ListenerAttributes, ListenerProtocol, MonitorType, NewListener, NewMember, NewMonitor, NewMonitorHttp,
-    NewPool, PersistenceType, PoolProtocol, SessionPersistence, SubnetId,
+    NewPool, PoolProtocol, SessionPersistence, SubnetId,
 };
 use ipnet::{Ipv4Net, Ipv6Net};
 
@@ -51,9 +51,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
                 description: names::pool_description(&wanted.identity.service, wanted.identity.mark()),
                 protocol: pool_protocol(wanted, &protocol),
                 lb_algorithm: wanted.pool.method.clone(),
-                session_persistence: wanted.pool.is_sticky.then_some(SessionPersistence {
-                    kind: PersistenceType::SourceIp,
-                }),
+                session_persistence: wanted.pool.is_sticky.then(SessionPersistence::by_address),
                 members: Vec::new(),
                 healthmonitor: None,
             },

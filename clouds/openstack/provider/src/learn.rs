@@ -9,7 +9,7 @@ use bowline_openstack_client::{
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, RefusedMethod, Seen, WrittenMembers};
+use crate::observe::{Memory, Observed, Parts, PoolSetting, RefusedSetting, Seen, WrittenMembers};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod foretold;
@@ -81,11 +81,14 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
         CloudStep::Part {
             change: PartChange::UpdatePool { id, update, .. },
             ..
-        } if !why.is_limit => seen.memory.own.refused_methods.push(RefusedMethod {
-            pool: id.clone(),
-            method: update.lb_algorithm.clone().unwrap_or_default(),
-            why: why.reason,
-        }),
+        } if !why.is_limit => {
+            let refused = PoolSetting::of(update).map(|setting| RefusedSetting {
+                pool: id.clone(),
+                setting,
+                why: why.reason,
+            });
+            seen.memory.own.refused_settings.extend(refused);
+        }
         CloudStep::CreateBalancer { new, .. } => {
             tracing::warn!(
                 err = why.reason,

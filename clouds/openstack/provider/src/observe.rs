@@ -7,7 +7,8 @@ use std::time::Duration;
 use bowline_cloud_provider::Recent;
 use bowline_openstack_client::{
     FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
-    Network, NewSecurityGroupRule, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
+    Network, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, ProvisioningStatus, SecurityGroup,
+    SessionPersistence, Subnet,
 };
 use bowline_plan::Refusal;
 
@@ -126,8 +127,8 @@ pub(crate) struct Remembered {
     pub(crate) changes: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
-    /// Balancing methods that Octavia refused, and why.
-    pub(crate) refused_methods: Vec<RefusedMethod>,
+    /// Settings of pools that Octavia refused, and why.
+    pub(crate) refused_settings: Vec<RefusedSetting>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// Why a rule could not be made. It holds up neither the other rules nor the ports.
@@ -146,12 +147,29 @@ pub(crate) struct WrittenMembers {
     pub(crate) removed: usize,
 }
 
-/// A balancing method that Octavia refused.
+/// A setting of a pool that Octavia refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RefusedMethod {
+pub(crate) struct RefusedSetting {
     pub(crate) pool: PoolId,
-    pub(crate) method: String,
+    pub(crate) setting: PoolSetting,
     pub(crate) why: String,
+}
+
+/// What is asked of a pool, and may be refused by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PoolSetting {
+    /// How it chooses a member.
+    Method(String),
+    /// How it keeps a client at a member.
+    Persistence(Option<SessionPersistence>),
+}
+
+impl PoolSetting {
+    /// The setting that an update changes; `None` if it changes something else.
+    pub(crate) fn of(update: &PoolUpdate) -> Option<Self> {
+        let method = update.lb_algorithm.clone().map(Self::Method);
+        method.or_else(|| update.session_persistence.clone().map(Self::Persistence))
+    }
 }
 
 impl Remembered {

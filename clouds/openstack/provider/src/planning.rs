@@ -9,7 +9,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate,
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, QUOTA_MET, RENAMED};
+use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
@@ -30,6 +30,7 @@ mod groups;
 mod guards;
 mod ignored;
 pub(crate) mod parts;
+mod pools;
 pub(crate) mod rename;
 mod waiting;
 
@@ -292,17 +293,7 @@ impl There<'_> {
             )));
             return Ok(Some(removal));
         }
-        let method = &self.wanted.pool.method;
-        let refused = own
-            .refused_methods
-            .iter()
-            .filter(|refused| refused.method == *method);
-        notes.extend(refused.take(1).map(|refused| {
-            LB_METHOD_UNKNOWN.note(format!(
-                "Error updating LB method for LoadBalancer: {}",
-                refused.why
-            ))
-        }));
+        notes.extend(plan.notes_of_pools());
         Ok(plan.next())
     }
 

@@ -58,6 +58,27 @@ pub struct SessionPersistence {
     /// By what.
     #[serde(rename = "type")]
     pub kind: PersistenceType,
+    /// The cookie of an application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie_name: Option<String>,
+    /// How long a client of UDP is remembered, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence_timeout: Option<u64>,
+    /// Which addresses of clients of UDP count as one: a netmask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence_granularity: Option<String>,
+}
+
+impl SessionPersistence {
+    /// By the client's address, and nothing else.
+    pub fn by_address() -> Self {
+        Self {
+            kind: PersistenceType::SourceIp,
+            cookie_name: None,
+            persistence_timeout: None,
+            persistence_granularity: None,
+        }
+    }
 }
 
 /// A pool to be created.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_openstack_client::{
-    Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor, NewPool,
-    Pool, PoolUpdate,
+    Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor,
 };
 use ipnet::IpNet;
 
@@ -77,20 +76,6 @@ fn same_networks(a: &[String], b: &[String]) -> bool {
     };
     let set = |list: &[String]| list.iter().map(network).collect::<BTreeSet<_>>();
     set(a) == set(b)
-}
-
-/// What differs at a pool. The method is left out where Octavia refused it, or none is asked for.
-pub(super) fn pool_update(wanted: &NewPool, there: &Pool, with_method: bool) -> Option<PoolUpdate> {
-    let update = PoolUpdate {
-        name: None,
-        lb_algorithm: (with_method
-            && !wanted.lb_algorithm.is_empty()
-            && wanted.lb_algorithm != there.lb_algorithm)
-            .then(|| wanted.lb_algorithm.clone()),
-        session_persistence: (wanted.session_persistence != there.session_persistence)
-            .then(|| wanted.session_persistence.clone()),
-    };
-    (update != PoolUpdate::default()).then_some(update)
 }
 
 /// All that can be changed at a monitor, if anything of it differs. The Go manager names the monitor of a Service that shares a

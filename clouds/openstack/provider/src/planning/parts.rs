@@ -8,8 +8,9 @@ use bowline_openstack_client::{
     Listener, ListenerProtocol, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolId,
     PoolUpdate, ProvisioningStatus,
 };
+use bowline_plan::Note;
 
-use super::{attributes, guards};
+use super::{attributes, guards, pools};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
@@ -185,6 +186,13 @@ impl<'a> PartsPlan<'a> {
         }
     }
 
+    /// What is told of pools that do not become what the Service asks for.
+    pub(crate) fn notes_of_pools(&self) -> Vec<Note> {
+        let pools = self.desired.iter().filter(|_| !self.is_held);
+        let pools = pools.filter_map(|port| Some((&port.pool, self.pool_of(port)?)));
+        pools::notes(&self.balancer.id, pools, &self.own.refused_settings)
+    }
+
     /// The pools whose members have to be read.
     pub(crate) fn pools_without_members(&self) -> Vec<PoolId> {
         let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
@@ -283,12 +291,7 @@ impl<'a> PartsPlan<'a> {
         if has_failed(pool) {
             return self.mend(listener, pool);
         }
-        let refused = self
-            .own
-            .refused_methods
-            .iter()
-            .any(|refused| refused.pool == pool.id && refused.method == port.pool.lb_algorithm);
-        if let Some(update) = attributes::pool_update(&port.pool, pool, !refused) {
+        if let Some(update) = pools::update(&port.pool, pool, &self.own.refused_settings) {
             return Some(PartChange::UpdatePool {
                 id: pool.id.clone(),
                 name: pool.name.clone(),

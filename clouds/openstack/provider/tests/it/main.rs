@@ -23,6 +23,7 @@ mod lookup;
 mod marks;
 mod members;
 mod mistakes;
+mod persistence;
 mod projects;
 mod rename;
 mod repair;
