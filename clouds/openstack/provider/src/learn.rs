@@ -195,6 +195,10 @@ fn of_part(
                     .extend(new.listener_id.clone().map(foretold::reference));
             }
             parts.members.insert(pool.id.clone(), Vec::new());
+            let mut listeners = parts.listeners.iter_mut();
+            if let Some(listener) = listeners.find(|there| Some(&there.id) == new.listener_id.as_ref()) {
+                listener.default_pool_id = Some(pool.id.clone());
+            }
             replace(&mut parts.pools, pool, |a, b| a.id == b.id);
         }
         (_, Some(Shown::Pool(pool))) => replace(&mut parts.pools, pool, |a, b| a.id == b.id),

@@ -203,10 +203,11 @@ impl Parts {
         }
     }
 
-    /// The pools that a listener sends to by default: one, or none.
-    pub(crate) fn pools_of<'a>(&'a self, listener: &'a ListenerId) -> impl Iterator<Item = &'a Pool> {
-        let is_of = |pool: &&Pool| pool.listeners.iter().any(|reference| reference.id == *listener);
-        self.pools.iter().filter(is_of)
+    /// The pool that a listener sends to by default. Among the listeners that a pool names are those that reach it through a policy.
+    pub(crate) fn pool_of(&self, listener: &ListenerId) -> Option<&Pool> {
+        let listener = self.listeners.iter().find(|there| there.id == *listener)?;
+        let default = listener.default_pool_id.as_ref()?;
+        self.pools.iter().find(|pool| pool.id == *default)
     }
 
     pub(crate) fn pool_mut(&mut self, id: &PoolId) -> Option<&mut Pool> {
@@ -216,6 +217,9 @@ impl Parts {
     /// A pool is gone with all that hangs on it.
     pub(crate) fn remove_pool(&mut self, id: &PoolId) {
         self.pools.retain(|pool| pool.id != *id);
+        for listener in &mut self.listeners {
+            listener.default_pool_id.take_if(|default| default == id);
+        }
         self.members.remove(id);
     }
 }

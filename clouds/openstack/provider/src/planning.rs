@@ -270,13 +270,6 @@ impl There<'_> {
             let identity = &self.wanted.identity;
             return Err(refusal.with_remedy(guards::of_namesake(identity, &listener.tags, else_helps)));
         }
-        if let Some(listener) = plan.ambiguous() {
-            return Err(Refusal::new(format!(
-                "multiple results where only one expected: pools of listener {} ({})",
-                listener.id, listener.name
-            ))
-            .with_remedy("delete the pools that are not needed"));
-        }
         notes.extend(plan.failed().map(|parts| {
             IN_ERROR.note(format!(
                 "load balancer {} works, and of its parts {parts}: Octavia could not make the last change of that; ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",

@@ -52,6 +52,9 @@ pub struct Listener {
     /// Where it sends what it accepts.
     #[serde(default)]
     pub default_pool_id: Option<PoolId>,
+    /// The policies that send some of it elsewhere.
+    #[serde(default, deserialize_with = "list")]
+    pub l7policies: Vec<Reference<String>>,
     /// The load balancer that it belongs to.
     #[serde(default, deserialize_with = "list")]
     pub loadbalancers: Vec<Reference<LoadBalancerId>>,

@@ -254,6 +254,7 @@ fn listener(memory: &mut Memory, of: &LoadBalancerId, new: &NewListener) -> List
         allowed_cidrs: Vec::new(),
         tags: Vec::new(),
         default_pool_id: None,
+        l7policies: Vec::new(),
         loadbalancers: vec![reference(of.clone())],
         provisioning_status: ProvisioningStatus::Active,
         operating_status: OperatingStatus::Online,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use bowline_openstack_client::{LoadBalancerId, ServerId};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ServerId};
 use bowline_plan::Refusal;
 
 use super::floating;
@@ -69,7 +69,13 @@ pub(super) fn unseen(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
 
 /// Whether the floating IPs tell that the id is a person's mistake.
 pub(crate) fn is_doubtful(identity: &Identity, observed: &Observed) -> bool {
-    is_gone(identity, observed) && observed.balancers.iter().any(|there| !ownership::is_going(there))
+    is_gone(identity, observed) && others(identity, observed).next().is_some()
+}
+
+/// The load balancers that may be the Service's. Those of anybody are looked at too, where a floating IP leads to one.
+fn others<'a>(identity: &Identity, observed: &'a Observed) -> impl Iterator<Item = &'a LoadBalancer> {
+    let there = observed.balancers.iter();
+    there.filter(|there| !ownership::is_going(there) && ownership::is_candidate(identity, there))
 }
 
 /// Why the id is not forgotten: another load balancer serves the Service.
@@ -78,11 +84,7 @@ pub(super) fn mistake(identity: &Identity, observed: &Observed) -> Option<Refusa
         return None;
     }
     let recorded = identity.recorded_address.as_deref().map(names::spelling);
-    let mut there = observed
-        .balancers
-        .iter()
-        .filter(|there| !ownership::is_going(there));
-    let serving = there.find(|there| {
+    let serving = others(identity, observed).find(|there| {
         let mut addresses = floating::reached_at(observed, there);
         addresses.any(|address| Some(names::spelling(address)) == recorded)
     })?;

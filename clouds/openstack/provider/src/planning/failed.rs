@@ -58,7 +58,7 @@ impl Ways<'_> {
         };
         let mut listeners = listeners.iter().filter(|listener| !self.is_going(listener));
         let of_listener = |listener: &Listener| {
-            let is_redirect = self.parts.pools_of(&listener.id).next().is_none();
+            let is_redirect = self.parts.pool_of(&listener.id).is_none() || !listener.l7policies.is_empty();
             !self.is_ours(listener)
                 || is_redirect && self.carries(&listener.operating_status, &listener.provisioning_status)
         };

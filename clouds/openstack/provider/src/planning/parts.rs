@@ -105,10 +105,8 @@ impl<'a> PartsPlan<'a> {
     /// The pool of a wanted port, if it is there and can stay.
     fn pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
         let listener = self.listener_of(port)?;
-        let mut pools = self.there.pools_of(&listener.id);
-        pools
-            .next()
-            .filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
+        let pool = self.there.pool_of(&listener.id);
+        pool.filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
     }
 
     /// The pool of a wanted port, if it takes members and a monitor.
@@ -147,12 +145,6 @@ impl<'a> PartsPlan<'a> {
         ports.find_map(|port| self.on_port(&port.listener).find(|there| !self.is_own(there)))
     }
 
-    /// A listener to which Octavia shows more than one pool: nobody can tell which one counts.
-    pub(crate) fn ambiguous(&self) -> Option<&Listener> {
-        let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
-        listeners.find(|listener| self.there.pools_of(&listener.id).count() > 1)
-    }
-
     /// Which parts of the Service are in `ERROR` by themselves, the first ones by name; `None` if all are well.
     pub(crate) fn failed(&self) -> Option<String> {
         let is_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
@@ -161,7 +153,7 @@ impl<'a> PartsPlan<'a> {
             if is_failed(&listener.provisioning_status) {
                 failed.push(format!("listener {}", listener.name));
             }
-            for pool in self.there.pools_of(&listener.id) {
+            if let Some(pool) = self.there.pool_of(&listener.id) {
                 if is_failed(&pool.provisioning_status) {
                     failed.push(format!("pool {}", pool.name));
                 }
@@ -278,7 +270,7 @@ impl<'a> PartsPlan<'a> {
             });
         }
         let Some(pool) = self.pool_of(port) else {
-            return Some(match self.there.pools_of(&listener.id).next() {
+            return Some(match self.there.pool_of(&listener.id) {
                 Some(old) => delete_pool(old),
                 None => PartChange::CreatePool {
                     new: Box::new(NewPool {
@@ -359,10 +351,13 @@ pub(crate) fn orphan<'a>(identity: &Identity, balancer: &LoadBalancer, there: &'
     pools.find(|pool| pool.listeners.is_empty() && ownership::is_own_pool(identity, balancer, pool))
 }
 
-/// The next write that takes a listener away: its pool first, unless another listener uses it.
+/// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy might: with the listener its
+/// policies go, and its pool is an [orphan] then.
 pub(crate) fn removal(there: &Parts, listener: &Listener) -> PartChange {
-    let mut pools = there.pools_of(&listener.id);
-    match pools.find(|pool| pool.listeners.len() == 1) {
+    let pool = there
+        .pool_of(&listener.id)
+        .filter(|pool| pool.listeners.len() <= 1);
+    match pool.filter(|_| listener.l7policies.is_empty()) {
         Some(pool) => delete_pool(pool),
         None => PartChange::DeleteListener {
             id: listener.id.clone(),

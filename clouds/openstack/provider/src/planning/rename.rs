@@ -88,7 +88,7 @@ pub(crate) fn next(
         is_former || bears_former && ownership::is_own_listener(identity, role, listener)
     });
     if let Some(listener) = own.next() {
-        let of_pools = parts.pools_of(&listener.id).find_map(|pool| {
+        let of_pools = parts.pool_of(&listener.id).and_then(|pool| {
             let monitor = pool.healthmonitor_id.as_ref();
             let monitor = monitor.and_then(|id| parts.monitors.as_ref()?.get(id));
             let of_monitor = monitor.and_then(|monitor| {

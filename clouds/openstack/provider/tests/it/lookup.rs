@@ -344,3 +344,22 @@ async fn of_two_services_whose_cut_names_are_equal_the_second_gets_none_and_take
         .map(|it| it.part.meta.tags.len());
     assert_eq!(tags.collect::<Vec<_>>(), [1, 1]);
 }
+
+/// A person gave the floating IP to something else: whatever that is, it is not this Service's.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_the_floating_ip_was_given_to_is_not_taken_for_the_services_own() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let floating_ip = world.sim.floating_ips()[0].id;
+    world
+        .sim
+        .delete_load_balancer(world.sim.load_balancers()[0].part.id);
+    let theirs = world.sim.add_load_balancer("theirs", Vec::new());
+    let port = world.sim.load_balancer(theirs).unwrap().vip.port;
+    assert!(world.sim.assign_floating_ip(floating_ip, Some(port)));
+    let run = world.run("web").await.settled();
+    assert!(run.has_note("LoadBalancerFloatingIPGone"), "{run:#?}");
+    assert_eq!(world.sim.load_balancers().len(), 2);
+    assert_eq!(world.sim.floating_ips().len(), 2);
+    world.assert_settled("web").await;
+}

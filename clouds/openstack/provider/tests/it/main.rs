@@ -24,6 +24,7 @@ mod marks;
 mod members;
 mod mistakes;
 mod persistence;
+mod policies;
 mod projects;
 mod rename;
 mod repair;

@@ -204,8 +204,26 @@ pub struct Listener {
     pub port: u16,
     /// The pool's id.
     pub default_pool: Option<Id>,
+    /// Policies that send some requests to another pool; they go with the listener.
+    pub redirects: Vec<Redirect>,
     /// What can be changed.
     pub settings: ListenerSettings,
+}
+
+/// An L7 policy of a listener, with the action `REDIRECT_TO_POOL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    /// The policy's id.
+    pub id: Id,
+    /// The pool's id.
+    pub pool: Id,
+}
+
+impl Listener {
+    /// Whether the listener reaches a pool, by default or through a policy: Octavia names both in the pool.
+    pub(crate) fn reaches(&self, pool: Id) -> bool {
+        self.default_pool == Some(pool) || self.redirects.iter().any(|it| it.pool == pool)
+    }
 }
 
 /// What can be changed about a listener.

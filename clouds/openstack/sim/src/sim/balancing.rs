@@ -3,7 +3,7 @@
 use super::OpenstackSim;
 use crate::model::Id;
 use crate::model::balancing::{
-    Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Vip,
+    Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Redirect, Vip,
 };
 use crate::state::PortWish;
 
@@ -96,6 +96,26 @@ impl OpenstackSim {
     /// Changes a listener in any way.
     pub fn edit_listener(&self, id: Id, change: impl FnOnce(&mut Listener)) {
         self.write(|state| state.listeners.get_mut(&id).map(change));
+    }
+
+    /// Adds a pool to the load balancer of a listener, and a policy that sends requests there; answers the pool's id.
+    pub fn add_redirect(&self, listener: Id) -> Option<Id> {
+        self.write(|state| {
+            let balancer = state.listeners.get(&listener)?.load_balancer;
+            let there = state.pools_of(balancer).next()?.clone();
+            let project = there.part.meta.project.clone();
+            let part = state.part(&project, "elsewhere".to_owned(), String::new(), Vec::new());
+            let part = Part {
+                status: Provisioning::Active,
+                is_made: true,
+                ..part
+            };
+            let (pool, id) = (part.id, state.seed.uuid());
+            state.pools.insert(pool, Pool { part, ..there });
+            let listener = state.listeners.get_mut(&listener)?;
+            listener.redirects.push(Redirect { id, pool });
+            Some(pool)
+        })
     }
 
     /// Removes a listener; whether there was one.

@@ -50,7 +50,7 @@ fn orphans(state: &State, found: &mut Vec<String>) {
     for it in state.pools.values() {
         let used = state
             .listeners_of(it.load_balancer)
-            .any(|listener| listener.default_pool == Some(it.part.id));
+            .any(|listener| listener.reaches(it.part.id));
         if !used {
             found.push(format!("pool {} has no listener", it.part.name));
         }

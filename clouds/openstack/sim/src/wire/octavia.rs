@@ -195,7 +195,7 @@ impl Wire<'_> {
             "timeout_member_data": settings.timeout_member_data_ms,
             "timeout_tcp_inspect": settings.timeout_tcp_inspect_ms,
             "allowed_cidrs": settings.allowed_cidrs,
-            "l7policies": [],
+            "l7policies": listener.redirects.iter().map(|it| json!({ "id": it.id })).collect::<Vec<_>>(),
             "loadbalancers": id(listener.load_balancer),
             "client_ca_tls_container_ref": null,
             "client_authentication": "NONE",
@@ -215,7 +215,7 @@ impl Wire<'_> {
     pub(crate) fn pool(&self, pool: &Pool) -> Value {
         let part = &pool.part;
         let listeners = self.state.listeners_of(pool.load_balancer);
-        let listeners = listeners.filter(|it| it.default_pool == Some(part.id));
+        let listeners = listeners.filter(|it| it.reaches(part.id));
         let members = self.state.members_of(part.id).map(|it| &it.part);
         let monitor = self.state.monitor_of(part.id);
         let persistence = pool.persistence.as_ref().map(|it: &Persistence| json!(it));

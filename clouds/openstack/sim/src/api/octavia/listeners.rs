@@ -161,6 +161,7 @@ impl Call<'_> {
             protocol,
             port,
             default_pool,
+            redirects: Vec::new(),
             settings,
         })
     }

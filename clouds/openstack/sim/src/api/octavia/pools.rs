@@ -71,6 +71,11 @@ impl Call<'_> {
             ("DELETE", [id]) => {
                 let id = self.pool(id)?;
                 let balancer = self.state.balancer_of_pool(id).unwrap_or_default();
+                let policies = self.state.listeners_of(balancer).flat_map(|it| &it.redirects);
+                if let Some(policy) = policies.copied().find(|it| it.pool == id) {
+                    let text = format!("Pool {id} is in use by L7 policy {}", policy.id);
+                    return Err(ApiError::octavia_conflict(text));
+                }
                 self.mutable(balancer)?;
                 if let Some(pool) = self.state.pools.get_mut(&id) {
                     pool.part.status = Provisioning::PendingDelete;
