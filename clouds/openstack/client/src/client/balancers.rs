@@ -3,7 +3,7 @@
 use bowline_cloud_http::{Method, Request};
 use serde::Deserialize;
 
-use super::{Client, Deleted, read, write};
+use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
@@ -38,15 +38,16 @@ impl Client {
     }
 
     /// The load balancers of the project, all or those with a name. To an administrator Octavia shows those of all projects:
-    /// what is another project's is nobody's duplicate, and is left out.
+    /// what is another project's is nobody's duplicate, and is not asked for.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
     pub async fn load_balancers(&self, name: Option<&str>) -> Result<Vec<LoadBalancer>, ApiError> {
-        let query = name.map(|name| ("name", name.to_owned()));
+        let mut query = self.session.ticket().await?.of_project();
+        query.extend(name.map(|name| ("name", name.to_owned())));
         let call = read(Octavia, operation::LOAD_BALANCERS_LIST, BALANCERS, &[]);
-        let mut balancers: Vec<LoadBalancer> = self.list(call, query.as_slice()).await?;
+        let mut balancers: Vec<LoadBalancer> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;
         balancers.retain(|balancer| !ticket.is_foreign(balancer.project_id.as_deref()));
         Ok(balancers)

@@ -3,7 +3,7 @@
 use bowline_cloud_http::{HeaderName, Method, Request};
 use serde::Serialize;
 
-use super::{Client, Deleted, read, write};
+use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation::{self, Operation};
 use crate::session::Service::Network as Neutron;
@@ -39,8 +39,8 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn networks(&self) -> Result<Vec<Network>, ApiError> {
-        self.list(read(Neutron, operation::NETWORKS_LIST, "networks", &[]), &[])
-            .await
+        let call = read(Neutron, operation::NETWORKS_LIST, "networks", &[]);
+        self.list(call, &in_pages(Vec::new())).await
     }
 
     /// One network, or `None` if Neutron says that there is none.
@@ -60,7 +60,7 @@ impl Client {
     /// See [`Class`](crate::Class).
     pub async fn subnets(&self, filter: &SubnetFilter<'_>) -> Result<Vec<Subnet>, ApiError> {
         let call = read(Neutron, operation::SUBNETS_LIST, "subnets", &[]);
-        self.list(call, &filter.query()).await
+        self.list(call, &in_pages(filter.query())).await
     }
 
     /// The ports that fulfil all conditions; without one, all that the project sees. To an administrator Neutron shows those of all
@@ -194,7 +194,7 @@ impl Client {
     /// See [`Class`](crate::Class).
     pub async fn floating_ips(&self, filter: &FloatingIpFilter<'_>) -> Result<Vec<FloatingIp>, ApiError> {
         let call = read(Neutron, operation::FLOATING_IPS_LIST, "floatingips", &[]);
-        let mut floating_ips: Vec<FloatingIp> = self.list(call, &filter.query()).await?;
+        let mut floating_ips: Vec<FloatingIp> = self.list(call, &in_pages(filter.query())).await?;
         let ticket = self.session.ticket().await?;
         for floating_ip in &mut floating_ips {
             floating_ip.is_foreign = ticket.is_foreign(floating_ip.project_id.as_deref());

@@ -4,7 +4,7 @@
 use bowline_cloud_http::Method;
 use serde::Serialize;
 
-use super::{Client, Deleted, read, write};
+use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
@@ -61,7 +61,8 @@ impl Client {
     /// See [`Class`](crate::Class), as for every call.
     pub async fn listeners(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Listener>, ApiError> {
         let call = read(Octavia, operation::LISTENERS_LIST, LISTENERS, &[]);
-        self.list(call, of(balancer).as_slice()).await
+        let query = of(balancer).into_iter().collect();
+        self.list(call, &in_pages(query)).await
     }
 
     /// Creates a listener.
@@ -121,7 +122,8 @@ impl Client {
     /// See [`Class`](crate::Class).
     pub async fn pools(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Pool>, ApiError> {
         let call = read(Octavia, operation::POOLS_LIST, POOLS, &[]);
-        self.list(call, of(balancer).as_slice()).await
+        let query = of(balancer).into_iter().collect();
+        self.list(call, &in_pages(query)).await
     }
 
     /// Creates a pool.
@@ -243,8 +245,8 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn monitors(&self) -> Result<Vec<Monitor>, ApiError> {
-        self.list(read(Octavia, operation::MONITORS_LIST, MONITORS, &[]), &[])
-            .await
+        let call = read(Octavia, operation::MONITORS_LIST, MONITORS, &[]);
+        self.list(call, &in_pages(Vec::new())).await
     }
 
     /// One health monitor, or `None` if Octavia says that there is none.

@@ -2,7 +2,7 @@
 
 use bowline_cloud_http::Method;
 
-use super::{Client, Deleted, read, write};
+use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::Network as Neutron;
@@ -16,15 +16,16 @@ const RULES: &str = "security-group-rules";
 
 impl Client {
     /// The security groups of the project, all or those with a name; each with its rules. Neutron also shows those that another
-    /// project shares with this one, and to an administrator those of all projects: they are left out.
+    /// project shares with this one, and to an administrator those of all projects: they are not asked for.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class), as for every call.
     pub async fn security_groups(&self, name: Option<&str>) -> Result<Vec<SecurityGroup>, ApiError> {
-        let query = name.map(|name| ("name", name.to_owned()));
+        let mut query = self.session.ticket().await?.of_project();
+        query.extend(name.map(|name| ("name", name.to_owned())));
         let call = read(Neutron, operation::SECURITY_GROUPS_LIST, GROUPS, &[]);
-        let mut groups: Vec<SecurityGroup> = self.list(call, query.as_slice()).await?;
+        let mut groups: Vec<SecurityGroup> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;
         groups.retain(|group| !ticket.is_foreign(group.project_id.as_deref()));
         Ok(groups)

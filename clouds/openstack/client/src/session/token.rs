@@ -36,6 +36,12 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    /// What asks a list for nothing but the token's project. To an administrator it would show all projects' things.
+    pub(crate) fn of_project(&self) -> Vec<(&'static str, String)> {
+        let project = self.project.iter();
+        project.map(|id| ("project_id", id.to_string())).collect()
+    }
+
     /// Whether something is of another project than the token. An administrator's lists have such things.
     pub(crate) fn is_foreign(&self, project: Option<&str>) -> bool {
         matches!((project, self.project.as_deref()), (Some(theirs), Some(own)) if theirs != own)

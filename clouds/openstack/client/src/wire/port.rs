@@ -4,6 +4,7 @@ use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
 use super::{NetworkId, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
+use crate::client::PER_PAGE;
 
 /// A port of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -94,10 +95,6 @@ pub struct PortFilter<'a> {
     pub network_id: Option<&'a NetworkId>,
 }
 
-/// How many ports are asked for at once: Neutron has no limit of its own, and a port is about 1.5 KiB. With the credentials
-/// of an administrator these are the ports of all projects.
-const PORTS_PER_PAGE: usize = 1000;
-
 impl PortFilter<'_> {
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let conditions = [
@@ -109,7 +106,7 @@ impl PortFilter<'_> {
             ),
             ("network_id", self.network_id.map(ToString::to_string)),
         ];
-        let limit = (!self.is_narrow()).then(|| ("limit", PORTS_PER_PAGE.to_string()));
+        let limit = (!self.is_narrow()).then(|| ("limit", PER_PAGE.to_string()));
         conditions
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))

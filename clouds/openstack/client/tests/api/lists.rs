@@ -90,7 +90,7 @@ async fn conditions_stand_in_the_query() {
         [
             "GET http://127.0.0.1:19696/v2.0/ports?fixed_ips=ip_address%3D10.0.0.11&network_id=n",
             "GET http://127.0.0.1:19696/v2.0/ports?security_groups=g&limit=1000",
-            "GET http://127.0.0.1:19696/v2.0/subnets?network_id=n&not-tags-any=a%2Cb",
+            "GET http://127.0.0.1:19696/v2.0/subnets?network_id=n&not-tags-any=a%2Cb&limit=1000",
         ]
     );
 }

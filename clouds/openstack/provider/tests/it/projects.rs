@@ -1,5 +1,6 @@
 //! What another project has, as an administrator's lists show it: it is nobody's here.
 
+use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{FloatingIpSpec, Id};
 
 use crate::world::{World, in_short, lb_name};
@@ -156,4 +157,37 @@ async fn what_is_another_projects_is_nobodys_though_its_name_fits() {
     let balancers: Vec<_> = world.sim.load_balancers().iter().map(|it| it.part.id).collect();
     let floating_ips: Vec<_> = world.sim.floating_ips().iter().map(|it| it.id).collect();
     assert_eq!((balancers, floating_ips), (vec![theirs], vec![floating_ip]));
+}
+
+/// What is thrown away need not be read: a cloud has thousands of groups, each with its rules.
+#[tokio::test(start_paused = true)]
+async fn what_other_projects_have_is_not_listed_where_it_does_not_count() {
+    let (world, _) = administered(true);
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    run.settled();
+    let has = |call: &Entry, name: &str, value: &str| {
+        let mut query = call.query.iter();
+        query.any(|(key, there)| key == name && there == value)
+    };
+    let project = world.sim.home().project;
+    for path in ["/v2.0/security-groups", "/v2.0/lbaas/loadbalancers"] {
+        let lists = calls
+            .iter()
+            .filter(|call| !call.write && call.path.ends_with(path));
+        let lists: Vec<_> = lists.collect();
+        assert!(!lists.is_empty(), "{path}");
+        assert!(
+            lists.iter().all(|call| has(call, "project_id", &project)),
+            "{lists:#?}"
+        );
+    }
+    let unlimited: Vec<_> = calls
+        .iter()
+        .filter(|call| {
+            let is_list = call.operation.ends_with(".list") && !call.operation.ends_with(".versions.list");
+            is_list && !has(call, "limit", "1000")
+        })
+        .map(|call| call.operation.as_str())
+        .collect();
+    assert_eq!(unlimited, [""; 0]);
 }
