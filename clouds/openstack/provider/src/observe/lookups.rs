@@ -59,11 +59,13 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
         missing.push(Lookup::Balancer(id.clone()));
     }
     missing.extend(marks(identity, observed, own));
-    if observed.features.is_none() {
-        missing.push(Lookup::Features);
-    }
     match intent {
-        Intent::Wanted(wanted) => of_wanted(wanted, observed, own, &mut missing),
+        Intent::Wanted(wanted) => {
+            if observed.features.is_none() {
+                missing.push(Lookup::Features);
+            }
+            of_wanted(wanted, observed, own, &mut missing);
+        }
         Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
     }
     let left = || ownership::left(identity, &observed.balancers);

@@ -9,8 +9,9 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{
-    ApiError, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member, Monitor,
-    MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
+    ApiError, Class, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member,
+    Monitor, MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet,
+    SubnetFilter,
 };
 use futures::FutureExt as _;
 use futures::future::try_join_all;
@@ -107,6 +108,23 @@ where
     })
 }
 
+/// Octavia's newest version, where it tells any: a gateway may let nothing through but the calls of the API itself.
+async fn newest_version(client: Client) -> Result<Option<(u32, u32)>, CloudError> {
+    match client.load_balancer_versions().await {
+        Ok(versions) => Ok(features::newest(&versions)),
+        Err(error)
+            if matches!(
+                error.class,
+                Class::NotFound | Class::Denied | Class::Invalid | Class::Unusable
+            ) =>
+        {
+            tracing::warn!(err = %error, "Octavia does not list its versions, so nothing is asked of it that came after the first one");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudError> {
     let all = client.load_balancers(None).await;
     all.map(Arc::new).map_err(CloudError::from)
@@ -120,9 +138,7 @@ impl Reads {
         Self {
             is_ovn,
             version: Mutex::default(),
-            versions: SharedRead::single(Duration::ZERO, client, |client| async move {
-                Ok(features::newest(&client.load_balancer_versions().await?))
-            }),
+            versions: SharedRead::single(Duration::ZERO, client, newest_version),
             balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
             polled: SharedRead::paced(GATHER, pace, client, all_balancers),
             under_way,
@@ -284,11 +300,19 @@ impl Reads {
         let version = match known {
             Some((read, version)) if read.elapsed() < VERSION_LIFE => version,
             _ => {
-                let version = self.versions.ask().await?;
-                let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
-                // An answer that names no version is believed for this once only.
-                *known = version.map(|version| (Instant::now(), Some(version)));
-                version
+                let asked = self.versions.ask().await;
+                // An answer that names no version is believed for this once only, and if none was known before.
+                let before = known.map(|(_, version)| version);
+                match (asked, before) {
+                    (Ok(Some(version)), _) => {
+                        let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+                        *known = Some((Instant::now(), Some(version)));
+                        Some(version)
+                    }
+                    (_, Some(before)) => before,
+                    (Ok(None), None) => None,
+                    (Err(error), None) => return Err(error),
+                }
             }
         };
         Ok(Features::of(version, self.is_ovn))

@@ -8,7 +8,10 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_provider_kit::foretell;
 
 use crate::faults::{CHANGES, before};
-use crate::world::{World, in_short, service};
+use crate::world::{World, in_short, lb_name, service};
+
+/// The list of Octavia's versions.
+const VERSIONS: &str = "octavia.versions.list";
 
 /// The kind of a step: what stands in brackets are ids, which nobody knows before.
 fn kind(label: &str) -> &str {
@@ -127,4 +130,45 @@ async fn services_that_are_made_together_share_lists_and_have_names_of_their_own
     assert!(reads <= 20, "{reads}: {:?}", in_short(&calls));
     assert_eq!(world.sim.load_balancers().len(), 5);
     assert_eq!(world.sim.floating_ips().len(), 5);
+}
+
+/// Who lets nothing through but the API itself.
+#[tokio::test(start_paused = true)]
+async fn without_a_list_of_versions_nothing_newer_is_asked_for_and_everything_works() {
+    let world = World::with_nodes(1);
+    // The first one is the search for the endpoint.
+    let fault = Fault::operation(VERSIONS).nth(2).always().status(404);
+    let fault = world.sim.faults().add(fault);
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers()[0].part.meta.tags.is_empty());
+    world.assert_settled("web").await;
+    world.sim.faults().remove(fault);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers()[0].part.meta.tags, [lb_name("web")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_known_counts_while_it_cannot_be_read_again() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    for status in [404, 503] {
+        let fault = Fault::operation(VERSIONS).always().status(status);
+        let fault = world.sim.faults().add(fault);
+        world.assert_settled("web").await;
+        world.sim.faults().remove(fault);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_needs_no_version() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.restart();
+    // The first one is the search for the endpoint.
+    let fault = Fault::operation(VERSIONS).nth(2).always().status(503);
+    world.sim.faults().add(fault);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
 }
