@@ -1,9 +1,15 @@
 //! What is asked of the cloud before the manager runs: whether the login is any good, and where its services are.
 
+use std::time::Duration;
+
 use bowline_openstack_client::{ApiError, Class, Client, Service};
+use tokio::time::timeout;
 
 use crate::options::Options;
 use crate::routes;
+
+/// How long a start waits for the cloud in all. What it has not told by then is asked when it is needed.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What this cloud offers of what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +52,17 @@ impl Offer {
     /// The login fails, or the catalog has nothing to make load balancers with. A service that is there and does not answer
     /// is none: it is asked again when it is needed.
     pub async fn ask(client: &Client, options: &Options, balances: bool) -> Result<Self, StartError> {
+        let asked = timeout(PATIENCE, Self::find_out(client, options, balances)).await;
+        asked.unwrap_or_else(|_| {
+            tracing::warn!(
+                seconds = PATIENCE.as_secs(),
+                "OpenStack does not answer in time, starting all the same"
+            );
+            Ok(Self::EVERYTHING)
+        })
+    }
+
+    async fn find_out(client: &Client, options: &Options, balances: bool) -> Result<Self, StartError> {
         client.login().await.map_err(StartError::Login)?;
         let network = offers(client, Service::Network).await;
         if balances && options.load_balancer.is_some() {

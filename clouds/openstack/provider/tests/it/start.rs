@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bowline_cloud_provider::{CloudConfig, CloudProvider as _, Environment};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::Fault;
@@ -120,6 +122,19 @@ async fn routes_need_a_router_and_an_extension_of_neutron() {
     }
     sim.set_behaviour(|behaviour| behaviour.extensions.clear());
     assert!(!with(&sim).await);
+}
+
+/// Meanwhile nobody asks whether the process lives, and the kubelet would end it.
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_does_not_answer_delays_the_start_by_20_seconds_at_most() {
+    for path in ["/identity/**", "/network/**", "/load-balancer/**", "/compute/**"] {
+        let sim = OpenstackSim::builder().seed(7).build();
+        sim.faults().add(Fault::path(path).always().hang_before());
+        let begun = tokio::time::Instant::now();
+        let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
+        assert!(begun.elapsed() <= Duration::from_secs(20), "{path}");
+        assert!(provider.instances().is_some() && provider.load_balancer().is_some());
+    }
 }
 
 #[tokio::test(start_paused = true)]
