@@ -90,13 +90,18 @@ pub(super) fn monitor_update(
         && wanted.timeout == there.timeout
         && wanted.max_retries == there.max_retries
         && wanted.max_retries_down == there.max_retries_down;
-    (!is_equal).then(|| MonitorUpdate {
+    (!is_equal).then(|| whole_monitor(wanted))
+}
+
+/// All that can be changed at a monitor.
+pub(super) fn whole_monitor(wanted: &NewMonitor) -> MonitorUpdate {
+    MonitorUpdate {
         name: Some(wanted.name.clone()),
         delay: Some(wanted.delay),
         timeout: Some(wanted.timeout),
         max_retries: Some(wanted.max_retries),
         max_retries_down: Some(wanted.max_retries_down),
-    })
+    }
 }
 
 #[cfg(test)]

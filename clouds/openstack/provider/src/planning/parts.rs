@@ -5,8 +5,8 @@
 //! wants go last.
 
 use bowline_openstack_client::{
-    Listener, ListenerProtocol, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolId,
-    PoolUpdate, ProvisioningStatus,
+    Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool,
+    Pool, PoolId, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::Note;
 
@@ -120,11 +120,23 @@ impl<'a> PartsPlan<'a> {
         pools.find(|pool| has_failed(pool))
     }
 
+    /// A write of a part as it is, if it failed: Octavia notes what is asked for before it puts it in place, and any write makes it
+    /// do that again. Once in a reconcile.
+    fn once_more(
+        &self,
+        status: &ProvisioningStatus,
+        write: impl FnOnce() -> PartChange,
+    ) -> Option<PartChange> {
+        let has_failed = *status == ProvisioningStatus::Error;
+        let write = has_failed.then(write);
+        write.filter(|write| !self.own.changes.contains(write))
+    }
+
     /// The write that mends a pool that failed: to make it anew where it has no members yet, else any write of the pool itself,
     /// which makes Octavia put all of it in place. Each is tried once.
     fn mend(&self, listener: &Listener, pool: &Pool) -> Option<PartChange> {
         let is_of_listener = |change: &PartChange| matches!(change, PartChange::CreatePool { new } if new.listener_id.as_ref() == Some(&listener.id));
-        let touch = PartChange::UpdatePool {
+        let touch = || PartChange::UpdatePool {
             id: pool.id.clone(),
             name: pool.name.clone(),
             update: PoolUpdate {
@@ -132,11 +144,10 @@ impl<'a> PartsPlan<'a> {
                 ..PoolUpdate::default()
             },
         };
-        let tried = &self.own.changes;
-        if pool.members.is_empty() && !tried.iter().any(is_of_listener) {
+        if pool.members.is_empty() && !self.own.changes.iter().any(is_of_listener) {
             return Some(delete_pool(pool));
         }
-        (!tried.contains(&touch)).then_some(touch)
+        self.once_more(&pool.provisioning_status, touch)
     }
 
     /// The first wanted port that somebody else has.
@@ -157,6 +168,10 @@ impl<'a> PartsPlan<'a> {
                 if is_failed(&pool.provisioning_status) {
                     failed.push(format!("pool {}", pool.name));
                 }
+                let monitors = self.there.monitors.as_ref();
+                let monitor = pool.healthmonitor_id.as_ref().and_then(|id| monitors?.get(id));
+                let monitor = monitor.filter(|monitor| is_failed(&monitor.provisioning_status));
+                failed.extend(monitor.map(|monitor| format!("health monitor {}", monitor.name)));
                 let members = self.there.members.get(&pool.id).into_iter().flatten();
                 let members = members.filter(|member| is_failed(&member.provisioning_status));
                 failed.extend(members.map(|member| {
@@ -269,6 +284,17 @@ impl<'a> PartsPlan<'a> {
                 update: Box::new(update),
             });
         }
+        let again = || PartChange::UpdateListener {
+            id: listener.id.clone(),
+            name: listener.name.clone(),
+            update: Box::new(ListenerUpdate {
+                name: Some(listener.name.clone()),
+                ..ListenerUpdate::default()
+            }),
+        };
+        if let Some(change) = self.once_more(&listener.provisioning_status, again) {
+            return Some(change);
+        }
         let Some(pool) = self.pool_of(port) else {
             return Some(match self.there.pool_of(&listener.id) {
                 Some(old) => delete_pool(old),
@@ -332,13 +358,15 @@ impl<'a> PartsPlan<'a> {
                     return Some(delete(id, &there.name));
                 }
                 let other_name = wanted.name.replace(&self.identity.name, &self.balancer.name);
-                attributes::monitor_update(wanted, &other_name, there).map(|update| {
-                    PartChange::UpdateMonitor {
-                        id: id.clone(),
-                        name: there.name.clone(),
-                        update,
-                    }
-                })
+                let write = |update| PartChange::UpdateMonitor {
+                    id: id.clone(),
+                    name: there.name.clone(),
+                    update,
+                };
+                let again = || write(attributes::whole_monitor(wanted));
+                attributes::monitor_update(wanted, &other_name, there)
+                    .map(write)
+                    .or_else(|| self.once_more(&there.provisioning_status, again))
             }
         }
     }

@@ -8,7 +8,7 @@ mod change;
 mod cloud;
 mod create;
 mod delete;
-mod failed_pool;
+mod failed_parts;
 mod families;
 mod faults;
 mod floating;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Taint, keys};
 use bowline_openstack_sim::kit::Entry;
-use bowline_openstack_sim::{NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
+use bowline_openstack_sim::{NetworkSpec, NicSpec, ServerSpec, SubnetSpec};
 
 use crate::world::{World, in_short, service};
 
@@ -268,26 +268,4 @@ async fn a_list_of_members_that_octavia_took_and_did_not_make_is_written_again_a
     );
     assert_eq!(names(&world), ["node-1", "node-2"]);
     world.assert_settled("web").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_part_that_failed_while_the_load_balancer_works_is_told_of() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    let member = world.sim.members().remove(0).part.id;
-    world
-        .sim
-        .edit_member(member, |member| member.part.status = Provisioning::Error);
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    World::assert_quiet(&run, &writes);
-    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
-    let text = &run.notes[0].text;
-    assert!(
-        text.contains("member node-1 (10.0.0.") && text.contains("is in provisioning status ERROR"),
-        "{text}"
-    );
-    world
-        .sim
-        .edit_member(member, |member| member.part.status = Provisioning::Active);
-    assert!(world.run("web").await.settled().notes.is_empty());
 }

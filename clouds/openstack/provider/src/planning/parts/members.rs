@@ -1,6 +1,6 @@
 //! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
 
-use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool};
+use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
 use crate::desired::DesiredPort;
@@ -16,6 +16,32 @@ impl PartsPlan<'_> {
     /// The next write to the members, if they are not as they shall be.
     pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
         let there = self.there.members.get(&pool.id)?;
+        let mut failed = there.iter();
+        let failed = failed.find(|member| member.provisioning_status == ProvisioningStatus::Error);
+        let again = |failed: &Member| {
+            let write = || match self.identity.options.is_serial {
+                true => PartChange::UpdateMember {
+                    pool: pool.id.clone(),
+                    id: failed.id.clone(),
+                    update: MemberUpdate {
+                        name: failed.name.clone(),
+                        monitor_port: failed.monitor_port,
+                    },
+                },
+                false => PartChange::SetMembers {
+                    pool: pool.id.clone(),
+                    name: pool.name.clone(),
+                    members: port.members.clone(),
+                    removed: 0,
+                },
+            };
+            self.once_more(&failed.provisioning_status, write)
+        };
+        let change = self.change_of_members(port, pool, there);
+        change.or_else(|| again(failed?))
+    }
+
+    fn change_of_members(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Option<PartChange> {
         if self.identity.options.is_serial {
             return self.one_member(port, pool, there);
         }

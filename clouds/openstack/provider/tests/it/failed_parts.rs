@@ -1,4 +1,5 @@
-//! Pools that Octavia failed to make or to change, of a load balancer that works: they take neither members nor a monitor.
+//! Parts that Octavia failed to make or to change, of a load balancer that works. It has noted what was asked for by then, and shows that.
+//! Pools of that kind take neither members nor a monitor.
 
 use bowline_openstack_sim::Provisioning;
 
@@ -89,4 +90,35 @@ async fn one_that_cannot_be_mended_holds_up_no_other_port() {
     world.run("web").await.settled();
     assert_eq!(members(&world), 4);
     world.assert_settled("web").await;
+}
+
+/// The list of members is as it shall be in Octavia's books, and the amphora has another one.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_failed_is_told_of_and_made_again_once_in_a_reconcile() {
+    for (what, operation) in [
+        ("member node-2 (10.0.0.", "octavia.members.replace"),
+        ("listener listener_0_", "octavia.listeners.update"),
+        ("health monitor monitor_0_", "octavia.healthmonitors.update"),
+    ] {
+        let mut world = World::with_nodes(1);
+        world.annotate("web", "enable-health-monitor", "true");
+        world.run("web").await.settled();
+        fail(&world, 1);
+        match what {
+            what if what.starts_with("member") => drop(world.add_node("node-2")),
+            what if what.starts_with("listener") => world.annotate("web", "connection-limit", "5"),
+            _ => world.annotate("web", "health-monitor-delay", "20"),
+        }
+        world.run("web").await;
+        // It fails once more.
+        fail(&world, 1);
+        for _ in 0..2 {
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            let run = run.settled();
+            assert_eq!(run.reasons(), ["LoadBalancerInError"], "{what}");
+            assert!(run.notes[0].text.contains(what), "{run:#?}");
+            assert_eq!(in_short(&writes), [operation], "{what}");
+        }
+        world.assert_settled("web").await;
+    }
 }
