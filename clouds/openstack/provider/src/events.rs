@@ -35,7 +35,7 @@ bowline_plan::events! {
         "Annotations of the Service cannot be read, or are not known. They have no effect; a node selector that is no list of labels fits no Node.",
         "Correct the keys and values that the event names.";
     CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
-        "The Service asks for something that an existing load balancer cannot change.",
+        "The Service asks for something that an existing load balancer cannot change, or that a person set otherwise on it.",
         "Take the change back, or delete the Service and create it anew.";
     IN_ERROR = "LoadBalancerInError", Warning,
         "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it or one of its pools is in another operating status than ERROR and OFFLINE. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",

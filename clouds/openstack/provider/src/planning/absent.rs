@@ -126,7 +126,7 @@ fn of_balancer(
             && is_used(identity, role, seen, balancer)
         {
             return Err(Refusal::new(format!(
-                "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it is not this Service's alone",
+                "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it was not made for this Service, or another one uses it",
                 balancer.id
             ))
             .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted"));

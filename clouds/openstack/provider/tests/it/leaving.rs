@@ -129,7 +129,7 @@ async fn one_that_stays_repairs_what_the_other_one_that_goes_waits_for() {
             .break_load_balancer(world.sim.load_balancers()[0].part.id);
         world.delete(goes);
         let run = world.run(goes).await;
-        assert!(run.complaint().contains("not this Service's alone"), "{run:#?}");
+        assert!(run.complaint().contains("or another one uses it"), "{run:#?}");
         assert_eq!(world.run(stays).await.settled().published(), address, "{stays}");
         world.run(goes).await.settled();
         world.services.forget(goes);
