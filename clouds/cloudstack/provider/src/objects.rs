@@ -49,7 +49,7 @@ impl Rule {
 
     /// Whether the router of the network takes no change because of the rule.
     pub(crate) fn breaks_router(&self) -> bool {
-        self.has_commas && self.state != RuleState::Revoke
+        self.has_commas && !self.state.is_going()
     }
 
     /// What the rule speaks; by its name if the API does not say.

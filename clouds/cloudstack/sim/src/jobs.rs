@@ -50,6 +50,9 @@ pub(crate) struct Job {
     pub(crate) order: Order,
     pub(crate) created: String,
     pub(crate) completed: Option<String>,
+    /// When it begins: when those before it on its network are done.
+    begin: Instant,
+    has_begun: bool,
     /// When it is carried out; never if absent.
     due: Option<Instant>,
     fault: Option<JobFault>,
@@ -162,13 +165,15 @@ impl State {
         let id = self.id();
         let fault = self.jobs.strike(order.operation.name());
         let is_stuck = fault.as_ref().is_some_and(|it| it.kind == JobFaultKind::Stuck);
-        let due = (!is_stuck).then(|| self.due(order.lane.as_deref()));
+        let (begin, end) = self.times(order.lane.as_deref(), is_stuck);
         let job = Job {
             id: id.clone(),
             order,
             created: self.now(),
             completed: None,
-            due,
+            begin,
+            has_begun: false,
+            due: end,
             fault,
             end: None,
             patience: self.behaviour.job_polls,
@@ -179,36 +184,50 @@ impl State {
         id
     }
 
-    /// When a new job of a network ends: it begins when the one before it has.
-    fn due(&mut self, lane: Option<&str>) -> Instant {
+    /// When a new job of a network begins and ends: it begins when the one before it has ended. One that never ends holds up
+    /// nobody.
+    fn times(&mut self, lane: Option<&str>, is_stuck: bool) -> (Instant, Option<Instant>) {
         let now = Instant::now();
-        let begin = lane.and_then(|lane| self.jobs.lanes.get(lane)).copied();
-        let due = begin.map_or(now, |it| it.max(now)) + self.behaviour.job_time;
+        let before = lane.and_then(|lane| self.jobs.lanes.get(lane)).copied();
+        let begin = before.map_or(now, |it| it.max(now));
+        if is_stuck {
+            return (begin, None);
+        }
+        let due = begin + self.behaviour.job_time;
         if let Some(lane) = lane {
             self.jobs.lanes.insert(lane.to_owned(), due);
         }
-        due
+        (begin, Some(due))
     }
 
-    /// Carries out the jobs whose time has come, in the order of their times.
+    /// Begins and carries out the jobs whose time has come, in the order of their times.
     pub(crate) fn finish_due_jobs(&mut self) {
         let now = Instant::now();
         let waits_for_polls = self.behaviour.jobs_wait_for_polls;
         loop {
-            let due = |id: &&String| {
+            // What comes next of a job, and when: one that ends comes before one that begins then.
+            let next = |id: &&String| {
                 let job = self.jobs.all.get(*id)?;
-                job.due.filter(|_| !waits_for_polls || job.patience == 0)
+                let goes_on = !waits_for_polls || job.patience == 0;
+                let time = if job.has_begun { job.due } else { Some(job.begin) };
+                time.filter(|it| goes_on && *it <= now)
+                    .map(|time| (time, !job.has_begun))
             };
-            let ready = self
-                .jobs
-                .open
-                .iter()
-                .filter(|id| due(id).is_some_and(|it| it <= now));
-            let Some(id) = ready.min_by_key(|id| due(id)).cloned() else {
+            let ready = self.jobs.open.iter().filter(|id| next(id).is_some());
+            let Some(id) = ready.min_by_key(|id| next(id)).cloned() else {
                 break;
             };
-            self.jobs.open.retain(|it| *it != id);
-            self.finish(&id);
+            match self.jobs.all.get_mut(&id) {
+                Some(job) if !job.has_begun => {
+                    job.has_begun = true;
+                    let effect = job.order.effect.clone();
+                    self.begin(&effect);
+                }
+                _ => {
+                    self.jobs.open.retain(|it| *it != id);
+                    self.finish(&id);
+                }
+            }
         }
         while self.jobs.all.len() > KEPT_JOBS {
             let oldest = self.jobs.all.values().find(|job| job.end.is_some());

@@ -242,12 +242,12 @@ pub enum RuleState {
 }
 
 impl RuleState {
-    /// Its word.
+    /// Its word, as the API says it: its own one for a rule that goes never leaves the server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "Add",
             Self::Active => "Active",
-            Self::Revoke => "Revoke",
+            Self::Revoke => "Deleting",
         }
     }
 
@@ -272,7 +272,7 @@ pub struct LoadBalancerRule {
     pub description: Option<String>,
     /// `roundrobin`, `leastconn` or `source`.
     pub algorithm: String,
-    /// `tcp`, `udp`, `tcp-proxy` or `ssl`; old rules have none.
+    /// `tcp`, `udp`, `tcp-proxy` or `ssl`, in the letters in which it was sent; none if none was.
     pub protocol: Option<String>,
     /// The public address's id.
     pub address: String,
@@ -295,6 +295,11 @@ pub struct LoadBalancerRule {
 }
 
 impl LoadBalancerRule {
+    /// The word of its protocol in small letters; that of TCP if it has none.
+    pub(crate) fn protocol_word(&self) -> String {
+        self.protocol.as_deref().unwrap_or("tcp").to_lowercase()
+    }
+
     /// Members go. A rule without any is as a new one.
     pub(crate) fn lose_members(&mut self, is_going: impl Fn(&str) -> bool) {
         self.members.retain(|member| !is_going(member));

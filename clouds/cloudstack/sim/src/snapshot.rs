@@ -175,9 +175,8 @@ fn not_in_force(state: &State) -> Vec<String> {
     for rule in state.rules.values().filter(serves) {
         // A rule without a protocol is one for TCP.
         let means = |it: &LoadBalancerRule| {
-            let protocol = it.protocol.clone().unwrap_or_else(|| "tcp".to_owned());
             (
-                protocol,
+                it.protocol_word(),
                 it.algorithm.clone(),
                 it.cidrs.clone(),
                 it.members.clone(),

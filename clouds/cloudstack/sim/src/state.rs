@@ -350,8 +350,7 @@ impl State {
     pub(crate) fn holder(&self, address: &str, port: u16, protocol: &str) -> Option<(u64, (u16, u16))> {
         let conflicts = |it: &&LoadBalancerRule| {
             let transport = |protocol: &str| protocol == "udp";
-            self.behaviour.protocols_conflict
-                || transport(it.protocol.as_deref().unwrap_or("tcp")) == transport(protocol)
+            self.behaviour.protocols_conflict || transport(&it.protocol_word()) == transport(protocol)
         };
         let rules = self
             .rules

@@ -54,8 +54,8 @@ fn config(state: &State) -> Config {
 }
 
 fn transport(rule: &LoadBalancerRule) -> Transport {
-    match rule.protocol.as_deref() {
-        Some("udp") => Transport::Udp,
+    match rule.protocol_word().as_str() {
+        "udp" => Transport::Udp,
         _ => Transport::Tcp,
     }
 }
@@ -98,7 +98,7 @@ fn pool(state: &State, rule: &LoadBalancerRule) -> PoolConfig {
             _ => Algorithm::RoundRobin,
         },
         // haproxy's `send-proxy` writes the text form.
-        proxy: (rule.protocol.as_deref() == Some("tcp-proxy")).then_some(ProxyVersion::V1),
+        proxy: (rule.protocol_word() == "tcp-proxy").then_some(ProxyVersion::V1),
         members: members.filter_map(|vm| member(state, rule, vm)).collect(),
         monitor: None,
     }

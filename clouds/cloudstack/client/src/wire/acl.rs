@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AclItemId, AclListId, Filter, VpcId};
+use super::{AclItemId, AclListId, Filter, RuleState, VpcId};
 use crate::paging::Listed;
 
 /// An ACL list.
@@ -49,9 +49,9 @@ pub struct NetworkAcl {
     /// The list.
     #[serde(default, rename = "aclid", deserialize_with = "super::id_or_none")]
     pub list_id: Option<AclListId>,
-    /// Its state, e.g. `Active`.
+    /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
-    pub state: String,
+    pub state: RuleState,
 }
 
 impl NetworkAcl {

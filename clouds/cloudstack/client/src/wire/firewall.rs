@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Filter, FirewallRuleId, PublicIpId};
+use super::{Filter, FirewallRuleId, PublicIpId, RuleState};
 use crate::paging::Listed;
 
 /// A firewall rule of a public address.
@@ -16,9 +16,9 @@ pub struct FirewallRule {
     /// The public address.
     #[serde(default, rename = "ipaddressid", deserialize_with = "super::id_or_none")]
     pub public_ip_id: Option<PublicIpId>,
-    /// Its state, e.g. `Active`, or `Revoke` on its way out.
+    /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
-    pub state: String,
+    pub state: RuleState,
 }
 
 impl Listed for FirewallRule {

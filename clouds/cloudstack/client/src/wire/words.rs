@@ -35,13 +35,15 @@ bowline_cloud_http::words!(
         /// It is being given back.
         Releasing = "Releasing",
     }
-    /// The state of a load balancer rule.
+    /// The state of a load balancer rule, a firewall rule or an item of an ACL list.
     RuleState {
-        /// It never had a member.
+        /// It never had a member, or is not in force yet.
         Add = "Add",
         /// It is in force.
         Active = "Active",
-        /// It is being removed.
+        /// It is being removed, or that failed half-way. See [`RuleState::is_going`].
+        Deleting = "Deleting",
+        /// The same in the server's own word.
         Revoke = "Revoke",
     }
     /// How a load balancer rule chooses a member.
@@ -63,3 +65,26 @@ bowline_cloud_http::words!(
         TcpProxy = "tcp-proxy",
     }
 );
+
+impl RuleState {
+    /// Whether it is on its way out. Servers say `Deleting` for what they call `Revoke` themselves.
+    pub fn is_going(&self) -> bool {
+        let mut words = [Self::Deleting, Self::Revoke].into_iter();
+        words.any(|word| word.as_str().eq_ignore_ascii_case(self.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_its_way_out_has_two_words() {
+        for word in ["Deleting", "Revoke", "REVOKE", "deleting"] {
+            assert!(RuleState::from(word).is_going(), "{word}");
+        }
+        for word in ["Add", "Active", "Staged", ""] {
+            assert!(!RuleState::from(word).is_going(), "{word}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
-use bowline_cloudstack_client::{Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
+use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
-use crate::objects::{Address, FirewallId, Network, Rule};
+use crate::objects::{Address, AddressState, FirewallId, FirewallRule, Network, Rule};
 use crate::planning;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
@@ -301,14 +301,7 @@ impl Reads {
             Need::Neighbours(network) => {
                 Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
             }
-            Need::Firewall(id) => {
-                let failure = match id {
-                    FirewallId::Address(id) => format!("error fetching firewall rules for public IP {id}"),
-                    FirewallId::Acl(id) => format!("error fetching Network ACL with ID: {id}"),
-                };
-                let rules = saying(&failure, firewall_of(&self.client, id)).await?;
-                Fact::Firewall(id.clone(), rules)
-            }
+            Need::Firewall(id) => Fact::Firewall(id.clone(), self.firewall(id).await?),
             Need::Members(rule) => {
                 let members = members_of(&self.client, rule);
                 let members = saying("error retrieving associated instances", members).await?;
@@ -325,6 +318,25 @@ impl Reads {
     async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
         let found = self.client.public_ip_addresses(query);
         let found = saying("error retrieving IP address", found).await?;
+    /// The rules of a firewall. The API lists none of an address that is on its way, or nobody's: then none is in force.
+    async fn firewall(&self, id: &FirewallId) -> Result<Vec<FirewallRule>, CloudError> {
+        let rules = firewall_of(&self.client, id).await;
+        if let (FirewallId::Address(address), Err(error)) = (id, &rules)
+            && error.said.is_some()
+            && matches!(error.class, Class::Invalid | Class::NotFound)
+        {
+            let address = self.address(address).await?;
+            if address.is_none_or(|address| address.state != AddressState::Allocated) {
+                return Ok(Vec::new());
+            }
+        }
+        let failure = match id {
+            FirewallId::Address(id) => format!("error fetching firewall rules for public IP {id}"),
+            FirewallId::Acl(id) => format!("error fetching Network ACL with ID: {id}"),
+        };
+        saying(&failure, async { rules }).await
+    }
+
         Ok(found.iter().map(wire::address).collect())
     }
 

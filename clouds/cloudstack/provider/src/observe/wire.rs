@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::names::IpProtocol;
 use crate::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, Rule,
+    RuleState,
 };
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
@@ -70,7 +71,7 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
 }
 
 /// `None` if it is not for a single port.
-fn single_port(id: &str, filter: &api::Filter, state: &str, has_reason: bool) -> Option<FirewallRule> {
+fn single_port(id: &str, filter: &api::Filter, state: &RuleState, has_reason: bool) -> Option<FirewallRule> {
     let is_single = filter.start_port == filter.end_port;
     Some(FirewallRule {
         id: id.into(),
@@ -80,9 +81,7 @@ fn single_port(id: &str, filter: &api::Filter, state: &str, has_reason: bool) ->
         },
         sources: filter.cidrs().collect(),
         has_reason,
-        is_going: ["Revoke", "Deleting"]
-            .iter()
-            .any(|word| state.eq_ignore_ascii_case(word)),
+        is_going: state.is_going(),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{
-    Address, AddressRef, AddressState, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule, RuleState,
+    Address, AddressRef, AddressState, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule,
 };
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::step::CloudStep;
@@ -110,7 +110,7 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
 
 /// The address that the status shows, if a rule has it; else the one that most rules have, the first by ID of several.
 fn busiest(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
-    let staying = rules.iter().filter(|rule| rule.state != RuleState::Revoke);
+    let staying = rules.iter().filter(|rule| !rule.state.is_going());
     let by_address = by_address(staying).into_iter().rev();
     let busiest = by_address.max_by_key(|(address, rules)| (published.contains(&address.ip), rules.len()));
     busiest.map(|(address, _)| address.clone())

@@ -157,7 +157,7 @@ impl<'a> At<'a> {
         let mut own: Vec<&Rule> = here.filter(|rule| !self.is_of_other_port(rule)).collect();
         own.sort_by_key(|rule| {
             (
-                rule.state == RuleState::Revoke,
+                rule.state.is_going(),
                 rule.name != port.name,
                 !speaks_alike(rule),
                 rule.private_port != Some(port.node_port),
@@ -167,7 +167,7 @@ impl<'a> At<'a> {
         });
         // One that speaks something else entirely cannot be changed into it.
         let is_usable =
-            |rule: &Rule| rule.state != RuleState::Revoke && (rule.name == port.name || speaks_alike(rule));
+            |rule: &Rule| !rule.state.is_going() && (rule.name == port.name || speaks_alike(rule));
         let is_kept = own.first().is_some_and(|first| is_usable(first));
         let surplus = own.split_off(usize::from(is_kept));
         Present {
@@ -323,7 +323,7 @@ impl<'a> At<'a> {
     /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
     fn hold(self, draft: &mut Draft<'_>, rule: &Rule) {
         tell_declined(draft, &format!(": rule {} stays as it is", rule.name));
-        if rule.state != RuleState::Revoke {
+        if !rule.state.is_going() {
             members::follow(draft, self.wanted, self.home.members.as_ref(), rule);
         }
     }

@@ -7,6 +7,7 @@ mod create;
 mod dialects;
 mod disguise;
 mod faults;
+mod going;
 mod histories;
 mod instances;
 mod late;

@@ -141,9 +141,6 @@ impl Call<'_> {
             .get(id)
             .ok_or_else(|| self.unknown("id", id))?;
         let lane = self.list_to_change("id", &item.list)?;
-        if let Some(item) = self.state.acl_items.get_mut(id) {
-            item.state = RuleState::Revoke;
-        }
         self.accept(lane, Some((KIND, id)), Effect::DeleteAcl(id.to_owned()))
     }
 

@@ -149,11 +149,6 @@ impl Call<'_> {
             )));
         }
         let lane = address.vpc.clone().or_else(|| address.network.clone());
-        if !address.is_source_nat
-            && let Some(address) = self.state.addresses.get_mut(id)
-        {
-            address.state = AddressState::Releasing;
-        }
         self.accept(lane, Some((KIND, id)), Effect::Disassociate(id.to_owned()))
     }
 }

@@ -5,7 +5,7 @@ use ipnet::Ipv4Net;
 use super::{Answer, Call};
 use crate::error::ApiError;
 use crate::jobs::Effect;
-use crate::model::{FirewallRule, RuleState};
+use crate::model::{AddressState, FirewallRule, PublicAddress, RuleState};
 use crate::state::ALL_PORTS;
 use crate::wire;
 
@@ -20,6 +20,22 @@ impl Call<'_> {
         self.check_id("id", |id| self.state.firewall.contains_key(id))?;
         self.check_id("ipaddressid", |id| self.state.addresses.contains_key(id))?;
         self.check_id("networkid", |id| self.state.networks.contains_key(id))?;
+        let named = self.params.text("ipaddressid");
+        let address = named.and_then(|id| self.state.addresses.get(id));
+        // A server that lets rules be on an address that is not there lists them.
+        let behaviour = &self.state.behaviour;
+        let is_listed = |it: &PublicAddress| match it.state {
+            AddressState::Allocated => true,
+            AddressState::Allocating => behaviour.pending_addresses_take_rules,
+            AddressState::Free => behaviour.releases_leave_rules,
+            AddressState::Releasing => false,
+        };
+        if let Some(address) = address.filter(|it| !is_listed(it)) {
+            return Err(ApiError::parameter(format!(
+                "Ip address id={} not ready for firewall rules yet",
+                address.id
+            )));
+        }
         let fits = |it: &&FirewallRule| {
             self.sees(&scope, &it.owner)
                 && self.fits("id", Some(&it.id))
@@ -115,9 +131,6 @@ impl Call<'_> {
             .ok_or_else(|| self.unknown("id", id))?;
         self.permit(&rule.owner, id)?;
         let lane = Some(rule.network.clone());
-        if let Some(rule) = self.state.firewall.get_mut(id) {
-            rule.state = RuleState::Revoke;
-        }
         self.accept(lane, Some((KIND, id)), Effect::DeleteFirewall(id.to_owned()))
     }
 }

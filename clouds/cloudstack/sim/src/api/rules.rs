@@ -51,8 +51,9 @@ impl Call<'_> {
         params.required("publicport")?;
         let private_port = params.port("privateport", "privatePort")?.unwrap_or_default();
         let public_port = params.port("publicport", "publicPort")?.unwrap_or_default();
-        let protocol = check_protocol(params.text("protocol").unwrap_or("tcp"))?;
-        if protocol == "udp" && !self.state.behaviour.takes_udp {
+        let protocol = params.text("protocol").map(check_protocol).transpose()?;
+        let word = protocol.as_deref().unwrap_or("tcp").to_lowercase();
+        if word == "udp" && !self.state.behaviour.takes_udp {
             return Err(ApiError::parameter(
                 "LB service provider cannot support this rule",
             ));
@@ -61,7 +62,7 @@ impl Call<'_> {
         let address = self.usable_address()?.clone();
         let network = self.network_of(&address)?;
         self.check_port(&address, &network, public_port)?;
-        if let Some((number, taken)) = self.state.holder(&address.id, public_port, &protocol) {
+        if let Some((number, taken)) = self.state.holder(&address.id, public_port, &word) {
             return Err(ApiError::conflict((public_port, public_port), number, taken));
         }
         let Some(owner) = address.owner.clone() else {
@@ -73,7 +74,7 @@ impl Call<'_> {
             name,
             description: params.text("description").map(str::to_owned),
             algorithm,
-            protocol: Some(protocol),
+            protocol,
             address: address.id.clone(),
             public_port,
             private_port,
@@ -204,8 +205,8 @@ impl Call<'_> {
     }
 
     fn open_firewall(&mut self, rule: &LoadBalancerRule) {
-        let protocol = match rule.protocol.as_deref() {
-            Some("udp") => "udp",
+        let protocol = match rule.protocol_word().as_str() {
+            "udp" => "udp",
             _ => "tcp",
         };
         let opened = FirewallRule {
@@ -245,9 +246,6 @@ impl Call<'_> {
 
     pub(super) fn delete_rule(&mut self) -> Answer {
         let (id, lane) = self.rule_to_change()?;
-        if let Some(rule) = self.state.rules.get_mut(&id) {
-            rule.state = RuleState::Revoke;
-        }
         self.accept(lane, Some((KIND, &id)), Effect::DeleteRule(id.clone()))
     }
 
@@ -289,8 +287,9 @@ fn check_algorithm(word: &str) -> Result<String, ApiError> {
     }
 }
 
+/// Any letters will do, and are kept.
 fn check_protocol(word: &str) -> Result<String, ApiError> {
-    if PROTOCOLS.contains(&word) {
+    if PROTOCOLS.contains(&word.to_lowercase().as_str()) {
         Ok(word.to_owned())
     } else {
         Err(ApiError::parameter(format!("Invalid protocol: {word}")))

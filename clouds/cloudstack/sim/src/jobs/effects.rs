@@ -74,6 +74,11 @@ fn success() -> Value {
     json!({ "success": true })
 }
 
+/// These are on their way out.
+fn going<'a>(states: impl IntoIterator<Item = &'a mut RuleState>) {
+    states.into_iter().for_each(|state| *state = RuleState::Revoke);
+}
+
 /// An object that went while the job waited.
 fn gone(kind: &str, id: &str) -> ApiError {
     ApiError::parameter(format!("Unable to find {kind} {id}"))
@@ -141,7 +146,35 @@ impl State {
         }
     }
 
-    /// Takes back what the acceptance of a job did.
+    /// A job begins: what is to go is shown so from now on. Before that nothing tells.
+    pub(super) fn begin(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Disassociate(id) => self.begin_release(id),
+            Effect::DeleteRule(id) => going(self.rules.get_mut(id).map(|it| &mut it.state)),
+            Effect::DeleteFirewall(id) => going(self.firewall.get_mut(id).map(|it| &mut it.state)),
+            Effect::DeleteAcl(id) => going(self.acl_items.get_mut(id).map(|it| &mut it.state)),
+            _ => {}
+        }
+    }
+
+    /// With an address go the rules on it.
+    fn begin_release(&mut self, id: &str) {
+        let address = self.addresses.get_mut(id);
+        let Some(address) = address.filter(|it| it.owner.is_some() && !it.is_source_nat) else {
+            return;
+        };
+        address.state = AddressState::Releasing;
+        if self.behaviour.releases_leave_rules {
+            return;
+        }
+        let rules = self.rules.values_mut().filter(|it| it.address == id);
+        let firewall = self.firewall.values_mut().filter(|it| it.address == id);
+        going(rules.map(|it| &mut it.state));
+        going(firewall.map(|it| &mut it.state));
+    }
+
+    /// Takes back what the acceptance of a job did, or its begin. Only the deletion of a load balancer rule is taken back: an
+    /// address stays on its way out with the rules on it, and so do firewall rules and ACL items.
     pub(super) fn undo(&mut self, effect: &Effect) {
         match effect {
             Effect::Associate(id) => {
@@ -151,11 +184,6 @@ impl State {
                     self.free(id);
                 }
             }
-            Effect::Disassociate(id) => {
-                if let Some(it) = self.addresses.get_mut(id).filter(|it| it.owner.is_some()) {
-                    it.state = AddressState::Allocated;
-                }
-            }
             Effect::CreateRule(id) => {
                 self.remove_rule(id);
             }
@@ -163,16 +191,13 @@ impl State {
             Effect::CreateFirewall(id) => {
                 self.firewall.shift_remove(id);
             }
-            Effect::DeleteFirewall(id) => self.keep_firewall_rule(id),
             Effect::CreateAcl(id) => {
                 self.acl_items.shift_remove(id);
             }
-            Effect::DeleteAcl(id) => {
-                if let Some(item) = self.acl_items.get_mut(id) {
-                    item.state = RuleState::Active;
-                }
-            }
-            Effect::UpdateRule { .. }
+            Effect::Disassociate(_)
+            | Effect::DeleteFirewall(_)
+            | Effect::DeleteAcl(_)
+            | Effect::UpdateRule { .. }
             | Effect::Assign { .. }
             | Effect::Remove { .. }
             | Effect::UpdateAcl { .. }
@@ -186,8 +211,10 @@ impl State {
         let Some(rule) = self.rules.get(id) else {
             return;
         };
-        let protocol = rule.protocol.as_deref().unwrap_or("tcp");
-        if self.holder(&rule.address, rule.public_port, protocol).is_some() {
+        if self
+            .holder(&rule.address, rule.public_port, &rule.protocol_word())
+            .is_some()
+        {
             return;
         }
         if let Some(rule) = self.rules.get_mut(id) {
@@ -197,22 +224,6 @@ impl State {
             };
             let network = rule.network.clone();
             self.tell_router(&network);
-        }
-    }
-
-    /// The same of a firewall rule.
-    fn keep_firewall_rule(&mut self, id: &str) {
-        let Some(rule) = self.firewall.get(id) else {
-            return;
-        };
-        if self
-            .overlapping(&rule.address, &rule.protocol, rule.ports, &rule.cidrs)
-            .is_some()
-        {
-            return;
-        }
-        if let Some(rule) = self.firewall.get_mut(id) {
-            rule.state = RuleState::Active;
         }
     }
 

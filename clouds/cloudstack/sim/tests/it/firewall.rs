@@ -1,6 +1,6 @@
 //! Firewall rules.
 
-use bowline_cloudstack_sim::FirewallSpec;
+use bowline_cloudstack_sim::{AddressState, FirewallSpec};
 use serde_json::{Value, json};
 
 use crate::support::{Caller, End, cloud, text};
@@ -123,4 +123,18 @@ async fn wrong_rules_are_refused_at_once() {
         ..FirewallSpec::new(&address, "tcp", 443).cidrs(["10.0.0.0/8"])
     });
     assert!(sim.remove_firewall_rule(&id) && !sim.remove_firewall_rule(&id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rules_of_an_address_on_its_way_are_not_listed() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    for state in [AddressState::Allocating, AddressState::Releasing] {
+        sim.edit_address(&address, |it| it.state = state);
+        let listed = [("ipaddressid", address.as_str()), ("listall", "true")];
+        let (code, text) = caller.refusal("listFirewallRules", &listed).await;
+        assert_eq!(code, 431, "{state:?}");
+        assert!(text.ends_with("not ready for firewall rules yet"), "{text}");
+    }
 }

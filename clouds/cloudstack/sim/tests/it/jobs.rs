@@ -131,7 +131,9 @@ async fn failed_job_takes_back_what_its_command_did() {
             .await
             .is_err()
     );
-    assert_eq!(sim.addresses()[0].state, AddressState::Allocated);
+    // A release is not taken back: the address stays on its way, and so do the rules on it.
+    assert_eq!(sim.addresses()[0].state, AddressState::Releasing);
+    assert_eq!(sim.rules()[0].state, RuleState::Revoke);
     let last = sim.jobs().pop().unwrap();
     assert_eq!(
         (last.command, last.status),
@@ -204,4 +206,78 @@ async fn a_job_that_waits_for_polls_does_nothing_until_it_is_asked_after() {
     assert_eq!(state(), AddressState::Allocating);
     assert_eq!(caller.poll(&job).await["jobstatus"], 1);
     assert_eq!(state(), AddressState::Allocated);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_go_is_shown_so_when_its_job_begins_and_not_before() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let rule = caller.rule(&address, "a", 80).await;
+    let open = [
+        ("ipaddressid", address.as_str()),
+        ("protocol", "tcp"),
+        ("startport", "80"),
+    ];
+    let opened = caller.run("createFirewallRule", &open).await.unwrap();
+    let opened = text(&opened["firewallrule"]["id"]);
+    sim.set_behaviour(|it| it.job_time = Duration::from_secs(20));
+    let network = sim.network();
+    caller
+        .post("associateIpAddress", &[("networkid", &network)])
+        .await
+        .unwrap();
+    for (command, id) in [
+        ("deleteFirewallRule", &opened),
+        ("deleteLoadBalancerRule", &rule),
+        ("disassociateIpAddress", &address),
+    ] {
+        caller.post(command, &[("id", id)]).await.unwrap();
+    }
+    let states = async || {
+        let rules = caller.get("listLoadBalancerRules", &[]).await;
+        let addresses = caller.get("listPublicIpAddresses", &[("id", &address)]).await;
+        let opened = caller.get("listFirewallRules", &[]).await;
+        let lists = [
+            &opened["firewallrule"],
+            &rules["loadbalancerrule"],
+            &addresses["publicipaddress"],
+        ];
+        lists.map(|list| text(&list[0]["state"]))
+    };
+    assert_eq!(states().await, ["Active", "Add", "Allocated"]);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(states().await, ["Deleting", "Add", "Allocated"]);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(sim.firewall_rules().len(), 0);
+    assert_eq!(sim.rules()[0].state, RuleState::Revoke);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(sim.addresses()[0].state, AddressState::Releasing);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(sim.addresses().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_whose_deletion_failed_stays_on_its_way_out() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let open = [
+        ("ipaddressid", address.as_str()),
+        ("protocol", "tcp"),
+        ("startport", "80"),
+    ];
+    let opened = caller.run("createFirewallRule", &open).await.unwrap();
+    let opened = text(&opened["firewallrule"]["id"]);
+    sim.fail_jobs(JobFault::of("deleteFirewallRule"));
+    let failed = caller.run("deleteFirewallRule", &[("id", &opened)]).await;
+    assert!(failed.is_err(), "{failed:?}");
+    assert_eq!(sim.firewall_rules()[0].state, RuleState::Revoke);
+    // Another one like it may be made meanwhile.
+    caller.run("createFirewallRule", &open).await.unwrap();
+    caller
+        .run("deleteFirewallRule", &[("id", &opened)])
+        .await
+        .unwrap();
+    assert_eq!(sim.firewall_rules().len(), 1);
 }

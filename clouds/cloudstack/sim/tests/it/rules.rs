@@ -95,7 +95,7 @@ async fn wrong_rules_are_refused_at_once() {
             "Invalid parameter publicport value=https",
         ),
         (&[("algorithm", "random")], "Invalid algorithm: random"),
-        (&[("protocol", "TCP")], "Invalid protocol: TCP"),
+        (&[("protocol", "SCTP")], "Invalid protocol: SCTP"),
         (&[("cidrlist", "10.9.0.0/33")], "CIDR [10.9.0.0/33] is invalid."),
         (&[("name", "")], "due to missing parameter name"),
         (&[("publicport", "")], "due to missing parameter publicport"),
@@ -305,7 +305,7 @@ async fn a_protocol_that_is_updated_reaches_the_router_only_where_the_server_is_
         ];
         caller.run("updateLoadBalancerRule", &change).await.unwrap();
         let protocols = || {
-            let of = |rule: LoadBalancerRule| rule.protocol.unwrap();
+            let of = |rule: LoadBalancerRule| rule.protocol.unwrap_or("tcp".to_owned());
             (
                 of(sim.rule_named("a").unwrap()),
                 of(sim.carried_rule(&id).unwrap()),
@@ -388,4 +388,22 @@ async fn old_rules_lack_what_they_were_made_without() {
     assert_eq!(sim.rule_named("a-80").unwrap().state, RuleState::Active);
     assert_eq!(sim.member_names(&id), ["w"]);
     assert!(sim.remove_rule(&id) && !sim.remove_rule(&id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protocol_is_listed_as_it_was_sent() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    for (port, sent) in [(80, None), (443, Some("TCP")), (53, Some("UDP"))] {
+        let more: Vec<(&str, &str)> = sent.map(|word| ("protocol", word)).into_iter().collect();
+        let made = caller.try_rule(&address, "a", port, &more).await.unwrap();
+        assert_eq!(made["loadbalancer"]["protocol"].as_str(), sent);
+    }
+    assert!(
+        caller
+            .try_rule(&address, "b", 443, &[("protocol", "tcp")])
+            .await
+            .is_err()
+    );
 }

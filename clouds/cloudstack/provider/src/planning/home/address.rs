@@ -172,7 +172,9 @@ pub(super) fn automatic_address(
                 }
             },
             AddressState::Allocated if is_usable => return Ok(address.address.clone()),
-            AddressState::Allocated | AddressState::Releasing | AddressState::Free => {}
+            // Unless its release fails: then it is released once more.
+            AddressState::Releasing => stuck.push(claimed(id)),
+            AddressState::Allocated | AddressState::Free => {}
         }
     }
     if let Some(claimed) = claim.any_address() {
