@@ -163,7 +163,8 @@ pub(crate) const TRIED: Duration = Duration::from_secs(4);
 /// whoever looks, and should it still end, the server releases the address then.
 pub(crate) const RELEASED: Duration = Duration::from_secs(10);
 
-/// How long the jobs of an earlier sync are waited for. Then what they made is found as after a restart.
+/// How long the jobs of an earlier sync are waited for that make something. Then it is found as after a restart. Those that
+/// take something away are waited for until they end: before they begin nothing tells that it goes.
 pub(crate) const INHERITED: Duration = Duration::from_secs(10);
 
 /// How long an address may be on its way back before it is released once more. That fails if the first time is still to come,

@@ -127,6 +127,15 @@ impl CloudStep {
         }
     }
 
+    /// Whether something that is there goes by it.
+    pub(crate) fn takes_away(&self) -> bool {
+        match self {
+            Self::Release { .. } | Self::Close(_) => true,
+            Self::ChangeRule(_, RuleChange::Delete(_) | RuleChange::Unassign(_)) => true,
+            Self::Associate(_) | Self::CreateRule(_) | Self::ChangeRule(..) | Self::Open(_) => false,
+        }
+    }
+
     /// What may be asked for by it, if it acquires an address under a claim.
     pub(crate) fn asking(&self) -> Option<Asking> {
         let Self::Associate(new) = self else {

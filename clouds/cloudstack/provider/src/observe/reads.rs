@@ -167,7 +167,10 @@ impl Reads {
             jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
             self.heard(intent, &jobs, &seen);
             let inherits_since = seen.memory.own.inherits_since;
-            let is_over = |since: Instant| seen.pending.is_empty() || since.elapsed() >= INHERITED;
+            // What is to go is listed as if it stayed until its job begins.
+            let goes_on = seen.pending.iter().any(|pending| pending.step.takes_away());
+            let is_over =
+                |since: Instant| seen.pending.is_empty() || (since.elapsed() >= INHERITED && !goes_on);
             let was_inherited = inherits_since.is_some_and(is_over);
             let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
@@ -315,9 +318,6 @@ impl Reads {
         Ok(address.as_ref().map(wire::address))
     }
 
-    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
-        let found = self.client.public_ip_addresses(query);
-        let found = saying("error retrieving IP address", found).await?;
     /// The rules of a firewall. The API lists none of an address that is on its way, or nobody's: then none is in force.
     async fn firewall(&self, id: &FirewallId) -> Result<Vec<FirewallRule>, CloudError> {
         let rules = firewall_of(&self.client, id).await;
@@ -337,6 +337,9 @@ impl Reads {
         saying(&failure, async { rules }).await
     }
 
+    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
+        let found = self.client.public_ip_addresses(query);
+        let found = saying("error retrieving IP address", found).await?;
         Ok(found.iter().map(wire::address).collect())
     }
 

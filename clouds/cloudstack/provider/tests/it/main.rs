@@ -13,6 +13,7 @@ mod instances;
 mod late;
 mod lookup;
 mod reacquired;
+mod queued;
 mod release;
 mod replace;
 mod router;
