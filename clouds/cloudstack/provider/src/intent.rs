@@ -62,7 +62,7 @@ impl Identity {
     /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
     pub(crate) fn is_relied_on(&self, item: &FirewallRule, items: &[FirewallRule], rule: &Rule) -> bool {
-        if rule.ingress("") != Some(item.ingress) {
+        if !rule.may_need(item.ingress) {
             return false;
         }
         let services = self.services.services();

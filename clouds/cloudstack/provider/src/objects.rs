@@ -60,12 +60,25 @@ impl Rule {
         Protocol::parse(self.protocol.as_str())
     }
 
+    /// What a rule of the balancer was made for, whatever a person made of it since; `None` of a rule that cannot be read.
+    pub(crate) fn made_for(&self, balancer: &str) -> Option<Protocol> {
+        let named = || names::protocol_of(balancer, &self.name);
+        self.protocol(balancer).or_else(named)
+    }
+
     /// What the rule is to a firewall; `None` if its port or protocol cannot be read.
     pub(crate) fn ingress(&self, balancer: &str) -> Option<IngressPort> {
         Some(IngressPort {
-            protocol: self.protocol(balancer)?.ip(),
+            protocol: self.made_for(balancer)?.ip(),
             port: self.public_port?,
         })
+    }
+
+    /// Whether a rule of somebody else may need a port that is open. One that tells no protocol, or a word that is strange to us,
+    /// may be for any.
+    pub(crate) fn may_need(&self, open: IngressPort) -> bool {
+        let speaks = |protocol: Protocol| protocol.ip() == open.protocol;
+        self.public_port == Some(open.port) && self.protocol("").is_none_or(speaks)
     }
 }
 

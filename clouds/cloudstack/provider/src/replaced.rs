@@ -43,7 +43,7 @@ impl NewRule {
         let list = rule.cidrs.texts();
         Some(Self {
             name: rule.name.clone(),
-            protocol: rule.protocol(balancer)?,
+            protocol: rule.made_for(balancer)?,
             algorithm: rule.algorithm.clone(),
             address: rule.address.clone(),
             public_port: rule.public_port?,

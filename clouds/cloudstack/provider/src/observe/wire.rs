@@ -22,7 +22,8 @@ pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
         id: rule.id.clone(),
         name: rule.name.clone(),
         algorithm: rule.algorithm.clone(),
-        protocol: rule.protocol.clone(),
+        // Servers list the word as it was sent, and an earlier manager sent it in capitals.
+        protocol: rule.protocol.as_str().to_ascii_lowercase().into(),
         address: AddressRef {
             id: rule.public_ip_id.clone().unwrap_or_default(),
             ip: rule.public_ip.clone(),

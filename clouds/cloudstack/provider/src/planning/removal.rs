@@ -182,7 +182,7 @@ impl<'a> Removal<'a> {
             return Ok(Shut::Done);
         };
         let mut rules_of_others = observed.rules_of_others(id)?.iter();
-        if rules_of_others.any(|other| other.ingress("") == Some(ingress)) {
+        if rules_of_others.any(|other| other.may_need(ingress)) {
             return Ok(Shut::Done);
         }
         self.shut(draft, &Firewall::of(address), &port.network, ingress)

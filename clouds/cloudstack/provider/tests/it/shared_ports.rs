@@ -248,3 +248,31 @@ async fn what_a_list_does_not_show_yet_is_not_made_twice() {
         assert_eq!(made, 1, "{writes:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_tells_no_protocol_or_a_strange_one_needs_what_is_open_on_its_port() {
+    type Change = fn(&World);
+    let changes: [Change; 3] = [
+        |world| world.delete(WEB),
+        |world| world.spec(WEB, |spec| spec["ports"][0]["port"] = json!(80)),
+        |world| restrict(world, WEB, &json!(["198.51.100.0/24"])),
+    ];
+    for change in changes {
+        for word in [None, Some("ssl"), Some("TCP"), Some("UDP")] {
+            let world = World::vpc("tier-acl").await;
+            world.add(WEB, UID, &[("TCP", 443, 31443)]);
+            world.run(WEB).await.settled();
+            let (vpc, tier) = (world.sim.vpcs().remove(0).id, world.rule("tcp-443").network);
+            let address = world.sim.take_address(AddressSpec::in_vpc(vpc));
+            world.sim.add_rule(RuleSpec {
+                network: Some(tier),
+                protocol: word.map(str::to_owned),
+                ..RuleSpec::new("theirs", &address, 443, 8443)
+            });
+            change(&world);
+            world.run(WEB).await.settled();
+            let is_open = items(&world).contains(&EVERYBODY.to_owned());
+            assert_eq!(is_open, word != Some("UDP"), "{word:?}");
+        }
+    }
+}

@@ -122,9 +122,8 @@ async fn rules_of_the_provider_inside_of_kubernetes_are_renamed_and_kept() {
     of_upstream(&world, |mut rule| {
         rule.name = format!("{NAME}-{}", rule.public_port);
         rule.cidrs = None;
-        if rule.public_port == 443 {
-            rule.protocol = None; // it wrote none
-        }
+        // As it wrote them.
+        rule.protocol = rule.protocol.map(|word| word.to_uppercase());
         rule
     })
     .await;
@@ -171,4 +170,40 @@ async fn an_address_that_it_marked_and_never_used_is_released() {
     world.delete(WEB);
     world.run(WEB).await.settled();
     world.check_nothing_left("marked only");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_without_a_protocol_is_its_names() {
+    let world = World::new().await;
+    of_upstream(&world, |mut rule| {
+        rule.protocol = None;
+        rule
+    })
+    .await;
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.settled().waves.is_empty() && writes.is_empty(), "{writes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_open_for_a_rule_whose_protocol_is_strange_is_closed() {
+    for word in ["ssl", "TCP"] {
+        let world = World::new().await;
+        of_upstream(&world, |mut rule| {
+            if rule.public_port == 443 {
+                rule.protocol = Some(word.to_owned());
+            }
+            rule
+        })
+        .await;
+        // The address is the user's own.
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.openings(), Vec::<String>::new(), "{word}");
+        assert_eq!(
+            (world.rules().len(), world.sim.addresses().len()),
+            (0, 1),
+            "{word}"
+        );
+    }
 }

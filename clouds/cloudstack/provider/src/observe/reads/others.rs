@@ -79,7 +79,7 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.ingress_ports());
         }
-        let is_on_port = |rule: &Rule| rule.ingress("").is_some_and(|ingress| ports.contains(&ingress));
+        let is_on_port = |rule: &Rule| ports.iter().any(|port| rule.may_need(*port));
         self.behind(identity, list, Some(network), is_on_port).await
     }
 
