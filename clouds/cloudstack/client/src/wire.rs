@@ -4,6 +4,7 @@ mod acl;
 mod address;
 mod filter;
 mod firewall;
+mod forwarding;
 mod ids;
 mod network;
 mod rule;
@@ -20,9 +21,10 @@ pub use self::acl::{NetworkAcl, NetworkAclList};
 pub use self::address::{Association, PublicIpAddress, PublicIpQuery};
 pub use self::filter::{Filter, NewFilter};
 pub use self::firewall::FirewallRule;
+pub use self::forwarding::PortForwardingRule;
 pub use self::ids::{
-    AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,
-    VpcId,
+    AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, PortForwardingId, ProjectId, PublicIpId, RuleId,
+    VirtualMachineId, VpcId,
 };
 pub use self::network::Network;
 pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleQuery, RuleUpdate};

@@ -49,7 +49,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         Learned::Gone => done(observed, step, Made::Untold),
         Learned::Seen(fact) => {
-            if matches!(fact, Fact::RulesOfOthers(..)) {
+            if matches!(fact, Fact::RulesOfOthers(..) | Fact::Forwarded(..)) {
                 observed.memory.own.made.address = None; // others use it by now
             }
             see(observed, fact);

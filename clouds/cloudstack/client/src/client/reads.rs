@@ -7,8 +7,8 @@ use crate::paging::{Counted, Listed, Lookup};
 use crate::sign::Parameters;
 use crate::wire::{
     AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
-    NetworkAclList, NetworkId, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId, RuleQuery, VirtualMachine,
-    VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
+    NetworkAclList, NetworkId, PortForwardingRule, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId,
+    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
 };
 
 impl Client {
@@ -108,6 +108,23 @@ impl Client {
         parameters.set("ipaddressid", address.as_str());
         parameters.set("listall", "true");
         let mut rules: Vec<FirewallRule> = self.list("listFirewallRules", parameters).await?;
+        rules.retain(|rule| is_or_unsaid(&rule.public_ip_id, Some(address)));
+        Ok(rules)
+    }
+
+    /// What a public address forwards to virtual machines, port by port.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn port_forwarding_rules(
+        &self,
+        address: &PublicIpId,
+    ) -> Result<Vec<PortForwardingRule>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("ipaddressid", address.as_str());
+        parameters.set("listall", "true");
+        let mut rules: Vec<PortForwardingRule> = self.list("listPortForwardingRules", parameters).await?;
         rules.retain(|rule| is_or_unsaid(&rule.public_ip_id, Some(address)));
         Ok(rules)
     }

@@ -68,6 +68,8 @@ id!(
     VpcId
     /// The id of a public address.
     PublicIpId
+    /// The id of a port forwarding rule.
+    PortForwardingId
     /// The id of a load balancer rule.
     RuleId
     /// The id of a firewall rule.

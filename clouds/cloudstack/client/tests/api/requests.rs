@@ -25,7 +25,7 @@ fn new_rule() -> NewLoadBalancerRule {
 
 #[tokio::test]
 async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
-    let api = Api::new(vec![Answer::ok(EMPTY); 13]);
+    let api = Api::new(vec![Answer::ok(EMPTY); 14]);
     let client = api.client_in(Some("5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10"));
     for query in [
         VirtualMachineQuery::All(Detail::Networks),
@@ -50,6 +50,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
     }
     client.load_balancer_rule_instances(&"r".into()).await.unwrap();
     client.firewall_rules(&"i".into()).await.unwrap();
+    client.port_forwarding_rules(&"i".into()).await.unwrap();
     assert_eq!(client.network_acl_list(&"l".into()).await.unwrap(), None);
     client.network_acls(&"l".into()).await.unwrap();
     let project = "projectid=5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10";
@@ -69,6 +70,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
             format!("GET listLoadBalancerRules listall=true {project} publicipid=i"),
             "GET listLoadBalancerRuleInstances id=r".to_owned(),
             format!("GET listFirewallRules ipaddressid=i listall=true {project}"),
+            format!("GET listPortForwardingRules ipaddressid=i listall=true {project}"),
             format!("GET listNetworkACLLists id=l listall=true {project}"),
             format!("GET listNetworkACLs aclid=l listall=true {project}"),
         ]

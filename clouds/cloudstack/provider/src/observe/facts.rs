@@ -68,6 +68,8 @@ pub(crate) enum Fact {
     Recovered(NetworkId, Vec<Address>),
     /// The rules of others on an address.
     RulesOfOthers(PublicIpId, Vec<Rule>),
+    /// What an address forwards to a virtual machine.
+    Forwarded(PublicIpId, String),
     /// The rules of others behind the ACL list of a network.
     Neighbours(NetworkId, Vec<Rule>),
     /// The rules of a firewall that let a single port in.
@@ -195,6 +197,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::LookedUp(ip, found) => drop(observed.looked_up.insert(ip, found)),
         Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
         Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
+        Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
         Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
         Fact::Firewall(id, mut rules) => {
             if let Some(recent) = own.firewalls.get(&id) {

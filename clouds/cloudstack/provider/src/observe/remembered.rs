@@ -29,6 +29,8 @@ pub(crate) struct Remembered {
     pub(crate) unreleased: BTreeSet<PublicIpId>,
     /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
     pub(crate) unready: BTreeSet<PublicIpId>,
+    /// What addresses forward to virtual machines, by their IDs. Nobody looks before an address is to be released.
+    pub(crate) forwarded: BTreeMap<PublicIpId, String>,
     /// Rules that the API refused to make.
     pub(crate) unmade: Vec<NewRule>,
     /// The names of rules that it refused because the Service has the port already, for another protocol.
@@ -77,6 +79,7 @@ impl Remembered {
             unclosed: before.unclosed.rested(),
             unreleased: before.unreleased,
             unready: before.unready,
+            forwarded: before.forwarded,
             gone_along: before.gone_along,
             ..Self::default()
         };
@@ -111,6 +114,7 @@ impl Remembered {
             rules: before.rules,
             firewalls: before.firewalls,
             unclosed: before.unclosed.rested(),
+            forwarded: before.forwarded,
             gone_along: before.gone_along,
             ..Self::default()
         };

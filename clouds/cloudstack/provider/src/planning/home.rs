@@ -259,6 +259,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         if claim.names(&at.id) {
             left.insert(0, Claimed::Address(at.id.clone()));
         }
+            State::Persons(Some(why)) => draft.keep(&address.address, &why),
         if shares {
             left.push(Claimed::Shared(at.id.clone()));
         }

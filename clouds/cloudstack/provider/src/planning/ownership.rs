@@ -14,7 +14,7 @@
 //! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one releases it |
 //! | borrowed | another Service of the cluster holds it, or claims it too | it is used, and that is noted on the Service | it stays |
 //! | given away | it leads elsewhere than when it was claimed: somebody acquired it anew | it is refused | it stays, with an event; nothing on it is closed |
-//! | a person's | nothing tells that it was acquired for the Service, or people took the mark off | it is used | it stays |
+//! | a person's | nothing tells that it was acquired for the Service, or people took the mark off, or it forwards ports | it is used | it stays |
 //!
 //! Which of several addresses falls to a Service that let the cloud choose is told by [`any_address`].
 
@@ -114,7 +114,7 @@ pub(super) fn left<'a>(
     if !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id) {
         return Ok(State::Borrowed);
     }
-    Ok(held(observed.rules_of_others(id)?))
+    Ok(held(observed, id, observed.rules_of_others(id)?))
 }
 
 /// The same for one that is claimed or shared, and not used: the balancer is elsewhere, in this network.
@@ -141,14 +141,18 @@ pub(super) fn unused<'a>(
             State::GivenAway(ACQUIRED_ANEW)
         }
         true if is_others && !identity.keeps_ip => State::Borrowed,
-        true if !identity.keeps_ip => held(rules_of_others),
+        true if !identity.keeps_ip => held(observed, id, rules_of_others),
         _ => State::Persons(None),
     })
 }
 
 /// That of an address which was acquired for the Service, with these rules of others on it.
-fn held(rules_of_others: &[Rule]) -> State<'_> {
-    rules_of_others.first().map_or(State::Held, State::Shared)
+fn held<'a>(observed: &Seen, id: &PublicIpId, rules_of_others: &'a [Rule]) -> State<'a> {
+    match (rules_of_others.first(), observed.memory.own.forwarded.get(id)) {
+        (Some(rule), _) => State::Shared(rule),
+        (None, Some(forwarded)) => State::Persons(Some(format!("others use it, such as {forwarded}"))),
+        (None, None) => State::Held,
+    }
 }
 
 /// How a Service stands to the address that it asks for.

@@ -177,6 +177,7 @@ fn documented() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
             &["ipaddressid", "protocol", "cidrlist", "startport", "endport"],
         ),
         ("deleteFirewallRule", &["id"]),
+        ("listPortForwardingRules", &["ipaddressid"]),
         ("listNetworkACLLists", &["id"]),
         ("listNetworkACLs", &["aclid", "networkid"]),
         (

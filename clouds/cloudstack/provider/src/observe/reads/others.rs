@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{NetworkId, PublicIpId, RuleQuery};
+use bowline_cloudstack_client::{Class, NetworkId, PublicIpId, RuleQuery};
+use futures::future::try_join;
 
 use super::super::{Fact, Observed, RECENT, wire};
 use super::{Reads, saying};
@@ -23,7 +24,7 @@ impl Reads {
     }
 
     /// What there is on an address besides what the Service has there: it is not what it was at a look some time ago, or rules of
-    /// others are on it.
+    /// others are on it, or a person forwards ports of it.
     pub(super) async fn not_alone(
         &self,
         identity: &Identity,
@@ -33,13 +34,45 @@ impl Reads {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
         if let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) {
             let now = self.address(id).await?;
-            let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
+            let facts = |address: &Address| {
+                let Address {
+                    state, network, vpc, ..
+                } = address;
+                (*state, network.clone(), vpc.clone(), address.is_static_nat)
+            };
             if now.as_ref().map(facts) != Some(facts(then)) {
                 return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }
-        let others = self.rules_of_others(identity, id).await?;
-        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::RulesOfOthers(id.clone(), others))))
+        let (others, forwarded) = try_join(self.rules_of_others(identity, id), self.forwarded(id)).await?;
+        if !others.is_empty() {
+            return Ok(Some(Learned::Seen(Fact::RulesOfOthers(id.clone(), others))));
+        }
+        Ok(forwarded.map(|forwarded| Learned::Seen(Fact::Forwarded(id.clone(), forwarded))))
+    }
+
+    /// What an address forwards to a virtual machine, which nobody but a person can have asked for. Whoever may not ask sees
+    /// nothing of it.
+    async fn forwarded(&self, id: &PublicIpId) -> Result<Option<String>, CloudError> {
+        let rules = match self.client.port_forwarding_rules(id).await {
+            Ok(rules) => rules,
+            Err(error) if is_refusal(error.class) => {
+                tracing::warn!(
+                    address = id.as_str(),
+                    err = %error,
+                    "A public IP is released without a look at the ports that it forwards. Let the role of the API keys use listPortForwardingRules"
+                );
+                return Ok(None);
+            }
+            Err(error) => {
+                let error = CloudError::from(error);
+                return Err(error.context("error retrieving port forwarding rules"));
+            }
+        };
+        Ok(rules.first().map(|rule| match rule.public_port {
+            Some(port) => format!("port forwarding rule {} for port {port}", rule.id),
+            None => format!("port forwarding rule {}", rule.id),
+        }))
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -110,4 +143,12 @@ impl Reads {
         let acl = network.as_ref().and_then(|network| network.acl.as_ref());
         Ok(acl.is_some_and(|acl| acl.id == list.id))
     }
+}
+
+/// Whether a question is not answered at all: the role may not use the command, or there is none of this name.
+fn is_refusal(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Denied | Class::Unauthenticated | Class::Invalid | Class::NotFound
+    )
 }
