@@ -116,6 +116,15 @@ impl Members {
         Err(refusal.with_remedy(remedy))
     }
 
+    /// Those in a network: a rule leads to no others.
+    pub(crate) fn within(&self, network: &NetworkId) -> Self {
+        let mut within = self.clone();
+        within
+            .instances
+            .retain(|instance| instance.networks.contains(network));
+        within
+    }
+
     /// Whether every Node has its virtual machine among them.
     pub(crate) fn is_whole(&self) -> bool {
         self.left_out.is_empty() && self.unconnected.is_empty()

@@ -5,7 +5,7 @@ use bowline_plan::Refusal;
 use super::Draft;
 use crate::intent::Wanted;
 use crate::members::{self, Members};
-use crate::objects::{Rule, RuleState};
+use crate::objects::Rule;
 use crate::observe::{Need, Observed, Unread};
 use crate::step::{CloudStep, RuleChange};
 
@@ -68,10 +68,10 @@ pub(super) fn follow(draft: &mut Draft<'_>, wanted: &Wanted, members: Option<&Me
 pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
     let found = draft.observed.members_of(&wanted.nodes);
     for rule in &draft.observed.rules {
-        let is_reachable = |found: &Members| found.network(Some(&rule.network)).is_ok();
-        if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {
+        if rule.state.is_going() {
             continue;
         }
-        follow(draft, wanted, found.as_ref(), rule);
+        let within_reach = found.as_ref().map(|found| found.within(&rule.network));
+        follow(draft, wanted, within_reach.as_ref(), rule);
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
-use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, RuleSpec};
+use bowline_cloudstack_sim::{
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, RuleSpec, VmSpec,
+};
 use serde_json::{Value, json};
 
 use crate::world::{MACHINES, NAME, WEB, World};
@@ -479,6 +481,35 @@ async fn rules_that_only_look_like_ours_are_left_alone() {
     assert_eq!(left, ids);
     // With them on it, the address is not ours to give back.
     world.address();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_in_reach_are_followed_while_others_are_in_another_network() {
+    let world = settled().await;
+    let elsewhere = world.sim.add_network(NetworkSpec::new("elsewhere"));
+    let far = world
+        .sim
+        .add_vm(VmSpec::with_nics("pool-b-1", [NicSpec::on(&elsewhere)]));
+    world.add_node("pool-b-1", Some(&far));
+    world.remove_node("pool-a-8");
+    let near = world.sim.add_vm(VmSpec::new("pool-a-9"));
+    world.add_node("pool-a-9", Some(&near));
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().contains("different networks"),
+        "{}",
+        run.complaint()
+    );
+    for rule in ["tcp-443", "udp-4500"] {
+        assert_eq!(world.members(rule), ["cp-a", "pool-a-7", "pool-a-9"]);
+    }
+    // Nobody in reach is left: who is there is better than nobody.
+    for name in ["cp-a", "pool-a-7", "pool-a-9"] {
+        world.remove_node(name);
+    }
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(!matches!(run.outcome, crate::world::Outcome::Settled(_)) && writes.is_empty());
+    assert_eq!(world.members("tcp-443").len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
