@@ -170,7 +170,8 @@ impl ServerVersion {
 /// The keys are no good, or there was no answer.
 pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
     let refused = match client.management_servers().await {
-        Ok(servers) => match servers.first() {
+        // One that tells none does not speak for the others.
+        Ok(servers) => match servers.iter().find(|server| !server.version.is_empty()) {
             Some(server) => return Ok(read(&server.version)),
             None => None,
         },

@@ -77,6 +77,24 @@ async fn whatever_is_wrong_with_the_first_question_the_second_one_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_management_server_that_tells_no_version_does_not_stand_for_all() {
+    for (servers, commands) in [
+        (r#"{"id":"1"},{"id":"2","version":"4.22.0.0"}"#, 1),
+        (r#"{"id":"1","version":""}"#, 2),
+    ] {
+        let site = Site::new();
+        let body =
+            format!(r#"{{"listmanagementserversmetricsresponse":{{"managementserver":[{servers}]}}}}"#);
+        let question = Fault::operation("listManagementServersMetrics");
+        site.sim
+            .faults()
+            .add(question.always().answer(Canned::json(200, &body)));
+        site.start().await.unwrap();
+        assert_eq!(site.commands().len(), commands, "{servers}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn whatever_is_wrong_with_both_questions_the_manager_starts() {
     for status in [430, 431, 405, 532, 536, 429, 503, 530] {
         let site = Site::new();
