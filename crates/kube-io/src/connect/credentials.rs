@@ -113,13 +113,15 @@ impl Credentials {
         }
     }
 
-    /// When the ones of now end, by their names, in seconds since 1970; those that do not tell are left out.
+    /// When the ones of now end, by their names, in seconds since 1970. Left out are those that do not tell, and those of the
+    /// plugin: it is run again shortly before they end, so that a short time left is no news.
     pub(crate) fn ends(&self) -> Vec<(&'static str, i64)> {
-        let token = self.token().and_then(|header| {
+        let token = self.token.as_ref().map(Source::current);
+        let token = token.and_then(|header| {
             let text = header.to_str().ok()?.strip_prefix("Bearer ")?;
             end_of_token(text)
         });
-        let identity = self.keys().identity;
+        let identity = self.identity.as_ref().map(Source::current);
         let certificate = identity.and_then(|identity| end_of_certificate(identity.cert.first()?));
         let named = [
             ("kubernetes-token", token),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The end of credentials.
 pub static CREDENTIALS: GaugeSpec = GaugeSpec {
     name: "credential_expires_in_seconds",
-    help: "Time until a credential ends that tells its end: serving-certificate, kubernetes-client-certificate, kubernetes-token (which whoever issued it replaces before that); below 0 it has ended",
+    help: "Time until a credential ends that tells its end: serving-certificate, kubernetes-client-certificate, kubernetes-token (which the kubelet, or whoever else issued it, replaces before that); below 0 it has ended. What a credential plugin says is left out, because it is asked again before the end",
     label: "credential",
 };
 

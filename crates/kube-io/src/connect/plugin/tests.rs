@@ -87,6 +87,15 @@ async fn a_plugin_is_run_once_for_all_who_ask() {
 }
 
 #[tokio::test]
+async fn the_end_of_what_a_plugin_says_is_not_told_because_it_is_run_again_before() {
+    // Its claims are {"exp":1790000000}.
+    let script = Script::saying(&json!({"token": "e30.eyJleHAiOjE3OTAwMDAwMDB9.x"}));
+    script.refresh().await.unwrap();
+    assert!(script.token().is_some());
+    assert_eq!(script.credentials.ends(), []);
+}
+
+#[tokio::test]
 async fn what_is_refused_is_asked_for_again_after_a_pause() {
     let script = Script::saying(&json!({"token": "first"}));
     script.refresh().await.unwrap();
