@@ -347,16 +347,6 @@ impl Site {
     }
 }
 
-/// The same for questions at start, which come before any leadership.
-#[cfg(any(feature = "cloudstack", feature = "openstack"))]
-fn of_questions(of_work: &CloudHttpConfig) -> CloudHttpConfig {
-    CloudHttpConfig {
-        gate: Arc::new(bowline_cloud_http::OpenGate),
-        reads_only: true,
-        ..of_work.clone()
-    }
-}
-
 #[cfg(feature = "cloudscale")]
 fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
@@ -387,7 +377,7 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let transport = Transport::sockets(&sockets)?;
         site.shown.tell(options.shown(config), []);
         let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
-        let asking = CloudHttp::new(of_questions(&http), transport.clone());
+        let asking = CloudHttp::new(http.for_questions(), transport.clone());
         let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
         let keys = Options::credentials_file(config)?;
         let http = CloudHttp::new(http, transport);
@@ -412,7 +402,7 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
         site.shown.tell(options.shown(), options.remarks());
-        let asking = CloudHttp::new(of_questions(&http), transport.clone());
+        let asking = CloudHttp::new(http.for_questions(), transport.clone());
         let asking = Client::new(asking, options.settings.clone());
         let offer = Offer::ask(&asking, &options, site.balances).await?;
         let credentials = options.credentials_file(config, &site.environment)?;

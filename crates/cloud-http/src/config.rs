@@ -67,6 +67,18 @@ impl CloudHttpConfig {
             shutdown: CancellationToken::new(),
         }
     }
+
+    /// The same for questions at start, which come before any leadership: a process that only follows reads nothing after
+    /// them, so they begin no age of a last good read.
+    #[must_use]
+    pub fn for_questions(&self) -> Self {
+        Self {
+            gate: Arc::new(OpenGate),
+            reads_only: true,
+            metrics: self.metrics.without_good_reads(),
+            ..self.clone()
+        }
+    }
 }
 
 /// When a call that may be repeated is repeated inside of one [`CloudHttp::send`](crate::CloudHttp::send).
