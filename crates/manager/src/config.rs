@@ -242,6 +242,19 @@ impl Default for AccessConfig {
     }
 }
 
+impl AccessConfig {
+    /// What is left to look up beside the files: nothing if they tell all, and nothing that the start must wait for if they
+    /// tell about front proxies.
+    #[must_use]
+    pub fn lookup_beside_files(&self) -> Lookup {
+        match (self.lookup, &self.front_proxy, &self.client_ca) {
+            (_, Some(_), Some(_)) => Lookup::Skipped,
+            (Lookup::Required, Some(_), None) => Lookup::Tolerated,
+            (lookup, ..) => lookup,
+        }
+    }
+}
+
 /// Whether settings that no flag gives are looked up in the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {

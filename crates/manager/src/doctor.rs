@@ -19,7 +19,7 @@ use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Kube, KubeError};
 use tokio::time::{Instant, timeout};
 
-use crate::config::Config;
+use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 
 use services::Unserved;
@@ -52,8 +52,8 @@ pub const TOPICS: &[&Topic] = &[
 pub struct Patient<'a> {
     /// What the manager is told.
     pub config: &'a Config,
-    /// Whether it serves a secure port.
-    pub is_serving: bool,
+    /// What its secure port looks up in the cluster; `None`: it serves none.
+    pub lookup: Option<Lookup>,
     /// Whether the API server is asked in the manager's own name: in its pod.
     pub is_manager: bool,
     /// The API server, behind a closed gate; or why there is none to ask.

@@ -130,7 +130,10 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
     let kube = reading.kube("doctor").await;
     let patient = Patient {
         config: &options.manager,
-        is_serving: options.serving.is_some(),
+        lookup: options
+            .serving
+            .as_ref()
+            .map(|config| config.access.lookup_beside_files()),
         is_manager: options.kube.kubeconfig.is_none() && options.kube.master.is_none(),
         kube: kube.map(|kube| kube.with_timeout(ANSWERED_WITHIN)),
         cloud,

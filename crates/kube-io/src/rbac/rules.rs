@@ -6,6 +6,8 @@ use super::{Part, Rule, Scope};
 const LEASES: &[&str] = &["cloud-controller-manager", "cloud-provider-extraction-migration"];
 /// The ServiceAccounts of the controllers; a provider may add one.
 const ACCOUNTS: &[&str] = &["node-controller", "service-controller", "route-controller"];
+/// Where the API server publishes who vouches for clients.
+const AUTHORITIES: &[&str] = &["extension-apiserver-authentication"];
 
 const fn rule(
     part: Part,
@@ -178,10 +180,19 @@ pub static RULES: &[Rule] = &[
         Part::ClientAuthorities,
         "",
         "configmaps",
-        &["get", "list", "watch"],
-        "client certificates and front proxies are not known on the secure port",
+        &["get"],
+        "a process in a pod ends at its start with exit code 1, unless --authentication-tolerate-lookup-failure or \
+         --authentication-skip-lookup is given; with them, client certificates and front proxies are not known on the secure port",
     )
-    .in_system(&["extension-apiserver-authentication"]),
+    .in_system(AUTHORITIES),
+    rule(
+        Part::ClientAuthorities,
+        "",
+        "configmaps",
+        &["list", "watch"],
+        "a process knows the authorities of clients as they were at its start",
+    )
+    .in_system(AUTHORITIES),
     rule(
         Part::ServiceAccounts,
         "",

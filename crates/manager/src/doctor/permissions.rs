@@ -6,7 +6,7 @@ use bowline_kube_io::{Kube, KubeError};
 use futures::StreamExt as _;
 
 use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
-use crate::config::Config;
+use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 
 pub(super) static PERMISSIONS: Topic = Topic::new(
@@ -35,7 +35,7 @@ pub(super) async fn check(
         return vec![PERMISSIONS.skipped("the API server does not answer")];
     };
     let config = patient.config;
-    let needed = parts(config, patient.is_serving, provider);
+    let needed = parts(config, patient.lookup, provider);
     let is_own = |part: &&Part| !config.service_accounts || part.account() == Account::Process;
     let own: Vec<Part> = needed.iter().filter(is_own).copied().collect();
     let asked = questions(&own, &named(config, provider));
@@ -53,10 +53,13 @@ pub(super) async fn check(
     let mut checks = vec![match timed(answers).await {
         None => PERMISSIONS.failed(no_answer(), "look at the API server"),
         Some((answers, _)) => {
-            let waits = provider
-                .and_then(CloudProvider::load_balancer)
-                .is_none_or(|balancer| balancer.needs_annotations());
-            judge(count, answers, waits, patient.is_manager)
+            let needs = Needs {
+                annotations: provider
+                    .and_then(CloudProvider::load_balancer)
+                    .is_none_or(|balancer| balancer.needs_annotations()),
+                authorities: patient.lookup == Some(Lookup::Required),
+            };
+            judge(count, answers, needs, patient.is_manager)
         }
     }];
     if own.len() < needed.len() {
@@ -69,7 +72,7 @@ pub(super) async fn check(
 }
 
 /// The parts that ask the API server for something in this installation.
-fn parts(config: &Config, is_serving: bool, provider: Option<&dyn CloudProvider>) -> Vec<Part> {
+fn parts(config: &Config, lookup: Option<Lookup>, provider: Option<&dyn CloudProvider>) -> Vec<Part> {
     let runs = |name| config.controllers.includes(name);
     let has_instances = provider.is_none_or(|provider| provider.instances().is_some());
     let balances =
@@ -95,8 +98,11 @@ fn parts(config: &Config, is_serving: bool, provider: Option<&dyn CloudProvider>
         (Part::ServiceAnnotations, balances),
         (Part::Route, routes),
         (Part::NodeIpam, allots),
-        (Part::Reviews, is_serving),
-        (Part::ClientAuthorities, is_serving),
+        (Part::Reviews, lookup.is_some()),
+        (
+            Part::ClientAuthorities,
+            lookup.is_some_and(|it| it != Lookup::Skipped),
+        ),
         (Part::ServiceAccounts, config.service_accounts),
         (Part::ClusterUid, marks),
     ]
@@ -122,13 +128,23 @@ fn named(config: &Config, provider: Option<&dyn CloudProvider>) -> Named {
     }
 }
 
+/// What depends on the configuration and the cloud.
+#[derive(Clone, Copy)]
+struct Needs {
+    /// Whether a Service gets no load balancer before it is annotated.
+    annotations: bool,
+    /// Whether the process ends at its start where it cannot look up who vouches for clients.
+    authorities: bool,
+}
+
 /// Whether the manager does its work without this, only less well.
-fn is_spared(question: &Question, waits_for_annotations: bool) -> bool {
+fn is_spared(question: &Question, needs: Needs) -> bool {
     question.rules.iter().all(|rule| match rule.part {
-        Part::Events | Part::Reviews | Part::ClientAuthorities => true,
+        Part::Events | Part::Reviews => true,
+        Part::ClientAuthorities => !needs.authorities || question.verb != "get",
         Part::LeaderElection => question.verb == "watch",
         Part::CloudNode | Part::NodeLifecycle => question.verb == "get",
-        Part::ServiceAnnotations => !waits_for_annotations,
+        Part::ServiceAnnotations => !needs.annotations,
         _ => false,
     })
 }
@@ -136,7 +152,7 @@ fn is_spared(question: &Question, waits_for_annotations: bool) -> bool {
 fn judge(
     count: usize,
     answers: Vec<(Question, Result<bool, KubeError>)>,
-    waits_for_annotations: bool,
+    needs: Needs,
     is_manager: bool,
 ) -> Check {
     let whose = if is_manager {
@@ -151,7 +167,7 @@ fn judge(
         match answer {
             Ok(true) => {}
             Ok(false) => {
-                is_fatal |= !is_spared(&question, waits_for_annotations);
+                is_fatal |= !is_spared(&question, needs);
                 let loses: Vec<String> = question
                     .rules
                     .iter()
@@ -186,7 +202,13 @@ mod tests {
     use super::*;
     use crate::doctor::Outcome;
 
+    const AUTHORITIES: &str = "get configmaps extension-apiserver-authentication in kube-system";
+
     fn judged(missing: &[&str]) -> Check {
+        judged_with(true, missing)
+    }
+
+    fn judged_with(authorities: bool, missing: &[&str]) -> Check {
         let all = [
             Part::Informers,
             Part::CloudNode,
@@ -194,6 +216,7 @@ mod tests {
             Part::Events,
             Part::LeaderElection,
             Part::ServiceAnnotations,
+            Part::ClientAuthorities,
         ];
         let asked = questions(&all, &named(&Config::default(), None));
         let answers = asked.into_iter().map(|question| {
@@ -201,7 +224,11 @@ mod tests {
             (question, Ok(is_allowed))
         });
         let answers: Vec<_> = answers.collect();
-        judge(answers.len(), answers, false, true)
+        let needs = Needs {
+            annotations: false,
+            authorities,
+        };
+        judge(answers.len(), answers, needs, true)
     }
 
     #[test]
@@ -233,9 +260,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_process_ends_without_has_failed() {
+        let check = judged(&[AUTHORITIES]);
+        assert_eq!(check.outcome, Outcome::Failed);
+        assert!(check.details[0].contains("exit code 1"), "{:?}", check.details);
+        assert_eq!(
+            judged_with(false, &[AUTHORITIES]).outcome,
+            Outcome::Warning,
+            "where a failure is tolerated"
+        );
+        let later = AUTHORITIES.replace("get", "watch");
+        assert_eq!(judged(&[&later]).outcome, Outcome::Warning);
+    }
+
+    #[test]
     fn the_parts_are_those_of_the_configuration() {
         let mut config = Config::default();
-        let has = |config: &Config, part| parts(config, true, None).contains(&part);
+        let has = |config: &Config, part| parts(config, Some(Lookup::Required), None).contains(&part);
         assert!(has(&config, Part::LeaderElection) && !has(&config, Part::ServiceAccounts));
         assert!(has(&config, Part::NodeLifecycle) && has(&config, Part::Reviews));
         config.election = None;
@@ -243,6 +284,8 @@ mod tests {
         config.controllers = crate::controllers::ControllerSelection::parse(["service"]).unwrap();
         assert!(!has(&config, Part::LeaderElection) && has(&config, Part::ServiceAccounts));
         assert!(!has(&config, Part::NodeLifecycle) && has(&config, Part::Service));
-        assert!(!parts(&config, false, None).contains(&Part::Reviews));
+        assert!(has(&config, Part::ClientAuthorities));
+        assert!(!parts(&config, None, None).contains(&Part::Reviews));
+        assert!(!parts(&config, Some(Lookup::Skipped), None).contains(&Part::ClientAuthorities));
     }
 }

@@ -80,11 +80,11 @@ impl Authorities {
             .front_proxy
             .as_ref()
             .map(|proxy| (proxy.ca.clone(), proxy.headers.clone()));
-        let is_complete = config.client_ca.is_some() && proxy_file.is_some();
+        let lookup = config.lookup_beside_files();
         let this = Self {
             client_file: config.client_ca.clone(),
             proxy_file,
-            cluster: cluster.filter(|_| !is_complete && config.lookup != Lookup::Skipped),
+            cluster: cluster.filter(|_| lookup != Lookup::Skipped),
             takes_uids: config.front_proxy_uids,
             current: RwLock::default(),
         };
@@ -97,8 +97,7 @@ impl Authorities {
             this.change(|current| current.front_proxy = Some(FrontProxy { authority, headers }));
         }
         if let Some(kube) = &this.cluster
-            && config.lookup == Lookup::Required
-            && this.proxy_file.is_none()
+            && lookup == Lookup::Required
         {
             match kube.config_map(NAMESPACE, NAME).await {
                 Ok(published) => this.take_over(&published.unwrap_or_default()),

@@ -8,7 +8,7 @@ use bowline_cloud_provider::ServerVersion;
 use bowline_kube_api::{KubeApi, Permit};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::FencingGate;
-use bowline_manager::config::Config;
+use bowline_manager::config::{Config, Lookup};
 use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, examine, render_json, render_text};
 
 use super::under_test::{Ability, CloudUnderTest, Denial, Wish};
@@ -34,7 +34,7 @@ async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String
     config.settings.routes.is_wanted = C::ABILITIES.contains(&Ability::Routes);
     let checks = examine(&Patient {
         config: &config,
-        is_serving: true,
+        lookup: Some(Lookup::Required),
         is_manager: true,
         kube,
         cloud: Cloud::Built(world.provider(), Duration::ZERO),
