@@ -1,7 +1,7 @@
 {{/* `true` if a value is given that belongs into the Secret. */}}
 {{- define "bowline.given" -}}
 {{- $given := or .Values.accessToken .Values.cloudConfigContents -}}
-{{- range .Values.cloudConfig }}{{ if . }}{{ $given = true }}{{ end }}{{ end -}}
+{{- range .Values.cloudConfig }}{{ range . }}{{ if not (kindIs "invalid" .) }}{{ $given = true }}{{ end }}{{ end }}{{ end -}}
 {{- ternary "true" "false" (not (empty $given)) -}}
 {{- end }}
 
@@ -39,13 +39,15 @@
 {{- toJson $object -}}
 {{- end }}
 
-{{/* Sections and keys, every value in double quotes, in which it may hold # and ; too. */}}
+{{/* Sections and keys, every value in double quotes, in which it may hold # and ; too. A key without a value is left out. */}}
 {{- define "bowline.ini" -}}
 {{- range $name := list "global" "networking" "loadBalancer" "blockStorage" "metadata" "route" }}
 {{- with index $ $name }}
 [{{ title $name }}]
 {{- range $key, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
 {{ $key }} = {{ include "bowline.text" $value | quote }}
+{{- end }}
 {{- end }}
 {{ end }}
 {{- end }}

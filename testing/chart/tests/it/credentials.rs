@@ -91,13 +91,13 @@ fn keys_become_the_file_of_phoenixnap() {
 }
 
 #[test]
-fn keys_become_the_sections_of_a_file() {
+fn keys_become_the_sections_of_a_file_and_those_without_a_value_are_left_out() {
     let Some(helm) = Helm::or_leave_out("keys by section") else {
         return;
     };
     let config = json!({
-        "global": { "auth-url": "https://cloud:5000/v3", "password": "a#b;c\"d\\e", "os-large": 12_345_678 },
-        "loadBalancer": { "create-monitor": true },
+        "global": { "auth-url": "https://cloud:5000/v3", "password": "a#b;c\"d\\e", "os-large": 12_345_678, "region": null },
+        "loadBalancer": { "create-monitor": true, "subnet-id": null },
     });
     let objects = rendered(&helm, &of("openstack", json!({ "cloudConfig": config })));
     let (key, text) = contents(&objects, "cloud-config");
