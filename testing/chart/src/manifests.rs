@@ -82,7 +82,7 @@ secret.yaml.",
         cloud: CLOUDS[3],
         only: None,
         with_accounts: false,
-        legacy: true,
+        legacy: false,
         admission: false,
     },
 ];

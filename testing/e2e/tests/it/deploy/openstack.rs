@@ -93,7 +93,7 @@ fn the_files_of_the_static_pod_are_given_to_the_user_that_it_runs_as() {
 }
 
 #[test]
-fn the_role_has_what_is_used_and_what_a_return_to_the_go_manager_needs() {
+fn the_role_gives_no_right_that_the_program_does_not_use() {
     let needed = [
         "patch nodes",
         "delete nodes",
@@ -104,14 +104,13 @@ fn the_role_has_what_is_used_and_what_a_return_to_the_go_manager_needs() {
         "create leases",
         "get leases",
         "update leases",
-        // Of the Go manager alone.
-        "* nodes",
-        "update services",
-        "create serviceaccounts/token",
-        "update endpoints",
-        "* persistentvolumes",
+        "watch leases",
     ];
-    assert_rights(&manifest(), &needed, &["delete services", "pods"]);
+    assert_rights(
+        &manifest(),
+        &needed,
+        &["*", "secrets", "serviceaccounts", "update events"],
+    );
 }
 
 #[test]
