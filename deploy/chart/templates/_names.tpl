@@ -55,6 +55,11 @@ subjects:
 
 {{- define "bowline.image" -}}
 {{- $image := .Values.image -}}
-{{- printf "%s:%s" $image.repository ($image.tag | default .Chart.AppVersion) -}}
-{{- with $image.digest }}@{{ . }}{{ end -}}
+{{- $tag := $image.tag | default .Chart.AppVersion -}}
+{{- if $image.digest -}}
+{{- /* The tag of a released chart has its digest. */ -}}
+{{- printf "%s:%s@%s" $image.repository (splitList "@" $tag | first) $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository $tag -}}
+{{- end -}}
 {{- end }}

@@ -40,7 +40,7 @@
   {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
 {{- end -}}
 {{- if and (eq .Values.former "chart") (eq (base (toString .Values.image.repository)) "openstack-cloud-controller-manager") -}}
-  {{- fail (printf "image.repository is %s, the Go manager's image, kept from the values of the former chart: name Bowline's, as in --set image.repository=bowline/bowline --set image.tag= (an empty tag is this chart's version)." .Values.image.repository) -}}
+  {{- fail (printf "image.repository is %s, the Go manager's image, kept from the values of the former chart: name Bowline's, as in --set image.repository=REGISTRY/bowline --set image.tag= (an empty tag is this chart's version)." .Values.image.repository) -}}
 {{- end -}}
 {{- if dig "serviceMonitor" "enabled" false .Values.AsMap -}}
   {{- fail "serviceMonitor is of the former chart: leave it out, and set podMonitor.enabled=true." -}}

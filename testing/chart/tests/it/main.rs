@@ -9,6 +9,7 @@ mod former;
 mod manifests;
 mod monitoring;
 mod refused;
+mod released;
 mod workload;
 
 use std::path::Path;

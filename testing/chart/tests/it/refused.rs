@@ -135,7 +135,7 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             ),
             &[
                 "image.repository is registry.k8s.io/",
-                "--set image.repository=bowline/bowline",
+                "--set image.repository=REGISTRY/bowline",
             ],
         ),
         (
