@@ -56,6 +56,8 @@ pub(crate) struct FixedKey {
     pub(crate) rule: Late,
     /// What comes of a change, and what can be done.
     pub(crate) remedy: &'static str,
+    /// CEL that holds where there is nothing yet that the annotation is about, so that a change counts.
+    pub(crate) unless: Option<String>,
 }
 
 /// What counts as a change.
@@ -65,7 +67,8 @@ pub(crate) enum Late {
     Text(&'static str),
     /// Another text than before, if there is one: to ask for nothing is no change.
     Wish,
-    /// As [`Late::Wish`]; and where nothing was said before, the provider writes what it found.
+    /// As [`Late::Wish`]; and where nothing was said before, what is said now may be what the load balancer has: the
+    /// provider writes it, or a person who wants it kept.
     Found,
     /// As [`Late::Wish`], of JSON: blanks do not count, and an empty list asks for nothing.
     JsonWish,
@@ -105,16 +108,19 @@ fn cloudscale() -> Cloud {
             key: spec.key,
             rule: Late::Text(spec.default),
             remedy: "the load balancer cannot change its flavor. Take the change back, or ask cloudscale.ch for it",
+            unless: None,
         },
         Some("zone") => FixedKey {
             key: spec.key,
             rule: Late::Found,
             remedy: "the load balancer cannot change its zone. Take the change back, or create the Service anew",
+            unless: None,
         },
         _ => FixedKey {
             key: spec.key,
             rule: Late::JsonWish,
             remedy: "the load balancer cannot change its addresses. Take the change back, or create the Service anew",
+            unless: None,
         },
     });
     Cloud {
@@ -216,6 +222,7 @@ fn phoenixnap() -> Cloud {
         key: key(table, "/ip-location"),
         rule: Late::Wish,
         remedy: "the IP block is bought, and stays where it is. Create the Service anew",
+        unless: None,
     };
     Cloud {
         name: "phoenixnap",
@@ -240,7 +247,8 @@ fn phoenixnap() -> Cloud {
             },
         ],
         fixed: Some(Fixed {
-            since: "has(oldObject.spec.loadBalancerIP) && oldObject.spec.loadBalancerIP != ''".to_owned(),
+            // An address alone may be one that a person typed, for which nothing was bought.
+            since: format!("has(oldObject.spec.loadBalancerIP) && oldObject.spec.loadBalancerIP != '' && {IS_SERVED}"),
             keys: vec![location],
             fields: vec![FixedField {
                 holds: format!(
@@ -287,9 +295,17 @@ fn openstack() -> Cloud {
     ];
     let of_balancer = fixed.map(|end| FixedKey {
         key: key(table, end),
-        rule: Late::Wish,
+        rule: Late::Found,
         remedy: "a change has no effect on the load balancer that is there. Take it back, or create the Service anew",
+        unless: None,
     });
+    let [internal, was_internal] = ["annotations", "before"].map(|map| {
+        let key = crate::cel::text(key(table, "/openstack-internal-load-balancer"));
+        format!("({key} in variables.{map} ? variables.{map}[{key}] : '')")
+    });
+    // A floating IP is made when an internal load balancer becomes another one, which may be so by cloud.conf alone.
+    let has_none =
+        format!("{was_internal} == 'true' || {internal} != {was_internal} && {internal} != 'true'");
     let of_floating_ip = [
         "/class",
         "/floating-network-id",
@@ -301,13 +317,14 @@ fn openstack() -> Cloud {
         key: key(table, end),
         rule: Late::Wish,
         remedy: "a change counts when a load balancer or a floating IP is created, and has no effect on those that are there. Take it back, or create the Service anew",
+        unless: Some(has_none.clone()),
     });
     let (before, now) = ("oldObject.spec.loadBalancerIP", "object.spec.loadBalancerIP");
     let address = crate::cel::text(key(table, "/load-balancer-address"));
     let fields = vec![
         FixedField {
             holds: format!(
-                "!has({now}) || {now} == ''\n|| has({before}) && {}\n|| {address} in variables.before && {}\n|| has(oldObject.status) && has(oldObject.status.loadBalancer) && has(oldObject.status.loadBalancer.ingress) && oldObject.status.loadBalancer.ingress.exists(i, has(i.ip) && {})",
+                "!has({now}) || {now} == ''\n|| {internal} != {was_internal}\n|| has({before}) && {}\n|| {address} in variables.before && {}\n|| {IS_SERVED} && oldObject.status.loadBalancer.ingress.exists(i, has(i.ip) && {})",
                 is_same(now, before),
                 is_same(now, &format!("variables.before[{address}]")),
                 is_same(now, "i.ip")
@@ -338,15 +355,25 @@ fn openstack() -> Cloud {
                 message: format!("{proxy} and {forwarded} cannot be used together: remove one of them"),
             },
             Rule {
-                keys: vec![forwarded, tls],
+                keys: vec![forwarded],
                 fields: &["ports"],
                 holds: format!(
-                    "!({} || {})\n|| !has(object.spec.ports) || object.spec.ports.all(p, object.spec.ports.filter(q, q.port == p.port).size() == 1)",
-                    is_on(forwarded, "== 'true'"),
+                    "!({})\n|| !has(object.spec.ports) || object.spec.ports.all(p, object.spec.ports.filter(q, q.port == p.port).size() == 1)",
+                    is_on(forwarded, "== 'true'")
+                ),
+                message: format!(
+                    "spec.ports: with {forwarded} a port number can stand for one protocol only, because both would be one HTTP listener"
+                ),
+            },
+            Rule {
+                keys: vec![tls],
+                fields: &["ports"],
+                holds: format!(
+                    "!({})\n|| !has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol == 'TCP')",
                     is_on(tls, "!= ''")
                 ),
                 message: format!(
-                    "spec.ports: with {forwarded} or {tls} a port number can stand for one protocol only, because both would be one HTTP listener"
+                    "spec.ports: with {tls} every port must be TCP, because TLS ends at the load balancer for all of them. Give the others a Service of their own"
                 ),
             },
         ],
@@ -357,6 +384,9 @@ fn openstack() -> Cloud {
         }),
     }
 }
+
+/// Whether the former Service shows an address.
+const IS_SERVED: &str = "has(oldObject.status) && has(oldObject.status.loadBalancer) && has(oldObject.status.loadBalancer.ingress) && size(oldObject.status.loadBalancer.ingress) > 0";
 
 /// Whether the former Service bears an annotation that is not empty.
 fn has_annotation(key: &str) -> String {

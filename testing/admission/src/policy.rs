@@ -263,6 +263,10 @@ fn of_fixed(fixed: &FixedKey) -> Validation {
             cel::are_same_vips(&now, &before)
         ),
     };
+    let holds = match &fixed.unless {
+        Some(unless) => format!("{unless}\n|| {holds}"),
+        None => holds,
+    };
     Validation {
         expression: holds,
         message: format!("{}: {}", fixed.key, fixed.remedy),

@@ -159,6 +159,11 @@ impl ApiServer {
             let path = format!("/api/v1/namespaces/{cloud}/services");
             let made = self.send(Method::POST, &path, &settled).await;
             assert_eq!(made.status, 201, "{made:?}");
+            let status = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
+            let served = self
+                .send(Method::PATCH, &format!("{path}/settled/status"), &status)
+                .await;
+            assert_eq!(served.status, 200, "{served:?}");
             let path = format!("{path}/settled?dryRun=All");
             let change = json!({ "metadata": { "annotations": { key: after } } });
             while self.send(Method::PATCH, &path, &change).await.is_unsaid() {

@@ -400,6 +400,11 @@ fn of_several() -> Vec<Case> {
                 json!({ "loadbalancer.openstack.org/default-tls-container-ref": "secrets/x" });
             it["spec"]["ports"] = ports.clone();
         }),
+        case("openstack", Caught, "every port must be TCP", &|it| {
+            it["metadata"]["annotations"] =
+                json!({ "loadbalancer.openstack.org/default-tls-container-ref": "secrets/x" });
+            it["spec"]["ports"][0]["protocol"] = "UDP".into();
+        }),
         case("openstack", Good, "", &|it| it["spec"]["ports"] = ports.clone()),
         case("openstack", Good, "", &|it| {
             it["spec"]["ports"][0]["protocol"] = "SCTP".into()

@@ -34,6 +34,14 @@ fn annotated(key: &str, value: impl Into<Value>) -> Value {
     json!({ "metadata": { "annotations": { key: value.into() } } })
 }
 
+fn served(ip: &str) -> Value {
+    json!({ "status": { "loadBalancer": { "ingress": [{ "ip": ip }] } } })
+}
+
+fn asked(ip: &str) -> Value {
+    json!({ "spec": { "loadBalancerIP": ip } })
+}
+
 #[tokio::test]
 async fn a_service_that_was_wrong_before_stays_editable() {
     let Some(server) = ApiServer::start("editing of wrong Services", "Warn").await else {
@@ -60,8 +68,7 @@ async fn a_service_that_was_wrong_before_stays_editable() {
     ] {
         patch(&server, &path, edit).await.is_silent();
     }
-    let status = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
-    patch(&server, &format!("{path}/status"), status)
+    patch(&server, &format!("{path}/status"), served("192.0.2.7"))
         .await
         .is_silent();
     // What is changed is looked at, and the correction is fine.
@@ -201,9 +208,7 @@ async fn changes_that_come_too_late_are_complained_of() {
             "{said}"
         );
     }
-    let asked = |ip: &str| json!({ "spec": { "loadBalancerIP": ip } });
-    let status = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
-    patch(&server, &format!("{path}/status"), status)
+    patch(&server, &format!("{path}/status"), served("192.0.2.7"))
         .await
         .is_silent();
     patch(&server, &path, asked("192.0.2.7")).await.is_silent();
@@ -213,19 +218,27 @@ async fn changes_that_come_too_late_are_complained_of() {
         "{said}"
     );
     patch(&server, &path, asked("")).await.is_silent();
+    // What is said for the first time may be what the load balancer has.
+    let zone = "loadbalancer.openstack.org/availability-zone";
+    patch(&server, &path, annotated(zone, "az1")).await.is_silent();
 
     let location = "phoenixnap.com/ip-location";
     let path = made(&server, "phoenixnap", "kept", &service(&[(location, "NLD")])).await;
     patch(&server, &path, annotated(location, "ASH"))
         .await
         .is_silent();
-    patch(
-        &server,
-        &path,
-        json!({ "spec": { "loadBalancerIP": "192.0.2.7" } }),
-    )
-    .await
-    .is_silent();
+    // An address that a person typed, for which nothing is bought.
+    patch(&server, &path, asked("192.0.2.100")).await.is_silent();
+    patch(&server, &path, asked("192.0.2.7")).await.is_silent();
+    patch(&server, &path, annotated(location, "PHX"))
+        .await
+        .is_silent();
+    patch(&server, &path, annotated(location, "ASH"))
+        .await
+        .is_silent();
+    patch(&server, &format!("{path}/status"), served("192.0.2.7"))
+        .await
+        .is_silent();
     let answer = patch(&server, &path, annotated(location, "NLD")).await.said();
     assert!(
         answer.contains("ip-location is `NLD` and was `ASH`: the IP block is bought"),
@@ -237,6 +250,51 @@ async fn changes_that_come_too_late_are_complained_of() {
         said.contains("spec.loadBalancerIP: the IP block is bought"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn an_internal_load_balancer_that_becomes_another_one_gets_the_floating_ip_that_is_asked_for() {
+    let Some(server) = ApiServer::start("a floating IP that comes later", "Warn").await else {
+        return;
+    };
+    let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+    let network = "loadbalancer.openstack.org/floating-network-id";
+    let id = ("loadbalancer.openstack.org/load-balancer-id", "lb-1");
+    let external = |value: Value| {
+        let mut edit = annotated(internal, value);
+        edit["metadata"]["annotations"][network] = "net-2".into();
+        edit["spec"]["loadBalancerIP"] = "192.0.2.8".into();
+        edit
+    };
+    let inside = service(&[id, (internal, "true"), (network, "net-1")]);
+    let path = made(&server, "openstack", "inside", &inside).await;
+    patch(&server, &format!("{path}/status"), served("10.0.0.7"))
+        .await
+        .is_silent();
+    let tried = format!("{path}?dryRun=All");
+    for edit in [
+        external("false".into()),
+        external(Value::Null),
+        // As long as it is internal, there is no floating IP that would be another's.
+        annotated(network, "net-2"),
+    ] {
+        patch(&server, &tried, edit).await.is_silent();
+    }
+    let said = patch(&server, &tried, asked("192.0.2.8")).await.said();
+    assert!(said.contains("the load balancer has another address"), "{said}");
+
+    // By cloud.conf it was internal.
+    let path = made(
+        &server,
+        "openstack",
+        "by-file",
+        &service(&[id, (network, "net-1")]),
+    )
+    .await;
+    let tried = format!("{path}?dryRun=All");
+    patch(&server, &tried, external("false".into())).await.is_silent();
+    let said = patch(&server, &tried, external("true".into())).await.said();
+    assert!(said.contains(network), "{said}");
 }
 
 #[tokio::test]
