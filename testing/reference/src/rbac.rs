@@ -283,7 +283,8 @@ pub(crate) fn page() -> String {
     }
     let _ = write!(
         page,
-        "\n`/version` and `/healthz` are read too; every cluster lets everybody who is known read them.\n\n\
+        "\n`/version` and `/healthz` are read too, and `selfsubjectaccessreviews` are created, which ask what one may oneself; a cluster with its\n\
+         usual roles lets everybody who is known do so.\n\n\
          A lease of another name (`--leader-elect-resource-name`) or namespace needs its rule to name that one.\n\n\
          ## One identity\n\nThe default: everything is asked by the ServiceAccount `{NAME}`. These are the rules of its\n\
          ClusterRole `{ROLE}` for cloudscale.ch:\n\n```yaml\n{}```\n\n\

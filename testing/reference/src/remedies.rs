@@ -33,7 +33,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--node-ip",
     "--once",
     "--open",
-    "--reuse-values",
+    "--reset-then-reuse-values",
     "--seed",
     "--server-side",
     "--take-ownership",
