@@ -1,6 +1,6 @@
 //! An API server and a cloud on loopback ports, and the program between them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,6 +69,16 @@ impl Cluster {
     /// Ends the API server; what it held stays.
     pub(crate) async fn stop_api_server(&mut self) {
         self.api_server.take().expect("it runs").stop().await;
+    }
+
+    /// Has the kubeconfig name an address where no API server is, and returns it.
+    pub(crate) fn point_at_nobody(&self) -> SocketAddr {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let text = std::fs::read_to_string(&self.kubeconfig).unwrap();
+        let server = text.lines().find(|line| line.contains("server:")).unwrap();
+        let text = text.replace(server.trim(), &format!("server: http://{address}"));
+        std::fs::write(&self.kubeconfig, text).unwrap();
+        address
     }
 
     /// The flags that every start needs.

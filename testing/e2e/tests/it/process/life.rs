@@ -1,10 +1,12 @@
 //! From the start to each kind of end.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Fault;
 use rustix::process::Signal;
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use super::cluster::{Cluster, SCRAPER, TOKEN};
 use super::program::Running;
@@ -157,9 +159,7 @@ async fn a_second_signal_does_not_wait_for_work() {
 #[tokio::test]
 async fn a_port_that_is_taken_ends_the_start_with_status_1_and_says_so() {
     let cluster = Cluster::start().await;
-    let taken = tokio::net::TcpListener::bind(("127.0.0.1", cluster.port))
-        .await
-        .unwrap();
+    let taken = TcpListener::bind(("127.0.0.1", cluster.port)).await.unwrap();
     let mut manager = cluster.manager(&[]);
     let (status, _) = manager.ended().await;
     drop(taken);
@@ -260,18 +260,40 @@ async fn an_api_server_that_goes_away_ends_it_with_status_1() {
 #[tokio::test]
 async fn it_waits_for_an_api_server_that_is_not_there_yet() {
     let cluster = Cluster::start().await;
-    let later = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let address = later.local_addr().unwrap();
-    drop(later);
-    let text = std::fs::read_to_string(&cluster.kubeconfig).unwrap();
-    let server = text.lines().find(|line| line.contains("server:")).unwrap();
-    let text = text.replace(server.trim(), &format!("server: http://{address}"));
-    std::fs::write(&cluster.kubeconfig, text).unwrap();
+    let address = cluster.point_at_nobody();
     let manager = cluster.manager(&[]);
+    works_from(&cluster, &manager, address).await;
+}
+
+/// As in a pod.
+#[tokio::test]
+async fn one_that_must_look_up_who_vouches_for_clients_ends_without_an_api_server_as_the_pages_say() {
+    const LAST_WORDS: &str = "unable to load configmap based request-header-client-ca-file";
+    let cluster = Cluster::start().await;
+    let address = cluster.point_at_nobody();
+    let looks_up = format!("--authentication-kubeconfig={}", cluster.kubeconfig.display());
+
+    let mut manager = cluster.manager(&[&looks_up]);
+    let (status, _) = manager.ended().await;
+    let log = manager.log().join("\n");
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains(LAST_WORDS), "{log}");
+    for page in ["guides/troubleshoot.md", "runbooks/BowlineNotWorking.md"] {
+        let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains(LAST_WORDS), "{page}");
+    }
+
+    let manager = cluster.manager(&[&looks_up, "--authentication-tolerate-lookup-failure"]);
+    works_from(&cluster, &manager, address).await;
+}
+
+/// It waits for the API server, which comes up at this address, and then works.
+async fn works_from(cluster: &Cluster, manager: &Running, address: SocketAddr) {
     manager
         .until_logged("The lease could not be read or written")
         .await;
-    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    let listener = TcpListener::bind(address).await.unwrap();
     let _server = cluster.api.serve(listener).unwrap();
-    works(&cluster, &manager).await;
+    works(cluster, manager).await;
 }
