@@ -5,10 +5,11 @@ use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, Pool, PoolId,
 };
-use bowline_plan::Step as _;
+use bowline_plan::{Refusal, Step as _};
 
 use crate::annotations as keys;
 use crate::observe::Seen;
+use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
 
 /// What the answer to a write told.
@@ -95,6 +96,16 @@ fn can_be_in_the_way(error: &ApiError) -> bool {
         || error.class == Class::Invalid && annotations_of(error).is_empty()
 }
 
+/// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
+/// a member in any case, because others serve.
+fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
+    match Place::taken_by(step) {
+        Some(Place::Pool) => error.class == Class::Exhausted,
+        Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
+        None => false,
+    }
+}
+
 /// The annotations whose values the API complains of.
 fn annotations_of(error: &ApiError) -> Vec<&'static str> {
     let fields = error.fields.keys();
@@ -120,8 +131,12 @@ fn of_write(error: ApiError) -> CloudError {
 impl Writer<'_> {
     /// Makes a step's write, and both halves of a replacement back to back.
     pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
-        if self.seen.memory.own.busy.is_now() {
+        let own = &self.seen.memory.own;
+        if own.busy.is_now() {
             return Ok(Learned::busy());
+        }
+        if Place::taken_by(step).is_some_and(|place| own.refused.has_no(place)) {
+            return Ok(Learned::default());
         }
         let outcome = match step {
             CloudStep::CreateBalancer { new } => {
@@ -148,7 +163,15 @@ impl Writer<'_> {
             CloudStep::Part { balancer, change } => self.change(*balancer, change).await,
         };
         match (outcome, step.balancer()) {
-            (Ok(learned), _) => Ok(learned),
+            (Ok(learned), _) => {
+                if learned.created.is_some() {
+                    own.refused.made(step);
+                }
+                if learned.old_is_gone {
+                    own.refused.gone(step);
+                }
+                Ok(learned)
+            }
             (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await => Ok(Learned::busy()),
             (Err(error), _)
                 if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
@@ -161,6 +184,12 @@ impl Writer<'_> {
                     )),
                     ..Learned::default()
                 })
+            }
+            (Err(error), _) if holds_up_nothing(step, &error) => {
+                let is_limit = error.class == Class::Exhausted;
+                let reason = format!("error during {}: {}", step.label(), of_write(error));
+                own.refused.add(step, Refusal::new(reason).of_limit(is_limit));
+                Ok(Learned::default())
             }
             (Err(error), _) => Err(of_write(error)),
         }
@@ -189,7 +218,11 @@ impl Writer<'_> {
         match change {
             PartChange::Pool { new, old: None } => match client.create_pool(new).await {
                 Ok(pool) => Ok(Learned::created(Created::Pool(pool))),
-                Err(error) if self.has_namesake(&new.name) && self.blocks(balancer, &error).await => {
+                Err(error)
+                    if error.class != Class::Exhausted
+                        && self.has_namesake(&new.name)
+                        && self.blocks(balancer, &error).await =>
+                {
                     Ok(Learned {
                         is_crowded: true,
                         ..Learned::default()

@@ -34,6 +34,9 @@ bowline_plan::events! {
     STILL_CHANGING = "LoadBalancerStillChanging", Warning,
         "cloudscale.ch has been changing the load balancer for minutes. Bowline writes nothing to it before that ends.",
         "Look at the load balancer in the control panel. If it stays like that, ask the support of cloudscale.ch.";
+    QUOTA_MET = "LoadBalancerQuotaMet", Warning,
+        "A port of the Service changed, and a quota leaves no room for the new pool beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
+        "Nothing to do. To have later changes without that, have the quota for pools raised.";
     FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
         "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";

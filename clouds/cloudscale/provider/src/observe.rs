@@ -16,6 +16,9 @@ use crate::servers::{self, ServerIndex};
 use crate::step::CloudStep;
 
 pub(crate) mod reads;
+pub(crate) mod refused;
+
+use refused::Refused;
 
 /// One observation.
 #[derive(Default)]
@@ -58,6 +61,8 @@ pub(crate) struct Remembered {
     pub(crate) done: Vec<CloudStep>,
     /// How often was read since the last of them.
     pub(crate) reads: u32,
+    /// Pools and members that the API refused to create.
+    pub(crate) refused: Refused,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.

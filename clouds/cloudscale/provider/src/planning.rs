@@ -1,7 +1,7 @@
 //! Decides what comes next. Pure.
 //!
-//! The order of waves is the order in which traffic suffers least: a balancer that is ready, pools, members (missing ones
-//! before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
+//! The order of waves is the order in which traffic suffers least: a balancer that is ready, members of what is served, pools,
+//! members (missing ones before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
 //! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
 //! is never removed while another one that shall take over could not be created.
 
@@ -291,6 +291,10 @@ impl There<'_> {
         {
             return Answer::Refused(refusal.clone());
         }
+        let refused = &seen.memory.own.refused;
+        if let Some(refusal) = refused.of_pools() {
+            return Answer::Refused(refusal);
+        }
         if let Some(write) = annotations(wanted, balancer) {
             return Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
                 Answer::Settled(LoadBalancerStatus::empty())
@@ -298,7 +302,8 @@ impl There<'_> {
         }
         let status = status::status(&wanted.publish, balancer);
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        match unkept_refusal.or_else(|| floating::refusal(wanted, seen)) {
+        let refusal = unkept_refusal.or_else(|| refused.of_members());
+        match refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {
                 *publishes = Some(status);
@@ -330,6 +335,13 @@ impl There<'_> {
         }
         first.extend(parts.missing_pools());
         let mut next = NextSteps::default();
+        // Whatever the API makes of all else, nobody is balanced over who left.
+        if !next.add(seen, parts.members_of_served()) {
+            return next;
+        }
+        if parts.has_no_room() {
+            notes.extend(guards::quota_note(balancer, &first));
+        }
         let waves: [&dyn Fn() -> Vec<CloudStep>; 5] = [
             &|| parts.members(),
             &|| parts.listeners(),

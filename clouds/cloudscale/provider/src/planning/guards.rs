@@ -7,9 +7,10 @@ use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
 use crate::desired::Desired;
-use crate::events::GONE;
+use crate::events::{GONE, QUOTA_MET};
 use crate::intent::{Identity, VipWish, Wanted};
 use crate::observe::Seen;
+use crate::step::{CloudStep, PartChange};
 
 /// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
 pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
@@ -37,6 +38,24 @@ pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
             identity.service
         );
         GONE.note(text).even_at_start()
+    })
+}
+
+/// What is told where pools that serve make room for others.
+pub(super) fn quota_note(balancer: &LoadBalancer, steps: &[CloudStep]) -> Option<Note> {
+    let pools = steps.iter().filter_map(|step| match step {
+        CloudStep::Part {
+            change: PartChange::Pool { new, old: Some(old) },
+            ..
+        } => Some(format!("{} for {}", old.name, new.name)),
+        _ => None,
+    });
+    let pools = pools.collect::<Vec<_>>().join(", ");
+    (!pools.is_empty()).then(|| {
+        QUOTA_MET.note(format!(
+            "a quota leaves no room for a new pool beside an old one, so pools of load balancer {} are removed first, and their ports are not served for a moment: {pools}",
+            balancer.uuid
+        ))
     })
 }
 

@@ -9,6 +9,7 @@ use super::{Hrefs, Next, apply, unkept, wait_for};
 use crate::desired::{Desired, DesiredMember, MemberKey};
 use crate::intent::Backend;
 use crate::names;
+use crate::observe::refused::Place;
 use crate::observe::{ObservedPool, Seen, is_changing};
 use crate::step::{CloudStep, Old, PartChange};
 
@@ -64,51 +65,69 @@ impl Served<'_> {
             .collect();
         let mut steps = self.members(pools.iter().map(|(backend, there)| (backend, *there)));
         unkept::split_off(self.seen, &mut steps);
-        match steps.is_empty() {
-            true => Answer::Refused(refusal),
-            false => self.write(steps, notes),
+        if !steps.is_empty() {
+            return self.write(steps, notes);
         }
+        Answer::Refused(match self.seen.memory.own.refused.of_members() {
+            None => refusal,
+            Some(why) => Refusal {
+                reason: format!("{}; {}", refusal.reason, why.reason),
+                ..refusal
+            },
+        })
     }
 
-    /// Creates members; when none is missing in any pool, deletes surplus ones.
+    /// Creates members; when none is missing in any pool, deletes surplus ones. In a pool without room, each one that goes makes
+    /// room for one that comes.
     pub(super) fn members<'p>(
         &self,
         pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool)>,
     ) -> Vec<CloudStep> {
+        let refused = &self.seen.memory.own.refused;
         let mut creations = Vec::new();
         let mut deletions = Vec::new();
         for (backend, there) in pools {
+            let pool = there.pool.uuid;
             let wished = self.desired.members(backend);
             let members = diff(&wished, &there.members, DesiredMember::key, member_key);
             let mut surplus = members.surplus;
-            let mut replacements = Vec::new();
-            let mut is_only = there.members.len() == 1;
+            let (mut additions, mut replacements) = (Vec::new(), Vec::new());
+            let mut is_any_refused = false;
             for missing in members.missing {
                 // The API may refuse a second member with this address and port.
                 let twin = surplus.iter().position(|old| {
                     names::spelling(&old.address) == names::spelling(&missing.address)
                         && old.protocol_port == missing.protocol_port
                 });
+                let addition = self.member(pool, missing, None, false);
                 match twin {
-                    None => {
-                        is_only = false;
-                        creations.push(self.member(there.pool.uuid, missing, None, false));
-                    }
                     Some(index) => replacements.push((missing, surplus.remove(index))),
+                    None if refused.has(&addition) => is_any_refused = true,
+                    None => additions.push(addition),
                 }
+            }
+            let is_only = there.members.len() == 1 && additions.is_empty();
+            let surplus = surplus.into_iter().map(|old| {
+                let old = self.old_member(pool, old);
+                self.step(PartChange::DeleteMember { pool, old })
+            });
+            let mut surplus = surplus.collect::<Vec<_>>();
+            if refused.has_no(Place::Member(pool)) {
+                let pairs = surplus.len().min(additions.len());
+                let room = surplus.drain(..pairs);
+                creations.extend(room.zip(additions).flat_map(<[_; 2]>::from));
+            } else {
+                creations.extend(additions);
             }
             // After the others, so that somebody is there while a member is away.
             creations.extend(replacements.into_iter().map(|(missing, old)| {
-                let old = self.old_member(there.pool.uuid, old);
-                self.member(there.pool.uuid, missing, Some(old), is_only)
+                let old = self.old_member(pool, old);
+                self.member(pool, missing, Some(old), is_only)
             }));
-            deletions.extend(surplus.into_iter().map(|old| {
-                let old = self.old_member(there.pool.uuid, old);
-                self.step(PartChange::DeleteMember {
-                    pool: there.pool.uuid,
-                    old,
-                })
-            }));
+            // While nobody can come, the last ones stay.
+            if !is_any_refused || !members.kept.is_empty() {
+                deletions.extend(surplus);
+            }
         }
         if creations.is_empty() {
             deletions

@@ -6,10 +6,11 @@ use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, PoolId
 use bowline_plan::diff;
 
 use super::attributes;
-use super::members::Served;
+use super::members::{Served, as_monitored};
 use crate::desired::{self, ListenerKey, PoolKey};
-use crate::intent::{Port, Wanted};
+use crate::intent::{Backend, Port, Wanted};
 use crate::observe::ObservedPool;
+use crate::observe::refused::Place;
 use crate::step::{CloudStep, Old, PartChange};
 
 /// The comparison of the wished parts with those that are there.
@@ -39,25 +40,76 @@ impl<'a> Parts<'a> {
         self.served.step(change)
     }
 
-    /// Creates pools beside those that they replace; in their place where the API wants no two of one name.
+    /// Creates pools beside those that they replace; in their place where the API wants no two of one name, or a quota leaves no
+    /// room.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
-        let replaced = |missing: &Port| {
-            let name = &missing.backend.pool_name;
-            let is_crowded = self.served.seen.crowded_pools.contains(name);
-            self.surplus
-                .iter()
-                .find(|old| is_crowded && old.pool.name == *name)
-                .map(|old| self.old_pool(old))
+        let is_full = self.has_no_room();
+        let mut going = self.surplus.clone();
+        let mut steps = Vec::new();
+        for missing in &self.missing {
+            let is_crowded = self
+                .served
+                .seen
+                .crowded_pools
+                .contains(&missing.backend.pool_name);
+            let gone_for = |old: &&ObservedPool| self.rank(missing, old).filter(|rank| is_full || *rank == 0);
+            let old = match is_full || is_crowded {
+                true => going
+                    .iter()
+                    .copied()
+                    .filter(|old| gone_for(old).is_some())
+                    .min_by_key(gone_for),
+                false => None,
+            };
+            if is_full && old.is_none() {
+                continue; // nothing makes room for it
+            }
+            going.retain(|pool| old.is_none_or(|old| pool.pool.uuid != old.pool.uuid));
+            steps.push(self.step(PartChange::Pool {
+                new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
+                old: old.map(|old| self.old_pool(old)),
+            }));
+        }
+        steps
+    }
+
+    /// Whether a quota leaves no room for another pool.
+    pub(super) fn has_no_room(&self) -> bool {
+        self.served.seen.memory.own.refused.has_no(Place::Pool)
+    }
+
+    /// How well a surplus pool gives its place to a missing one: first its forerunner by name, then the one that its port leads to
+    /// now, then one that is nobody's forerunner.
+    fn rank(&self, missing: &Port, old: &ObservedPool) -> Option<u8> {
+        let is_of = |missing: &Port| old.pool.name == missing.backend.pool_name;
+        let is_led_to = |missing: &Port| {
+            let mut listeners = old.listeners.iter();
+            listeners.any(|it| it.protocol == missing.listener_protocol && it.protocol_port == missing.port)
         };
-        self.missing
+        match (is_of(missing), is_led_to(missing)) {
+            (true, _) => Some(0),
+            (false, true) => Some(1),
+            _ if self.missing.iter().any(|other| is_of(other) || is_led_to(other)) => None,
+            _ => Some(2),
+        }
+    }
+
+    /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace.
+    pub(super) fn members_of_served(&self) -> Vec<CloudStep> {
+        let kept = self
+            .kept
             .iter()
-            .map(|missing| {
-                self.step(PartChange::Pool {
-                    new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
-                    old: replaced(missing),
-                })
-            })
-            .collect()
+            .map(|(port, there)| (port.backend.clone(), *there));
+        let forerunners = self.missing.iter().flat_map(|missing| {
+            let old = self
+                .surplus
+                .iter()
+                .filter(|old| old.pool.name == missing.backend.pool_name);
+            old.map(|old| (as_monitored(&missing.backend, old), *old))
+        });
+        let pools: Vec<(Backend, &ObservedPool)> = kept.chain(forerunners).collect();
+        self.served
+            .members(pools.iter().map(|(backend, there)| (backend, *there)))
     }
 
     /// The members of the pools that there shall be.

@@ -11,6 +11,7 @@ mod floating;
 mod instances;
 mod lookup;
 mod mistakes;
+mod quota;
 mod session;
 mod start;
 mod takeover;

@@ -1,0 +1,108 @@
+//! What the API refused to create, and what holds up nothing else.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bowline_cloudscale_client::PoolId;
+use bowline_plan::Refusal;
+
+use crate::step::{CloudStep, PartChange};
+
+/// Something of which there may be no more than a quota allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A pool.
+    Pool,
+    /// A member of a pool.
+    Member(PoolId),
+}
+
+impl Place {
+    /// What a step takes that creates something and lets nothing go for it.
+    pub(crate) fn taken_by(step: &CloudStep) -> Option<Self> {
+        match step {
+            CloudStep::Part { change, .. } => match change {
+                PartChange::Pool { old: None, .. } => Some(Self::Pool),
+                PartChange::Member { pool, old: None, .. } => Some(Self::Member(*pool)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What is left by a step that takes nothing.
+    fn left_by(step: &CloudStep) -> Option<Self> {
+        match step {
+            CloudStep::Part { change, .. } => match change {
+                PartChange::DeletePool { .. } => Some(Self::Pool),
+                PartChange::DeleteMember { pool, .. } => Some(Self::Member(*pool)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Creations that the API refused in this reconcile. It is added to while steps are applied, so that the steps of the same wave
+/// that would meet the same quota are not even tried.
+#[derive(Debug, Default)]
+pub(crate) struct Refused(Mutex<Vec<(CloudStep, Refusal)>>);
+
+impl Refused {
+    fn list(&self) -> MutexGuard<'_, Vec<(CloudStep, Refusal)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, step: &CloudStep, why: Refusal) {
+        self.list().push((step.clone(), why));
+    }
+
+    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where.
+    pub(crate) fn gone(&self, step: &CloudStep) {
+        let Some(left) = Place::left_by(step) else {
+            return;
+        };
+        let is_of_kind = |step: &CloudStep| {
+            let taken = Place::taken_by(step);
+            left == Place::Pool || taken.is_some_and(|taken| taken != Place::Pool)
+        };
+        self.list()
+            .retain(|(step, why)| !why.is_limit || !is_of_kind(step));
+    }
+
+    /// Something was created all the same, as in place of something else.
+    pub(crate) fn made(&self, step: &CloudStep) {
+        self.list().retain(|(refused, _)| !refused.asks_the_same(step));
+    }
+
+    /// Whether a quota leaves no room there.
+    pub(crate) fn has_no(&self, place: Place) -> bool {
+        let list = self.list();
+        list.iter()
+            .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
+    }
+
+    /// Whether just this was refused, and for another reason than a quota.
+    pub(crate) fn has(&self, asked: &CloudStep) -> bool {
+        let list = self.list();
+        list.iter()
+            .any(|(step, why)| !why.is_limit && step.asks_the_same(asked))
+    }
+
+    /// Why pools are missing.
+    pub(crate) fn of_pools(&self) -> Option<Refusal> {
+        self.first(|place| place == Place::Pool)
+    }
+
+    /// Why members are missing.
+    pub(crate) fn of_members(&self) -> Option<Refusal> {
+        self.first(|place| place != Place::Pool)
+    }
+
+    fn first(&self, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
+        let list = self.list();
+        let mut found = list
+            .iter()
+            .filter(|(step, _)| Place::taken_by(step).is_some_and(&is_it));
+        found.next().map(|(_, why)| why.clone())
+    }
+}

@@ -1,0 +1,323 @@
+//! Quotas, and members that cannot be made.
+
+use bowline_cloudscale_sim::kit::Fault;
+use bowline_cloudscale_sim::kit::faults::Canned;
+use bowline_cloudscale_sim::kit::journal::Entry;
+
+use crate::change::{set_ports, settled};
+use crate::world::{Outcome, World, in_short};
+
+/// The members of a pool, by the last digit of their addresses.
+fn members(world: &World, pool: &str) -> Vec<String> {
+    let pools = world.sim.pools();
+    let pool = pools.iter().find(|it| it.name == pool).unwrap();
+    let members = world.sim.members_of(pool.uuid).into_iter();
+    let mut members: Vec<String> = members.map(|it| it.name).collect();
+    members.sort();
+    members
+}
+
+fn refused(writes: &[Entry]) -> usize {
+    let is_refused = |entry: &&Entry| entry.status().is_some_and(|status| status >= 400);
+    writes.iter().filter(is_refused).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_go_make_room_for_those_that_come() {
+    let mut world = settled(3).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(3));
+    world.remove_node("n1");
+    world.add_node("n4");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    // Beside the old one first, in case that there is room; then in its place.
+    let halves = ["DELETE members", "POST members"].repeat(2);
+    assert_eq!(in_short(&writes), [vec!["POST members"; 2], halves].concat());
+    assert_eq!(refused(&writes), 2);
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_full_pool_one_member_after_the_other_makes_room() {
+    let world = settled(3).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(4));
+    set_ports(
+        &world,
+        &[("web", "TCP", 8080, 32200), ("admin", "TCP", 9000, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    // One has room beside the old ones. No more is tried where the first one is refused.
+    assert_eq!(
+        in_short(&writes),
+        [
+            "POST members",
+            "POST members",
+            "DELETE members",
+            "POST members",
+            "DELETE members",
+            "POST members",
+            "DELETE members",
+        ]
+    );
+    assert_eq!(refused(&writes), 1);
+    assert!(members(&world, "tcp/web").iter().all(|it| it.ends_with(":32200")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_pool_holds_up_no_other_pool_and_no_listener() {
+    let mut world = settled(2).await;
+    let quota = Fault::on(
+        http::Method::POST,
+        format!("/v1/load-balancers/pools/{}/members", world.sim.pools()[0].uuid).as_str(),
+    );
+    let body = r#"{"detail":"The quota for members is exceeded."}"#;
+    world
+        .sim
+        .faults()
+        .add(quota.always().answer(Canned::json(400, body)));
+    world.remove_node("n1");
+    world.add_node("n3");
+    world.add_node("n4");
+    world.annotate("web", "timeout-client-data-ms", "7");
+    let run = world.run("web").await;
+    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
+    assert!(
+        run.complaint().starts_with("error during create-pool-member(")
+            && run.complaint().contains("The quota for members is exceeded."),
+        "{run:?}"
+    );
+    assert!(run.published_although_refused.is_some());
+    // The member of the node that is gone made room, which another load balancer took.
+    let pools = world.sim.pools();
+    let count = |name: &str| members(&world, name).len();
+    assert_eq!((count(&pools[0].name), count(&pools[1].name)), (1, 3), "{run:#?}");
+    assert!(
+        world
+            .sim
+            .listeners()
+            .iter()
+            .all(|it| it.timeout_client_data_ms == 7)
+    );
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    assert_eq!(count(&pools[0].name), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
+    let mut world = settled(2).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
+    set_ports(
+        &world,
+        &[("www", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
+    );
+    world.remove_node("n1");
+    world.add_node("n3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().reasons(), ["LoadBalancerQuotaMet"]);
+    assert_eq!(refused(&writes), 1);
+    let pools = writes
+        .iter()
+        .filter(|it| it.path.contains("/pools") && !it.path.contains("/members"));
+    let pools: Vec<Entry> = pools.cloned().collect();
+    assert_eq!(in_short(&pools), ["POST pools", "DELETE pools", "POST pools"]);
+    assert_eq!(pools[1].seq + 1, pools[2].seq);
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    let names: Vec<String> = world.sim.pools().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["tcp/admin", "tcp/www"]);
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn pools_that_are_replaced_at_the_quota_take_the_places_of_their_own() {
+    let world = settled(1).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
+    world.annotate("web", "pool-algorithm", "source_ip");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().reasons(), ["LoadBalancerQuotaMet"]);
+    assert_eq!(refused(&writes), 1);
+    assert_eq!(world.sim.pools().len(), 2);
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_without_room_holds_up_no_other_port() {
+    let mut world = settled(1).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
+    set_ports(
+        &world,
+        &[
+            ("new", "TCP", 443, 31443),
+            ("web", "TCP", 8081, 31200),
+            ("admin", "TCP", 9000, 31201),
+        ],
+    );
+    world.add_node("n2");
+    let run = world.run("web").await;
+    assert!(
+        run.complaint().starts_with("error during create-pool(")
+            && run.complaint().contains("The quota for pools is exceeded."),
+        "{run:?}"
+    );
+    let listeners: Vec<u16> = world.sim.listeners().iter().map(|it| it.protocol_port).collect();
+    assert_eq!((world.sim.members().len(), listeners), (4, vec![9000, 8081]));
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = None);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 6);
+}
+
+/// A new Service that no pool has room for is served by nothing yet.
+#[tokio::test(start_paused = true)]
+async fn without_its_pools_a_new_service_shows_no_address() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(1));
+    let run = world.run("web").await;
+    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
+    assert_eq!(run.published_although_refused, None);
+    assert_eq!(world.sim.listeners().len(), 1);
+}
+
+/// As an address of a subnet in another zone may be.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_refused_holds_up_no_other_one_and_empties_no_pool() {
+    for (has_other, expected) in [(true, 2), (false, 1)] {
+        let mut world = settled(1).await;
+        let admin = world.sim.pools()[1].uuid;
+        if has_other {
+            world.add_node("n2");
+        }
+        world.run("web").await.settled();
+        let refuse = Fault::on(
+            http::Method::POST,
+            format!("/v1/load-balancers/pools/{admin}/members").as_str(),
+        );
+        let body = r#"{"subnet":"The subnet is not in the zone of the load balancer."}"#;
+        world
+            .sim
+            .faults()
+            .add(refuse.always().answer(Canned::json(400, body)));
+        world.remove_node("n1");
+        world.add_node("n3");
+        world.add_node("n4");
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            assert!(run.complaint().contains("not in the zone"), "{run:?}");
+            assert!(run.published_although_refused.is_some());
+        }
+        let web = members(&world, "tcp/web").len();
+        // Where another one serves, nobody keeps who left.
+        let left = world.sim.members_of(admin).len();
+        assert_eq!((web, left), (expected + 1, 1), "{has_other}");
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(world.sim.members_of(admin).len(), expected + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_only_members_follow_it_is_told_too_that_one_has_no_room() {
+    let mut world = settled(2).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(2));
+    world.annotate("web", "flavor", "lb-large");
+    world.remove_node("n1");
+    world.add_node("n3");
+    world.add_node("n4");
+    let run = world.run("web").await;
+    let complaint = run.complaint();
+    assert!(
+        complaint.starts_with("flavor for ") && complaint.contains("The quota for members is exceeded."),
+        "{complaint}"
+    );
+    let served = ["10.20.0.11:31200", "10.20.0.12:31200"];
+    assert_eq!(members(&world, "tcp/web"), served);
+}
+
+/// What is changed before a sync.
+type Change<'a> = &'a dyn Fn(&World);
+
+/// What comes first of all other changes, and is refused.
+#[tokio::test(start_paused = true)]
+async fn members_follow_whatever_the_api_makes_of_the_rest() {
+    let duplicate = |world: &World| {
+        let own = world.sim.load_balancers()[0].clone();
+        let tags = own.tags.clone();
+        world.sim.add_load_balancer(&own.name, tags);
+    };
+    let changes: [(&str, http::Method, &str, Change<'_>); 4] = [
+        (
+            "rename-lb",
+            http::Method::PATCH,
+            "/v1/load-balancers/*",
+            &|world| {
+                world.annotate("web", "name", "edge");
+            },
+        ),
+        (
+            "create-pool",
+            http::Method::POST,
+            "/v1/load-balancers/pools",
+            &|world| {
+                let more = ("more", "TCP", 443, 31443);
+                set_ports(
+                    world,
+                    &[more, ("web", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
+                );
+            },
+        ),
+        (
+            "create-pool",
+            http::Method::POST,
+            "/v1/load-balancers/pools",
+            &|world| {
+                world.annotate("web", "pool-algorithm", "source_ip");
+            },
+        ),
+        (
+            "delete-resource",
+            http::Method::DELETE,
+            "/v1/load-balancers/*",
+            &duplicate,
+        ),
+    ];
+    for (label, method, path, change) in changes {
+        for status in [403, 500] {
+            let mut world = settled(2).await;
+            change(&world);
+            let body = r#"{"detail":"Not like this."}"#;
+            let fault = Fault::on(method.clone(), path);
+            world
+                .sim
+                .faults()
+                .add(fault.always().answer(Canned::json(status, body)));
+            world.remove_node("n1");
+            world.add_node("n3");
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            let told = format!("error during {label}(");
+            assert!(run.complaint().starts_with(&told), "{run:?}");
+            let expected = [["POST members"; 2], ["DELETE members"; 2]].concat();
+            assert_eq!(in_short(&writes)[..4], expected, "{label} {status}");
+            world.sim.faults().clear();
+            world.run("web").await.settled();
+            assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        }
+    }
+}
