@@ -14,7 +14,7 @@ bowline_plan::events! {
         "Nodes did not become members, because it is not known which servers they are.",
         "Give a node without provider ID the name of its server. Delete nodes whose servers do not exist any more.";
     FLOATING_IP_MOVED = "FloatingIPMoved", Normal,
-        "A floating IP pointed to something else. Bowline pointed it to the load balancer of this Service.",
+        "A floating IP pointed to something else, and Bowline has pointed it to the load balancer of this Service.",
         "If that was not intended, remove the floating IP from the annotation and assign it by hand to what it pointed to before. The event names that.";
     IGNORED_FIELDS = "IgnoredServiceFields", Warning,
         "Fields of the Service have no effect on the load balancer.",
@@ -41,7 +41,7 @@ bowline_plan::events! {
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
         "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";
     GONE = "LoadBalancerGone", Warning,
-        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made, with other addresses of its own.",
+        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made, with other addresses of its own, or the event `SyncLoadBalancerFailed` says what is in the way of that.",
         "Find out who deleted it. Have DNS and whatever else leads to the old addresses follow; floating IPs follow by themselves.";
     DUPLICATE_REMOVED = "DuplicateLoadBalancerRemoved", Normal,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",

@@ -8,6 +8,7 @@ use bowline_cloudscale_client::{
 use crate::apply::{Created, Learned};
 use crate::intent::HttpWish;
 use crate::observe::{Memory, Observed, ObservedPool, Seen};
+use crate::planning;
 use crate::step::{CloudStep, PartChange};
 
 /// Adds what a write's answer told.
@@ -81,7 +82,17 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
     );
 }
 
-fn absorb(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
+    if let (
+        CloudStep::AssignFloatingIp {
+            address, balancer, ..
+        },
+        true,
+    ) = (step, learned.is_changed)
+    {
+        planning::remember_move(seen, &address.0, *balancer);
+    }
+    let observed = &mut seen.observed;
     if learned.old_is_gone {
         remove_old(observed, step);
     }

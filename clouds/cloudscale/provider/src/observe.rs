@@ -65,6 +65,8 @@ pub(crate) struct Remembered {
     pub(crate) refused: Refused,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
+    /// Floating IPs that led elsewhere before, in words.
+    pub(crate) moved_ips: Vec<String>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) unkept: Vec<Unkept>,
 }

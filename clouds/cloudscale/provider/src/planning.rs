@@ -33,6 +33,7 @@ mod parts;
 mod unkept;
 
 pub(crate) use attributes::network;
+pub(crate) use floating::remember as remember_move;
 pub(crate) use hrefs::Hrefs;
 use members::Served;
 use parts::Parts;
@@ -102,8 +103,9 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
             }
         }
         Found::None => {
-            notes.extend(guards::gone_note(identity, seen));
-            creation(wanted, &desired, seen)
+            let next = creation(wanted, &desired, seen);
+            notes.extend(guards::gone_note(identity, seen, &next));
+            next
         }
         Found::One { balancer, surplus } => {
             if !surplus.is_empty() {
@@ -118,7 +120,9 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 wanted,
                 surplus: &surplus,
             };
-            there.next(&mut notes, &mut publishes)
+            let next = there.next(&mut notes, &mut publishes);
+            notes.extend(floating::moved(seen));
+            next
         }
     };
     let plan = Plan::new(answer).with_notes(notes);
@@ -357,7 +361,7 @@ impl There<'_> {
                 return next;
             }
         }
-        next.add(seen, floating::assignments(wanted, seen, balancer, notes));
+        next.add(seen, Vec::from_iter(floating::assignment(wanted, seen, balancer)));
         next
     }
 }

@@ -1,46 +1,46 @@
 //! Leads floating IPs to the balancer, last of all: by then it can serve what arrives.
 
-use bowline_cloudscale_client::{FloatingIp, LoadBalancer};
+use bowline_cloudscale_client::{FloatingIp, LoadBalancer, LoadBalancerId};
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
 use crate::events::FLOATING_IP_MOVED;
+use crate::floating_ips::FloatingAddress;
 use crate::intent::Wanted;
 use crate::observe::Seen;
 use crate::step::{CloudStep, IpText};
 
-/// The floating IPs that lead elsewhere. One that is no longer asked for stays: the API knows no way to take it off.
-pub(super) fn assignments(
-    wanted: &Wanted,
-    seen: &Seen,
-    balancer: &LoadBalancer,
-    notes: &mut Vec<Note>,
-) -> Vec<CloudStep> {
-    let mut steps = Vec::new();
-    for wish in &wanted.floating_ips {
-        let Some(there) = seen.floating_ips.iter().find(|there| wish.is(there)) else {
-            continue; // refused at the end
-        };
-        if seen.memory.own.refused_ips.iter().any(|(ip, _)| ip == wish) {
-            continue;
-        }
+/// The next floating IP that leads elsewhere. They go one by one, so that it is told of each that was moved whatever becomes of
+/// the others. One that is no longer asked for stays: the API knows no way to take it off.
+pub(super) fn assignment(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) -> Option<CloudStep> {
+    let refused = &seen.memory.own.refused_ips;
+    let mut wishes = wanted.floating_ips.iter();
+    wishes.find_map(|wish| {
+        // One that does not exist is refused at the end.
+        let there = seen.floating_ips.iter().find(|there| wish.is(there))?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
-        if from == Some(balancer.uuid) {
-            continue;
-        }
-        if let Some(target) = target(there) {
-            notes.push(FLOATING_IP_MOVED.note(format!(
-                "floating IP {wish} is moved from {target} to load balancer {}",
-                balancer.uuid
-            )));
-        }
-        steps.push(CloudStep::AssignFloatingIp {
+        let is_done = from == Some(balancer.uuid) || refused.iter().any(|(ip, _)| ip == wish);
+        (!is_done).then(|| CloudStep::AssignFloatingIp {
             address: IpText(*wish),
             balancer: balancer.uuid,
             from,
-        });
+        })
+    })
+}
+
+/// What was taken from somebody else in this reconcile.
+pub(super) fn moved(seen: &Seen) -> impl Iterator<Item = Note> {
+    let moved = seen.memory.own.moved_ips.iter();
+    moved.map(|text| FLOATING_IP_MOVED.note(text))
+}
+
+/// Remembers what a floating IP led to until now.
+pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId) {
+    let there = seen.floating_ips.iter().find(|there| address.is(there));
+    if let Some(target) = there.and_then(target) {
+        let text = format!("floating IP {address} is moved from {target} to load balancer {balancer}");
+        seen.memory.own.moved_ips.push(text);
     }
-    steps
 }
 
 /// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use bowline_cloudscale_client::{LoadBalancer, VipAddress};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal};
 
+use super::Next;
 use crate::annotations as keys;
 use crate::desired::Desired;
 use crate::events::{GONE, QUOTA_MET};
@@ -28,13 +29,17 @@ pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
     )
 }
 
-/// What is told when the load balancer that a Service uses was deleted by somebody else, and another one takes its place.
-pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+/// What is told when the load balancer that a Service uses was deleted by somebody else.
+pub(super) fn gone_note(identity: &Identity, seen: &Seen, next: &Next) -> Option<Note> {
     let id = identity.annotated.filter(|id| seen.gone.contains(id))?;
     // Bowline deletes one of a Service of another type, and takes its addresses off the status.
     identity.is_published.then(|| {
+        let another = match next {
+            Answer::Refused(_) => "another one is made when nothing is in the way of it",
+            _ => "it gets another one",
+        };
         let text = format!(
-            "load balancer {id} of Service {} is gone: it gets another one, with other addresses of its own",
+            "load balancer {id} of Service {} is gone: {another}, with other addresses of its own",
             identity.service
         );
         GONE.note(text).even_at_start()

@@ -1,5 +1,5 @@
 use bowline_cloudscale_sim::kit::Fault;
-use bowline_cloudscale_sim::{FloatingSpec, Scope, Target};
+use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 
 use crate::change;
 use crate::world::{Outcome, World, in_short, service};
@@ -32,6 +32,38 @@ async fn a_floating_ip_moves_last_and_only_once_however_it_is_written() {
             world.sim.floating_ips()[0].target,
             Some(Target::LoadBalancer(balancer))
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_was_not_moved_is_not_told_to_be() {
+    for (status, zone) in [(None, "lpg1"), (Some(503), "rma1"), (Some(409), "rma1")] {
+        let world = World::with_nodes(1);
+        let server = world.sim.add_server(ServerSpec {
+            zone: Some(zone.to_owned()),
+            ..ServerSpec::new("other")
+        });
+        let address = world.sim.add_floating_ip(FloatingSpec {
+            target: Some(Target::Server(server)),
+            ..FloatingSpec::default()
+        });
+        world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
+        if let Some(status) = status {
+            let patches = Fault::on(http::Method::PATCH, "/v1/floating-ips/*");
+            world.sim.faults().add(patches.always().status(status));
+        }
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            assert!(run.complaint().contains("assign-floating-ip("), "{run:?}");
+            assert!(run.reasons().is_empty(), "{run:?}");
+        }
+        let there = world.sim.floating_ips()[0].target;
+        assert_eq!(there, Some(Target::Server(server)));
+        if status.is_some() {
+            world.sim.faults().clear();
+            let run = world.run("web").await.settled();
+            assert_eq!(run.reasons(), ["FloatingIPMoved"]);
+        }
     }
 }
 

@@ -37,6 +37,22 @@ async fn that_a_served_one_was_deleted_by_hand_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_no_other_one_can_be_made_none_is_announced() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.sim.delete_load_balancer(world.sim.load_balancers()[0].uuid);
+    world.put(service("other", &[("", "TCP", 80, 30080)]));
+    for name in ["web", "other"] {
+        world.annotate(name, "floating-ips", r#"["198.51.100.9"]"#);
+    }
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("assigned to another service"), "{run:?}");
+    assert_eq!(run.reasons(), ["LoadBalancerGone"]);
+    let text = &run.notes[0].text;
+    assert!(!text.contains("gets another one"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_uuid_and_a_name_that_disagree_are_refused() {
     let world = World::with_nodes(1);
     let a = world.sim.add_load_balancer("a", Tags::new());
