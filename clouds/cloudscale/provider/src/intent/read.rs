@@ -362,6 +362,17 @@ fn ignored_fields(service: &Service) -> Option<Note> {
             keys::POOL_ALGORITHM.key
         ));
     }
+    if spec.external_ips.as_ref().is_some_and(|ips| !ips.is_empty()) {
+        fields.push(format!("externalIPs (use {})", keys::FLOATING_IPS.key));
+    }
+    // The API server writes one family into every Service.
+    if spec
+        .ip_families
+        .as_ref()
+        .is_some_and(|families| families.len() > 1)
+    {
+        fields.push(format!("ipFamilies (use {})", keys::VIP_ADDRESSES.key));
+    }
     (!fields.is_empty()).then(|| {
         IGNORED_FIELDS.note(format!(
             "fields without effect on the load balancer: {}",

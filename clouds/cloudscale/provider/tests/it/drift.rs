@@ -165,12 +165,40 @@ async fn fields_without_effect_are_told_of() {
         spec.session_affinity = Some("ClientIP".into());
     });
     world.annotate("web", "flavour", "lb-large");
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_ips = Some(vec!["192.0.2.7".into()]);
+        spec.ip_families = Some(vec!["IPv6".into(), "IPv4".into()]);
+    });
     let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(
-        run.settled().reasons(),
-        ["IgnoredServiceFields", "UnknownAnnotations"]
-    );
+    let run = run.settled();
+    assert_eq!(run.reasons(), ["IgnoredServiceFields", "UnknownAnnotations"]);
+    let text = &run.notes[0].text;
+    for field in [
+        "loadBalancerSourceRanges",
+        "sessionAffinity",
+        "externalIPs",
+        "ipFamilies",
+    ] {
+        assert!(text.contains(field), "{text}");
+    }
     assert!(writes.is_empty());
+}
+
+/// What the API server writes into every Service.
+#[tokio::test(start_paused = true)]
+async fn families_that_are_a_clusters_default_are_not_told_of() {
+    for family in ["IPv4", "IPv6"] {
+        let world = settled(1).await;
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.ip_families = Some(vec![family.into()]);
+            spec.ip_family_policy = Some("SingleStack".into());
+            spec.external_ips = Some(Vec::new());
+        });
+        let run = world.run("web").await.settled();
+        assert!(run.reasons().is_empty(), "{run:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
