@@ -255,7 +255,7 @@ validations:
       k8s.cloudscale.ch/loadbalancer-health-monitor-http: fields other than `expected_codes`, `method`, `url_path`, `version` and `host` have no effect
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
-      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"method"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^(CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)$')))
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"method"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^(?i:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)$')))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-http: `method` must be one of CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE
   - expression: |-

@@ -188,7 +188,10 @@ fn cloudscale_values(table: &'static [AnnotationSpec]) -> Vec<Rule> {
         ),
         rule(
             http,
-            &field("method", "(CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)"),
+            &field(
+                "method",
+                "(?i:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)",
+            ),
             ": `method` must be one of CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE",
         ),
         rule(

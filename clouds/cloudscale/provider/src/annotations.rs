@@ -22,7 +22,7 @@ pub(crate) fn of_field(field: &str) -> Option<&'static AnnotationSpec> {
         "delay_s" => &MONITOR_DELAY,
         "down_threshold" => &MONITOR_DOWN_THRESHOLD,
         "flavor" => &FLAVOR,
-        "http" => &MONITOR_HTTP,
+        "http" | "expected_codes" | "host" | "method" | "url_path" | "version" => &MONITOR_HTTP,
         "timeout_client_data_ms" => &TIMEOUT_CLIENT_DATA,
         "timeout_member_connect_ms" => &TIMEOUT_MEMBER_CONNECT,
         "timeout_member_data_ms" => &TIMEOUT_MEMBER_DATA,

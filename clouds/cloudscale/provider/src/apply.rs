@@ -1,5 +1,7 @@
 //! Makes the writes.
 
+use std::future::ready;
+
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
@@ -11,6 +13,8 @@ use crate::annotations as keys;
 use crate::observe::Seen;
 use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
+
+mod put_back;
 
 /// What the answer to a write told.
 #[derive(Debug, Default)]
@@ -89,11 +93,35 @@ fn is_about_what_is_asked(error: &ApiError) -> bool {
     is_refusal(error) || matches!(error.class, Class::NotFound | Class::Denied)
 }
 
-/// Whether a refusal can mean that something is in the way. Not if it complains of a value: then deleting what is in the
-/// way would leave nothing at all.
+/// Whether a refused creation can mean that something is in the way. Not if it complains of a value: then deleting what is in
+/// the way would leave nothing at all. Nor if it says nothing in the API's own words.
 fn can_be_in_the_way(error: &ApiError) -> bool {
-    matches!(error.class, Class::Conflict | Class::Exhausted)
-        || error.class == Class::Invalid && annotations_of(error).is_empty()
+    match error.class {
+        Class::Conflict | Class::Exhausted => true,
+        Class::Invalid if annotations_of(error).is_empty() => {
+            let mut said = error.fields.iter();
+            said.any(|(key, text)| !UNNAMED.contains(&key.as_str()) || speaks_of_another(text))
+        }
+        _ => false,
+    }
+}
+
+/// Keys of what the API does not say of one attribute.
+const UNNAMED: [&str; 2] = ["detail", "non_field_errors"];
+
+/// Whether a refusal says that there is one already, whatever it is about.
+fn speaks_of_another(text: &str) -> bool {
+    let words = [
+        "already",
+        "another",
+        "duplicate",
+        "exists",
+        "in use",
+        "only one",
+        "unique",
+    ];
+    let text = text.to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
 }
 
 /// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
@@ -240,7 +268,8 @@ impl Writer<'_> {
                 let Some(old) = old else {
                     return create().await.map(Learned::created);
                 };
-                self.replace(balancer, create, || client.delete_member(*pool, old.id))
+                let put_back = || ready(());
+                self.replace(balancer, create, || client.delete_member(*pool, old.id), put_back)
                     .await
             }
             PartChange::Listener { new, old, .. } => {
@@ -248,7 +277,8 @@ impl Writer<'_> {
                 let Some(old) = old else {
                     return create().await.map(Learned::created);
                 };
-                self.replace(balancer, create, || client.delete_listener(old.id))
+                let put_back = || self.put_back_listener(old.id, new);
+                self.replace(balancer, create, || client.delete_listener(old.id), put_back)
                     .await
             }
             PartChange::Monitor { new, old, .. } => {
@@ -256,7 +286,8 @@ impl Writer<'_> {
                 let Some(old) = old else {
                     return create().await.map(Learned::created);
                 };
-                self.replace(balancer, create, || client.delete_monitor(old.id))
+                let put_back = || self.put_back_monitor(old.id, new);
+                self.replace(balancer, create, || client.delete_monitor(old.id), put_back)
                     .await
             }
             PartChange::DeletePool { old, .. } => self.delete_pool(old.id).await.map(gone),
@@ -274,7 +305,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between.
+    /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between. If the
+    /// API refuses that too, the old object was not in the way, and is put back.
     ///
     /// The deletion is left to a later wave, where the old object is a surplus one, if the API wants the creation to be
     /// done before: nothing is created a second time for it.
@@ -283,15 +315,17 @@ impl Writer<'_> {
     ///
     /// Between the halves either both objects or none are left: the next reconcile removes the surplus one or creates the
     /// missing one.
-    async fn replace<C, D>(
+    async fn replace<C, D, P>(
         &self,
         balancer: LoadBalancerId,
         create: impl Fn() -> C,
         delete: impl Fn() -> D,
+        put_back: impl Fn() -> P,
     ) -> Result<Learned, ApiError>
     where
         C: Future<Output = Result<Created, ApiError>>,
         D: Future<Output = Result<Deleted, ApiError>>,
+        P: Future<Output = ()>,
     {
         match create().await {
             Ok(created) => {
@@ -315,7 +349,12 @@ impl Writer<'_> {
             }
             Err(error) if self.blocks(balancer, &error).await => {
                 delete().await?;
-                self.second_half(create().await)
+                let created = create().await;
+                let is_in_vain = |error: &ApiError| matches!(error.class, Class::Invalid | Class::Exhausted);
+                if created.as_ref().is_err_and(is_in_vain) {
+                    put_back().await;
+                }
+                self.second_half(created)
             }
             Err(error) => Err(error),
         }
@@ -342,12 +381,12 @@ impl Writer<'_> {
 
     /// Whether a refusal means that the old object is in the way: not if the balancer is busy.
     async fn blocks(&self, balancer: LoadBalancerId, error: &ApiError) -> bool {
-        can_be_in_the_way(error)
-            && self
-                .client
-                .load_balancer(balancer)
-                .await
-                .is_ok_and(|balancer| balancer.status != LoadBalancerStatus::Changing)
+        can_be_in_the_way(error) && self.is_at_rest(balancer).await
+    }
+
+    async fn is_at_rest(&self, balancer: LoadBalancerId) -> bool {
+        let balancer = self.client.load_balancer(balancer).await;
+        balancer.is_ok_and(|balancer| balancer.status != LoadBalancerStatus::Changing)
     }
 
     fn has_namesake(&self, name: &str) -> bool {
@@ -363,8 +402,8 @@ impl Writer<'_> {
         let Some(pool) = self.seen.pool(id) else {
             return Err(refusal);
         };
-        let balancer = pool.pool.load_balancer.uuid;
-        if !self.blocks(balancer, &refusal).await {
+        // Whatever it says: all of it goes anyway.
+        if !self.is_at_rest(pool.pool.load_balancer.uuid).await {
             return Err(refusal);
         }
         for member in &pool.members {

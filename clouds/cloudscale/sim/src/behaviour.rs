@@ -54,6 +54,8 @@ pub struct Behaviour {
     pub unkept_attributes: Vec<String>,
     /// How many characters of a name are kept; `None` keeps all.
     pub cuts_names_to: Option<usize>,
+    /// Which keys a refusal of a health monitor has.
+    pub monitor_refusals: RefusalKeys,
     /// The least `delay_s` of a `udp-connect` monitor; `None` accepts all.
     pub min_udp_connect_delay_s: Option<u32>,
     /// Whether the status of a load balancer follows the health of its members.
@@ -89,6 +91,7 @@ impl Default for Behaviour {
             masks_host_bits: false,
             unkept_attributes: Vec::new(),
             cuts_names_to: None,
+            monitor_refusals: RefusalKeys::Attribute,
             min_udp_connect_delay_s: None,
             status_follows_members: true,
             unprobed_member: MonitorStatus::Up,
@@ -108,6 +111,20 @@ pub enum OverlapMode {
     Hold,
     /// It is refused with this status.
     Refuse(u16),
+}
+
+/// Which keys a refusal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalKeys {
+    /// The attribute; for a field of an object the object's.
+    Attribute,
+    /// The field itself, also of an object.
+    Field,
+    /// `detail`, whatever it is about.
+    Detail,
+    /// `non_field_errors`, whatever it is about.
+    NonField,
 }
 
 /// What a DELETE of a pool does to its parts.

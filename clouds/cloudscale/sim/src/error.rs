@@ -7,6 +7,8 @@ use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde_json::json as value;
 
+use crate::behaviour::RefusalKeys;
+
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
@@ -71,6 +73,22 @@ impl ApiError {
             "detail",
             text,
         )
+    }
+
+    /// The same with other keys.
+    pub(crate) fn with_keys(self, keys: RefusalKeys) -> Self {
+        let key = match keys {
+            RefusalKeys::Attribute | RefusalKeys::Field => return self,
+            RefusalKeys::Detail => "detail",
+            RefusalKeys::NonField => "non_field_errors",
+        };
+        let texts = self.fields.into_values().collect::<Vec<_>>().join(" ");
+        Self::new(self.status, key, texts)
+    }
+
+    /// What is wrong, by field.
+    pub(crate) fn into_fields(self) -> BTreeMap<String, String> {
+        self.fields
     }
 
     /// All texts in one line, for an object within another.

@@ -21,7 +21,7 @@ mod state;
 mod traffic;
 mod wire;
 
-pub use behaviour::{Behaviour, MonitorStatus, OverlapMode, PoolDelete, Quota, VipOrder};
+pub use behaviour::{Behaviour, MonitorStatus, OverlapMode, PoolDelete, Quota, RefusalKeys, VipOrder};
 pub use bowline_cloud_kit as kit;
 pub use builder::Builder;
 pub use model::{ServerStatus, Tags, Target};

@@ -214,7 +214,7 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
         r#"{"method":"FETCH"}"#,
         CaughtBeforeTheCloud,
     ),
-    ("health-monitor-http", r#"{"method":"get"}"#, CaughtBeforeTheCloud),
+    ("health-monitor-http", r#"{"method":"get"}"#, Good),
     ("health-monitor-http", r#"{"version":"2"}"#, CaughtBeforeTheCloud),
     (
         "health-monitor-http",

@@ -47,7 +47,7 @@ pub(crate) fn network(text: &str) -> String {
 }
 
 /// What a monitor asks and expects over HTTP; `None` if it does not speak HTTP.
-pub(super) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
+pub(crate) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
     monitor
         .http
         .as_ref()
@@ -110,6 +110,16 @@ fn codes(text: &str) -> Option<RangeInclusive<u16>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let code = |text: &str| text.trim().parse().ok().filter(|code| (100..1000).contains(code));
     Some(code(first)?..=code(last)?)
+}
+
+/// Whether the API takes a list of statuses: one range alone, or statuses.
+pub(crate) fn are_codes(list: &[String]) -> bool {
+    match list {
+        [one] => codes(one).is_some_and(|codes| !codes.is_empty()),
+        all => all
+            .iter()
+            .all(|text| !text.contains('-') && codes(text).is_some()),
+    }
 }
 
 #[cfg(test)]

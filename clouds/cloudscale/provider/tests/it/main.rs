@@ -11,6 +11,7 @@ mod floating;
 mod instances;
 mod lookup;
 mod mistakes;
+mod monitors;
 mod quota;
 mod session;
 mod start;

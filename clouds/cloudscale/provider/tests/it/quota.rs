@@ -299,7 +299,7 @@ async fn members_follow_whatever_the_api_makes_of_the_rest() {
         ),
     ];
     for (label, method, path, change) in changes {
-        for status in [403, 500] {
+        for status in [400, 403, 500] {
             let mut world = settled(2).await;
             change(&world);
             let body = r#"{"detail":"Not like this."}"#;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{Answer, Call, path_id};
+use crate::behaviour::RefusalKeys;
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{HealthMonitor, HttpProbe, MonitorKind};
@@ -22,7 +23,10 @@ impl Call<'_> {
     pub(super) fn health_monitors(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
             ("GET", []) => self.list(self.state.monitors.values(), |it| &it.tags, Wire::monitor),
-            ("POST", []) => self.create_monitor(),
+            ("POST", []) => {
+                let keys = self.state.behaviour.monitor_refusals;
+                self.create_monitor().map_err(|error| error.with_keys(keys))
+            }
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let uuid = path_id(id)?;
@@ -31,7 +35,10 @@ impl Call<'_> {
                 match method {
                     "GET" => return self.one(&self.wire().monitor(monitor)),
                     "PATCH" => {
-                        let changed = self.patched_monitor(monitor.clone())?;
+                        let keys = self.state.behaviour.monitor_refusals;
+                        let changed = self
+                            .patched_monitor(monitor.clone())
+                            .map_err(|error| error.with_keys(keys))?;
                         self.state.monitors.insert(uuid, changed);
                     }
                     "DELETE" => {
@@ -72,7 +79,7 @@ impl Call<'_> {
             }
             match &mut monitor.http {
                 // Fields that are not named stay as they are.
-                Some(probe) => fill(probe, &mut fields, http),
+                Some(probe) => self.fill(probe, &mut fields, http),
                 None if http.is_empty() => {}
                 None => fields.refuse("http", "Only monitors of type http or https have this attribute."),
             }
@@ -116,7 +123,7 @@ impl Call<'_> {
                 version: "1.1".to_owned(),
                 host: None,
             };
-            fill(&mut probe, &mut fields, http);
+            self.fill(&mut probe, &mut fields, http);
             monitor.http = Some(probe);
         } else if !http.is_empty() {
             fields.refuse("http", "Only monitors of type http or https have this attribute.");
@@ -132,6 +139,21 @@ impl Call<'_> {
             self.state.touch(balancer);
         }
         self.created(&self.wire().monitor(&monitor))
+    }
+
+    /// Takes over what the request names, with checks.
+    fn fill(&self, probe: &mut HttpProbe, fields: &mut Fields, http: Map<String, Value>) {
+        let Err(error) = checked(probe, http) else {
+            return;
+        };
+        match self.state.behaviour.monitor_refusals {
+            RefusalKeys::Field => {
+                for (field, text) in error.into_fields() {
+                    fields.refuse(&field, text);
+                }
+            }
+            _ => fields.refuse("http", error.texts()),
+        }
     }
 
     fn refuse_short_udp_delay(&self, fields: &mut Fields, monitor: &HealthMonitor) {
@@ -169,8 +191,7 @@ fn http_object(fields: &mut Fields) -> Option<Map<String, Value>> {
     }
 }
 
-/// Takes over what the request names, with checks.
-fn fill(probe: &mut HttpProbe, fields: &mut Fields, http: Map<String, Value>) {
+fn checked(probe: &mut HttpProbe, http: Map<String, Value>) -> Result<(), ApiError> {
     let mut http = Fields::new(http);
     if let Some(codes) = http.texts("expected_codes") {
         if !valid_codes(&codes) {
@@ -213,9 +234,7 @@ fn fill(probe: &mut HttpProbe, fields: &mut Fields, http: Map<String, Value>) {
     if probe.host.is_some() && probe.version == "1.0" {
         http.refuse("host", "The host argument can not be used with HTTP version 1.0.");
     }
-    if let Err(error) = http.check() {
-        fields.refuse("http", error.texts());
-    }
+    http.check()
 }
 
 /// A list of codes, or one range alone.

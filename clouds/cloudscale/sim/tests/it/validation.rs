@@ -1,6 +1,6 @@
 //! What each endpoint refuses, and with which words.
 
-use bowline_cloudscale_sim::{CloudscaleSim, Quota, ServerSpec, Tags};
+use bowline_cloudscale_sim::{CloudscaleSim, Quota, RefusalKeys, ServerSpec, Tags};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -329,6 +329,37 @@ async fn health_monitor_is_validated() {
         )
         .await;
     assert_eq!((made.0, &made.1["http"]), (201, &json!(null)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_refusal_of_a_health_monitor_has_the_keys_of_the_switch() {
+    let sim = CloudscaleSim::builder().build();
+    let caller = Caller::new(&sim, "t");
+    let lb = Balancer::create(&caller, "lb").await;
+    let path = "/v1/load-balancers/health-monitors";
+    let there = format!("{path}/{}", sim.health_monitors()[0].uuid);
+    let second = json!({ "pool": lb.pool, "type": "tcp" });
+    let wrong = json!({ "pool": lb.pool, "type": "http", "http": { "version": "1.0", "host": "x" } });
+    for (keys, of_pool, of_host) in [
+        (RefusalKeys::Attribute, "pool", "http"),
+        (RefusalKeys::Field, "pool", "host"),
+        (RefusalKeys::Detail, "detail", "detail"),
+        (RefusalKeys::NonField, "non_field_errors", "non_field_errors"),
+    ] {
+        sim.set_behaviour(|it| it.monitor_refusals = keys);
+        for (body, key, text) in [
+            (&second, of_pool, "already has a health monitor"),
+            (&wrong, of_host, "can not be used with HTTP version 1.0"),
+        ] {
+            let (status, answer) = caller.post(path, body.clone()).await;
+            assert_eq!(status, 400);
+            assert!(answer[key].as_str().unwrap().contains(text), "{keys:?}: {answer}");
+            assert_eq!(answer.as_object().unwrap().len(), 1, "{keys:?}: {answer}");
+        }
+        let key = if of_pool == "pool" { "delay_s" } else { of_pool };
+        let (_, answer) = caller.patch(&there, json!({ "delay_s": 0 })).await;
+        assert!(answer[key].is_string(), "{keys:?}: {answer}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::annotations::{self as keys, Fields, Reader};
 use crate::events::{LOCAL_POLICY_HTTP, UDP_MONITOR};
 use crate::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings};
+use crate::planning::are_codes;
 
 /// The HTTP part as people write it; keys arrive in lower case.
 #[derive(Deserialize)]
@@ -45,7 +46,11 @@ pub(super) fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Ve
     }
     let http = match (kind == MonitorType::Http || kind == MonitorType::Https, asked) {
         (false, _) => HttpWish::None,
-        (true, Some(asked)) => HttpWish::Exactly(filled(asked)),
+        (true, Some(asked)) => {
+            let http = filled(asked);
+            check(&http, reader);
+            HttpWish::Exactly(http)
+        }
         (true, None) if is_local => HttpWish::Exactly(kube_proxy_check()),
         (true, None) => HttpWish::Defaults,
     };
@@ -77,6 +82,40 @@ fn filled(asked: HttpJson) -> MonitorHttp {
         url_path: or(asked.url_path, "/"),
         version: or(asked.version, DEFAULT_HTTP_VERSION),
         host: given(asked.host),
+    }
+}
+
+/// The methods and versions of a check (cloudscale.ch API, "Health Monitors").
+const METHODS: [&str; 9] = [
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+];
+const VERSIONS: [&str; 2] = ["1.0", "1.1"];
+
+/// Finds what the API would refuse only when all but the monitor is made.
+fn check(http: &MonitorHttp, reader: &mut Reader<'_>) {
+    let key = keys::MONITOR_HTTP.key;
+    for (field, value, words) in [
+        ("method", &http.method, METHODS.as_slice()),
+        ("version", &http.version, VERSIONS.as_slice()),
+    ] {
+        if let Some(word) = value.as_deref().filter(|word| !words.contains(word)) {
+            let words = words.join(", ");
+            reader.problem(format!(
+                "unsupported `{field}` '{word}' of {key}, must be one of: {words}"
+            ));
+        }
+    }
+    if http.version.as_deref() == Some("1.0") && http.host.is_some() {
+        reader.problem(format!("`host` cannot be used with `version` 1.0 ({key})"));
+    }
+    if let Some(path) = http.url_path.as_deref().filter(|path| !path.starts_with('/')) {
+        reader.problem(format!("`url_path` must begin with `/`, and is '{path}' ({key})"));
+    }
+    if !are_codes(&http.expected_codes) {
+        reader.problem(format!(
+            "`expected_codes` must be HTTP status codes, or one range such as 200-204, and is '{}' ({key})",
+            http.expected_codes.join(", ")
+        ));
     }
 }
 

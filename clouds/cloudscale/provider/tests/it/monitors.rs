@@ -1,0 +1,204 @@
+//! How members are checked: what the API would refuse, and what becomes of a monitor whose successor it refuses. With listeners it
+//! is the same.
+
+use bowline_cloudscale_sim::RefusalKeys;
+use bowline_cloudscale_sim::kit::Fault;
+use bowline_cloudscale_sim::kit::faults::Canned;
+use uuid::Uuid;
+
+use crate::change::{set_ports, settled};
+use crate::world::{Outcome, World, in_short};
+
+fn monitor_ids(world: &World) -> Vec<Uuid> {
+    let monitors = world.sim.health_monitors().into_iter();
+    monitors.map(|it| it.uuid).collect()
+}
+
+const KEYS: [RefusalKeys; 4] = [
+    RefusalKeys::Attribute,
+    RefusalKeys::Field,
+    RefusalKeys::Detail,
+    RefusalKeys::NonField,
+];
+
+/// Details of a check that the API refuses, and what is told of each.
+const BAD_DETAILS: [(&str, &str); 9] = [
+    (r#"{"version":"2"}"#, "unsupported `version` '2'"),
+    (
+        r#"{"version":"1.0","host":"x.test"}"#,
+        "`host` cannot be used with `version` 1.0",
+    ),
+    (r#"{"method":"FETCH"}"#, "unsupported `method` 'FETCH'"),
+    (
+        r#"{"url_path":"livez"}"#,
+        "`url_path` must begin with `/`, and is 'livez'",
+    ),
+    (r#"{"expected_codes":["2xx"]}"#, "`expected_codes` must be"),
+    (r#"{"expected_codes":[""]}"#, "`expected_codes` must be"),
+    (
+        r#"{"expected_codes":["200-204","301"]}"#,
+        "`expected_codes` must be",
+    ),
+    (r#"{"expected_codes":["204-200"]}"#, "`expected_codes` must be"),
+    (r#"{"expected_codes":["20"]}"#, "`expected_codes` must be"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn details_of_a_check_that_the_api_refuses_are_told_before_anything_is_written() {
+    for (details, told) in BAD_DETAILS {
+        for kind in ["http", "https", "local"] {
+            for is_served in [false, true] {
+                let world = match is_served {
+                    true => settled(1).await,
+                    false => World::with_nodes(1),
+                };
+                match kind {
+                    "local" => world.edit("web", |service| {
+                        let spec = service.spec.as_mut().unwrap();
+                        spec.external_traffic_policy = Some("Local".into());
+                    }),
+                    kind => world.annotate("web", "health-monitor-type", kind),
+                }
+                world.annotate("web", "health-monitor-http", details);
+                let (run, writes) = world.writes_of(world.run("web")).await;
+                assert!(run.complaint().contains(told), "{run:#?}");
+                assert!(
+                    run.complaint()
+                        .contains("k8s.cloudscale.ch/loadbalancer-health-monitor-http"),
+                    "{run:#?}"
+                );
+                assert!(writes.is_empty(), "{details} {kind}");
+            }
+        }
+        // A check that speaks no HTTP has no use for them.
+        let world = World::with_nodes(1);
+        world.annotate("web", "health-monitor-http", details);
+        world.run("web").await.settled();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn details_of_a_check_that_the_api_takes_are_taken() {
+    for details in [
+        r#"{"version":"1.0"}"#,
+        r#"{"version":"1.0","host":" "}"#,
+        r#"{"version":"1.1","host":"x.test","method":"head"}"#,
+        r#"{"url_path":"/a b","expected_codes":["200-204"]}"#,
+        r#"{"expected_codes":["200"," 204"]}"#,
+        r#"{"method":"","url_path":null,"expected_codes":[]}"#,
+    ] {
+        let world = World::with_nodes(1);
+        world.annotate("web", "health-monitor-type", "http");
+        world.annotate("web", "health-monitor-http", details);
+        world.run("web").await.settled();
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert!(writes.is_empty(), "{details}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_monitor_stays_whose_successor_is_refused_for_its_values() {
+    for keys in KEYS {
+        let world = settled(1).await;
+        let before = monitor_ids(&world);
+        world.sim.set_behaviour(|behaviour| {
+            behaviour.monitor_refusals = keys;
+            behaviour.min_udp_connect_delay_s = Some(3);
+        });
+        world.annotate("web", "health-monitor-type", "udp-connect");
+        for _ in 0..2 {
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            assert!(
+                run.complaint().contains("must be at least 3"),
+                "{keys:?}: {run:?}"
+            );
+            assert_eq!(in_short(&writes), ["POST health-monitors"], "{keys:?}");
+            assert_eq!(monitor_ids(&world), before, "{keys:?}");
+        }
+        world.annotate("web", "health-monitor-delay-s", "3");
+        world.run("web").await.settled();
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_monitor_makes_room_for_another_one_whatever_the_keys_of_the_refusal() {
+    for keys in KEYS {
+        let world = settled(1).await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.monitor_refusals = keys);
+        world.annotate("web", "health-monitor-type", "ping");
+        world.run("web").await.settled();
+        let monitors = world.sim.health_monitors().into_iter();
+        let kinds: Vec<String> = monitors.map(|it| format!("{:?}", it.kind)).collect();
+        assert_eq!(kinds, ["Ping"; 2], "{keys:?}");
+    }
+}
+
+/// An answer that is not the API's own says nothing of what is there.
+#[tokio::test(start_paused = true)]
+async fn a_monitor_stays_where_a_gateway_refuses_its_successor() {
+    let world = settled(1).await;
+    let before = monitor_ids(&world);
+    let fault = Fault::on(http::Method::POST, "/v1/load-balancers/health-monitors");
+    world.sim.faults().add(fault.always().html(400));
+    world.annotate("web", "health-monitor-type", "ping");
+    let run = world.run("web").await;
+    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:?}");
+    assert_eq!(monitor_ids(&world), before);
+}
+
+/// An API that looks for another monitor before it looks at the values.
+#[tokio::test(start_paused = true)]
+async fn a_monitor_that_went_in_vain_is_put_back() {
+    let world = settled(1).await;
+    let before = world.sim.snapshot();
+    let fault = || Fault::on(http::Method::POST, "/v1/load-balancers/health-monitors");
+    let there = r#"{"pool":"The pool already has a health monitor."}"#;
+    let value = r#"{"detail":"The type is not for this pool."}"#;
+    let faults = world.sim.faults();
+    faults.add(fault().times(1).answer(Canned::json(400, there)));
+    faults.add(fault().nth(2).answer(Canned::json(400, value)));
+    world.annotate("web", "health-monitor-type", "ping");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(
+        run.complaint().contains("The type is not for this pool."),
+        "{run:?}"
+    );
+    assert_eq!(
+        in_short(&writes),
+        [
+            "POST health-monitors",
+            "DELETE health-monitors",
+            "POST health-monitors",
+            "POST health-monitors",
+        ]
+    );
+    assert_eq!(world.sim.snapshot(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_went_in_vain_is_put_back() {
+    let world = settled(1).await;
+    let before = world.sim.snapshot();
+    let fault = Fault::on(http::Method::POST, "/v1/load-balancers/listeners");
+    let value = r#"{"detail":"Not for this pool."}"#;
+    let faults = world.sim.faults();
+    faults.add(fault.nth(2).answer(Canned::json(400, value)));
+    set_ports(
+        &world,
+        &[("web", "TCP", 9000, 31200), ("admin", "TCP", 8080, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("Not for this pool."), "{run:?}");
+    let expected = [
+        "POST listeners",
+        "DELETE listeners",
+        "POST listeners",
+        "POST listeners",
+    ];
+    assert_eq!(in_short(&writes), expected);
+    assert_eq!(world.sim.snapshot(), before);
+}
