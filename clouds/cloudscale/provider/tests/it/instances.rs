@@ -71,6 +71,25 @@ async fn metadata_is_the_servers_with_addresses_in_interface_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_keeps_the_spelling_of_its_id() {
+    let world = World::new();
+    let server = world.sim.add_server(ServerSpec::new("a"));
+    let other = world.sim.add_server(ServerSpec::new("b"));
+    let upper = server.to_string().to_uppercase();
+    for id in [
+        format!("cloudscale://{upper}"),
+        format!(" cloudscale :// {{{server}}} "),
+    ] {
+        let node = with_id("a", &id);
+        let metadata = present(ask_one(&world, &node, Purpose::Metadata).await).metadata;
+        assert_eq!(metadata.provider_id, Some(id));
+    }
+    let node = with_id("a", &format!("cloudscale://{other}"));
+    let metadata = present(ask_one(&world, &node, Purpose::Metadata).await).metadata;
+    assert_eq!(metadata.provider_id, Some(format!("cloudscale://{other}")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_name_that_two_servers_share_is_an_error_until_it_is_not() {
     let world = World::new();
     let first = world.sim.add_server(ServerSpec::new("app"));
