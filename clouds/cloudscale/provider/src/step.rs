@@ -92,8 +92,9 @@ pub(crate) enum PartChange {
         new: NewMember,
         /// The member that goes.
         old: Option<Old<MemberId>>,
-        /// Whether the pool has no other member.
-        is_only: bool,
+        /// Whether the whole pool is without a member that answers for a while: it has no other one, or all of them are checked
+        /// elsewhere from now on, and its monitor is not.
+        is_felt: bool,
     },
     /// Deletes a member.
     DeleteMember {
@@ -363,7 +364,7 @@ impl PartChange {
                     Impact::None
                 }
             }
-            Self::Member { old, is_only, .. } => match (old, is_only) {
+            Self::Member { old, is_felt, .. } => match (old, is_felt) {
                 (None, _) => Impact::None,
                 (Some(_), false) => Impact::Minimal,
                 (Some(_), true) => Impact::Considerable,

@@ -121,8 +121,12 @@ impl Served<'_> {
             }
             // After the others, so that somebody is there while a member is away.
             creations.extend(replacements.into_iter().map(|(missing, old)| {
+                // The monitor that is there gets its answer from none of those that are checked elsewhere.
+                let is_elsewhere = |port: u16| port != missing.protocol_port;
+                let now = old.monitor_port.unwrap_or(old.protocol_port);
+                let moves = is_elsewhere(now) != is_elsewhere(missing.monitor_port);
                 let old = self.old_member(pool, old);
-                self.member(pool, missing, Some(old), is_only)
+                self.member(pool, missing, Some(old), is_only || moves)
             }));
             // While nobody can come, the last ones stay.
             if !is_any_refused || !members.kept.is_empty() {
@@ -141,14 +145,14 @@ impl Served<'_> {
         pool: PoolId,
         missing: &DesiredMember,
         old: Option<Old<MemberId>>,
-        is_only: bool,
+        is_felt: bool,
     ) -> CloudStep {
         let new = missing.create(self.tags);
         self.step(PartChange::Member {
             pool,
             new,
             old,
-            is_only,
+            is_felt,
         })
     }
 
