@@ -148,6 +148,20 @@ async fn udp_and_tcp_share_a_port() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_udp_port_is_checked_over_tcp_where_its_node_port_is_no_tcp_port() {
+    let mut world = World::new();
+    world.add_node("n1");
+    world.put(service(
+        "dns",
+        &[("dns-udp", "UDP", 53, 30053), ("dns-tcp", "TCP", 53, 30054)],
+    ));
+    let run = world.run("dns").await.settled();
+    let text = &run.notes[0].text;
+    let told = "UDP ports whose node port is no TCP port too are checked over TCP and may count as down: 53;";
+    assert!(text.starts_with(told), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_addresses_in_allowed_subnets_become_members() {
     let mut world = World::new();
     let s2 = world.sim.add_subnet("s2", "10.30.0.0/24".parse().unwrap());

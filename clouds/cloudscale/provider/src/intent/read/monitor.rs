@@ -157,7 +157,7 @@ pub(super) fn warn_of_udp(
         .collect();
     if !lonely.is_empty() {
         notes.push(UDP_MONITOR.note(format!(
-            "UDP ports without a TCP port of the same number are checked by TCP and may count as down: {}; set {} to udp-connect",
+            "UDP ports whose node port is no TCP port too are checked over TCP and may count as down: {}; set {} to udp-connect",
             lonely.join(", "),
             keys::MONITOR_TYPE.key
         )));
