@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
-use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
+use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NetworkBlock, NewIpBlock};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -198,14 +198,22 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
             Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
         }
     }
-    match timeout(ASIDE, client.public_network(network)).await {
-        Ok(Ok(facts)) if facts.ip_blocks.len() >= MOST_BLOCKS => {
-            Ok(Learned::NotAttached(Unattached::Full(format!(
-                "public network {network} has {} IP blocks and takes no more, so no more services either: {error}",
-                facts.ip_blocks.len()
-            ))))
-        }
+    let others = match timeout(ASIDE, client.public_network(network)).await {
+        Ok(Ok(facts)) => others(&facts.ip_blocks, block),
+        _ => 0,
+    };
+    match others {
+        MOST_BLOCKS.. => Ok(Learned::NotAttached(Unattached::Full(format!(
+            "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
+        )))),
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
         _ => Err(error.into()),
     }
+}
+
+/// How many IPv4 blocks of a network are others than this one. One of IPv6 takes the place of none of them.
+fn others(listed: &[NetworkBlock], block: &str) -> usize {
+    let is_v6 = |it: &NetworkBlock| it.cidr.as_ref().is_some_and(|cidr| cidr.contains(':'));
+    let others = listed.iter().filter(|it| it.id != block && !is_v6(it));
+    others.count()
 }

@@ -517,6 +517,23 @@ async fn a_full_network_is_named_as_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_network_with_room_is_not_full_because_of_its_ipv6_block() {
+    let world = World::with_service();
+    for _ in 0..9 {
+        world.sim.add_block(BlockSpec::default().network(NETWORK));
+    }
+    let v6 = BlockSpec {
+        cidr: Some("2001:db8:7::/64".parse().unwrap()),
+        ..BlockSpec::default()
+    };
+    world.sim.add_block(v6.network(NETWORK));
+    let busy = Canned::json(409, r#"{"message":"The network is BUSY."}"#);
+    let attachments = Fault::operation("public-networks.attach");
+    world.sim.faults().add(attachments.times(3).answer(busy));
+    world.run(KEY).await.settled();
+}
+
+#[tokio::test(start_paused = true)]
 async fn several_blocks_of_one_service_are_left_to_a_person_and_all_of_them_are_released() {
     let world = World::with_service();
     for _ in 0..2 {
