@@ -20,7 +20,7 @@ pub(super) fn assignment(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) 
         let there = seen.floating_ips.iter().find(|there| wish.is(there))?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
         let is_done = from == Some(balancer.uuid) || refused.iter().any(|(ip, _)| ip == wish);
-        (!is_done).then(|| CloudStep::AssignFloatingIp {
+        (!is_done).then_some(CloudStep::AssignFloatingIp {
             address: IpText(*wish),
             balancer: balancer.uuid,
             from,
