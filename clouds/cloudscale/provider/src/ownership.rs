@@ -5,13 +5,15 @@
 //! is never a Service's own, whatever else says so; nor, where this cluster's name is not known, what bears any cluster's
 //! name, unless it also bears the Service's UID.
 
-use std::collections::BTreeSet;
-
 use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
-use crate::intent::{self, Identity};
+use crate::intent::Identity;
 use crate::names::{self, TAG_CLUSTER_NAME, TAG_CLUSTER_UID, TAG_SERVICE_NAME, TAG_SERVICE_UID};
+
+mod claims;
+
+use claims::Claims;
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,8 +92,8 @@ fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a
     }
     let marked = balancer.tags.get(TAG_SERVICE_UID)?;
     let is_others = marked != identity.uid
-        // A restored Service has a new UID but still names its balancer.
-        && (identity.annotated != Some(balancer.uuid) || identity.services.has_uid(marked));
+        // A restored Service has a new UID but still names its balancer, or had it named after itself when it took it over.
+        && (!is_known(identity, balancer) || identity.services.has_uid(marked));
     is_others.then_some(Owner::Service)
 }
 
@@ -166,22 +168,12 @@ pub(crate) struct Doomed<'a> {
     pub(crate) is_ambiguous: bool,
 }
 
-/// The balancers that living Services name by their UUIDs: each is the Service's own as soon as the one that it is marked for is
-/// gone.
-fn claimed(services: &dyn ServicesView) -> BTreeSet<LoadBalancerId> {
-    let services = services.services();
-    let living = services
-        .iter()
-        .filter(|service| service.metadata.deletion_timestamp.is_none());
-    living.filter_map(|service| intent::annotated(service)).collect()
-}
-
 /// The Services that balancers were made for by this cluster.
 pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn ServicesView) -> Vec<MadeFor> {
     let Some(cluster) = services.cluster_uid() else {
         return Vec::new();
     };
-    let claimed = claimed(services);
+    let claims = Claims::of(services);
     let made_for = |balancer: &LoadBalancer| {
         let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
         Some(MadeFor {
@@ -192,27 +184,25 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
     balancers
         .iter()
         .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(cluster.as_str()))
-        .filter(|balancer| !claimed.contains(&balancer.uuid))
+        .filter(|balancer| !claims.is_annotated(balancer) && !claims.is_held(balancer, ""))
         .filter_map(made_for)
         .collect()
 }
 
 /// Finds what has to go. What belongs to somebody else never does, nor what a Service will take over from one that is gone.
 pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Doomed<'a> {
-    let taken_over = if identity.services.has_uid(&identity.uid) {
-        BTreeSet::new()
-    } else {
-        claimed(&*identity.services)
-    };
+    let claims = Claims::of(&*identity.services);
+    let is_gone = !identity.services.has_uid(&identity.uid);
+    let is_held = |balancer: &LoadBalancer| claims.is_held(balancer, &identity.uid);
     let candidates = candidates
         .iter()
         .filter(|balancer| is_candidate(identity, balancer))
-        .filter(|balancer| !taken_over.contains(&balancer.uuid));
+        .filter(|balancer| !is_gone || !claims.is_annotated(balancer) && !is_held(balancer));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
         candidates.partition(|balancer| is_made_for(identity, balancer));
     let others = others.into_iter().filter(|_| identity.adopts_unmarked);
     let (foreign, unmarked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        others.partition(|balancer| owner(identity, balancer).is_some());
+        others.partition(|balancer| owner(identity, balancer).is_some() || is_held(balancer));
     let is_ambiguous = unmarked.len() + usize::from(!marked.is_empty()) > 1;
     let mut own = marked;
     if !is_ambiguous {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::*;
 
 /// A balancer by number, older ones first.
-fn balancer(number: u8, name: &str, marked: Option<&str>, cluster: Option<&str>) -> LoadBalancer {
+pub(super) fn balancer(number: u8, name: &str, marked: Option<&str>, cluster: Option<&str>) -> LoadBalancer {
     let tags = [(TAG_SERVICE_UID, marked), (TAG_CLUSTER_NAME, cluster)];
     LoadBalancer {
         uuid: Uuid::from_u128(number.into()).into(),
@@ -29,7 +29,7 @@ fn balancer(number: u8, name: &str, marked: Option<&str>, cluster: Option<&str>)
 }
 
 /// The Service `u1`; `u2` exists beside it, `u3` does not.
-fn identity(annotated: Option<u8>, cluster: Option<&str>) -> Identity {
+pub(super) fn identity(annotated: Option<u8>, cluster: Option<&str>) -> Identity {
     let other = |uid: &str| {
         let mut service = Service::default();
         service.metadata.uid = Some(uid.to_owned());
@@ -48,7 +48,7 @@ fn identity(annotated: Option<u8>, cluster: Option<&str>) -> Identity {
 }
 
 /// The number of the balancer that is kept and of those that are surplus, or a word.
-fn outcome(identity: &Identity, balancers: &[LoadBalancer]) -> String {
+pub(super) fn outcome(identity: &Identity, balancers: &[LoadBalancer]) -> String {
     let candidates: Vec<LoadBalancer> = balancers
         .iter()
         .filter(|it| is_candidate(identity, it))
@@ -406,7 +406,8 @@ proptest! {
                 None => marks[&it.uuid].is_some_and(|mark| mark == "u1") || it.name == "k8s-service-u1",
             });
             prop_assert!(is_of_cluster);
-            prop_assert!(marks[&it.uuid].is_none_or(|mark| mark == "u1" || identity.annotated == Some(it.uuid)));
+            let is_told = identity.annotated == Some(it.uuid) || it.name == "k8s-service-u1";
+            prop_assert!(marks[&it.uuid].is_none_or(|mark| mark == "u1" || is_told));
         }
     }
 }

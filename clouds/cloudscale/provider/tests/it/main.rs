@@ -13,6 +13,7 @@ mod lookup;
 mod mistakes;
 mod monitors;
 mod quota;
+mod restored;
 mod session;
 mod start;
 mod takeover;

@@ -133,6 +133,11 @@ impl World {
         self.services.delete(name, Timestamp::UNIX_EPOCH);
     }
 
+    /// A Service that is gone at once, as one without a finalizer.
+    pub(crate) fn forget(&self, name: &str) {
+        self.services.forget(name);
+    }
+
     pub(crate) fn facts(&self, name: &str) -> ServiceFacts {
         let cluster = ClusterFacts {
             name: self.cluster_name.clone(),
