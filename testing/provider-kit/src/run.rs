@@ -32,6 +32,8 @@ pub struct Run {
     pub waited: Duration,
     /// When to look again, if it settled and there is something to be tidied up later.
     pub again: Option<Duration>,
+    /// If it failed: how long the cloud asked to be left alone.
+    pub stated: Option<Duration>,
     /// What is published although something was refused.
     pub published_although_refused: Option<LoadBalancerStatus>,
 }

@@ -87,7 +87,15 @@ impl ServiceLoop {
             }
             Ok(Driven::Wait { .. } | Driven::Superseded) => Outcome::Stopped,
             Err(error @ DriveError::Endless(..)) => panic!("{error}: {run:#?}"),
-            Err(error) => Outcome::Failed(error.to_string()),
+            Err(error) => {
+                run.stated = match &error {
+                    DriveError::Observe(cause) | DriveError::Step { error: cause, .. } => {
+                        cause.stated_delay()
+                    }
+                    DriveError::Kube { .. } | DriveError::Endless(..) => None,
+                };
+                Outcome::Failed(error.to_string())
+            }
         };
         run
     }

@@ -155,6 +155,9 @@ impl Writer<'_> {
             return Err(error.into());
         }
         remember(None);
+        if !is_refusal(&error) {
+            return Err(error.into());
+        }
         // Names that were just read are known, and it is something else that is wrong.
         if error.status() == Some(400)
             && error.class != Class::Exhausted
@@ -175,6 +178,12 @@ impl Writer<'_> {
         };
         Ok(Learned::NotBought(Purchase::Refused(refusal)))
     }
+}
+
+/// Whether the API has looked at a purchase and does not make it: the remedy is a person's. One that did not get as far, for want of a
+/// connection, a token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
+fn is_refusal(error: &ApiError) -> bool {
+    error.status().is_some() && !matches!(error.class, Class::Throttled { .. })
 }
 
 /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.

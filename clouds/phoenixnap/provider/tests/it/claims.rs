@@ -317,14 +317,37 @@ async fn a_service_that_is_deleted_while_lists_are_behind_forgets_no_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_purchase_that_was_not_made_for_want_of_a_token_keeps_nobody_waiting() {
-    let world = World::with_service();
-    let faults = world.sim.faults();
-    faults.add(Fault::operation("ip-blocks.create").nth(1).status(401));
-    faults.add(Fault::operation("token").nth(2).status(500));
-    assert!(world.run(KEY).await.complaint().contains("token"));
-    assert_eq!(world.claim(KEY), None);
-    assert_eq!(world.run(KEY).await.settled().waited, Duration::ZERO);
+async fn a_purchase_that_the_api_never_looked_at_is_a_failure_and_its_process_need_not_wait() {
+    let stated = Some(Duration::from_secs(20));
+    let later = || Canned::empty(503).header("retry-after", "20");
+    let token = || Fault::operation("token").nth(2).times(100);
+    let revoked = Fault::operation("ip-blocks.create").nth(1).status(401);
+    let too_many = Fault::operation("ip-blocks.create").times(100);
+    for (faults, word, after) in [
+        (vec![revoked.clone(), token().status(500)], "token", None),
+        (vec![revoked.clone(), token().answer(later())], "token", stated),
+        (vec![revoked, token().status(401)], "credentials", None),
+        (
+            vec![too_many.too_many_requests(Duration::from_secs(20))],
+            "429",
+            stated,
+        ),
+    ] {
+        let world = World::with_service();
+        for fault in faults {
+            world.sim.faults().add(fault);
+        }
+        let run = world.run(KEY).await;
+        assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
+        assert!(run.complaint().contains(word), "{run:#?}");
+        assert_eq!(run.stated, after, "{run:#?}");
+        // Another process cannot know that nothing was bought.
+        assert!(world.claim(KEY).is_some(), "{word}");
+        world.sim.faults().clear();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(world.run(KEY).await.settled().waited, Duration::ZERO, "{word}");
+        assert_eq!((world.claim(KEY), world.sim.blocks().len()), (None, 1), "{word}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -355,7 +378,7 @@ async fn a_service_that_is_deleted_after_a_failed_purchase_waits_only_if_a_block
         (|it| it.status(404), refused.clone()),
         (|it| it.status(406), refused.clone()),
         (|it| it.status(409), refused.clone()),
-        (|it| it.status(429), refused),
+        (|it| it.status(429), refused.clone()),
         (|it| it.status(500), failed.clone()),
         (|it| it.html(500), failed.clone()),
         (|it| it.status(503), failed),
@@ -370,7 +393,8 @@ async fn a_service_that_is_deleted_after_a_failed_purchase_waits_only_if_a_block
         let world = World::with_service();
         world.sim.faults().add(fault());
         assert!(!world.run(KEY).await.complaint().is_empty(), "{what}");
-        assert_eq!(world.claim(KEY).is_some(), expected.start > 0, "{what}");
+        let is_refused = expected == refused && !what.contains("429");
+        assert_eq!(world.claim(KEY).is_none(), is_refused, "{what}");
         // The next try is as soon as the outcome is certain.
         let asked = purchases(&world);
         world.sim.faults().clear();
