@@ -69,6 +69,11 @@ impl Client {
         }
     }
 
+    /// How often the credentials have changed since the start. What was read with others may be of another account.
+    pub fn generation(&self) -> u64 {
+        self.tokens.generation()
+    }
+
     /// All servers of the account.
     ///
     /// # Errors

@@ -112,6 +112,12 @@ impl Tokens {
         }
     }
 
+    /// How often the credentials have changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.store.follow_file();
+        self.store.lock().generation
+    }
+
     /// Forgets a token that an API has refused, unless another one has taken its place.
     pub(crate) fn forget(&self, refused: &Token) {
         let mut state = self.store.lock();

@@ -38,6 +38,8 @@ struct Facts {
 struct Known {
     network: Arc<PublicNetwork>,
     read: Instant,
+    /// Of the credentials: others may be of an account that does not see the network, and blocks would be bought there.
+    generation: u64,
 }
 
 impl Network {
@@ -81,11 +83,15 @@ impl Network {
 
 impl Facts {
     fn known(&self) -> Option<Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let generation = self.client.generation();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.filter(|known| known.generation == generation)
     }
 
     /// One read. A failure is told once, until there is a success.
     async fn read(&self) -> Option<Shown> {
+        // Before: those that the answer came with are at least as new.
+        let generation = self.client.generation();
         match self.client.public_network(&self.id).await {
             Ok(network) => {
                 self.is_failure_told.store(false, Ordering::Relaxed);
@@ -93,6 +99,7 @@ impl Facts {
                 let known = Known {
                     network: Arc::clone(&network),
                     read: Instant::now(),
+                    generation,
                 };
                 let before = self
                     .known

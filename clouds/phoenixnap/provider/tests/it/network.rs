@@ -72,6 +72,30 @@ async fn nothing_is_bought_for_a_network_that_the_account_does_not_see() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn with_other_credentials_nothing_is_bought_before_they_are_known_to_see_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("credentials");
+    std::fs::write(&file, "ours").unwrap();
+    let mut world = World::with_service();
+    world.restart_following(&file);
+    world.run(KEY).await.settled();
+    world.watch().await;
+    std::fs::write(&file, "theirs").unwrap();
+    let not_theirs = world.sim.faults().add(reading().always().status(403));
+    world.add("shop/search");
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let run = world.run("shop/search").await;
+    assert!(run.complaint().contains("no IP block is bought"), "{run:#?}");
+    assert_eq!(world.sim.blocks().len(), 1);
+    // The way back as well: what the others could not see is read anew.
+    std::fs::write(&file, "ours").unwrap();
+    world.sim.faults().remove(not_theirs);
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    world.run("shop/search").await.settled();
+    assert_eq!(world.sim.blocks().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_slow_network_says_counts_from_when_it_is_there() {
     let world = World::with(&[USUAL[1], ("PNAP_LOCATION", "SEA")]);
     world.sim.faults().add(reading().nth(1).delay(LONG));

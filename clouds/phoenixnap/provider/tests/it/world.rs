@@ -1,14 +1,16 @@
 //! A cluster around the provider: Services, and the service controller and the sweeper without a manager.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
+use bowline_cloud_http::{CloudHttp, CloudHttpConfig, CredentialsFile, Secret, Transport};
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{
     BackgroundFacts, CloudConfig, CloudError, ClusterFacts, Environment, Measurement, Service, ServiceFacts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
+use bowline_phoenixnap_client::Credentials;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
 pub(crate) use bowline_provider_kit::{Interruption, Outcome};
 use bowline_provider_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
@@ -45,13 +47,17 @@ pub(crate) fn options(variables: &[(&str, &str)]) -> Options {
 }
 
 pub(crate) fn provider(sim: &PhoenixnapSim, options: &Options) -> PhoenixNap {
-    provider_over(Transport::memory(sim.service()), options)
+    provider_over(Transport::memory(sim.service()), options, None)
 }
 
-fn provider_over(transport: Transport, options: &Options) -> PhoenixNap {
+fn provider_over(
+    transport: Transport,
+    options: &Options,
+    credentials: Option<CredentialsFile<Credentials>>,
+) -> PhoenixNap {
     let mut config = CloudHttpConfig::new("phoenixnap", "test");
     options.configure(&mut config);
-    PhoenixNap::new(CloudHttp::new(config, transport), options, None)
+    PhoenixNap::new(CloudHttp::new(config, transport), options, credentials)
 }
 
 impl World {
@@ -69,7 +75,19 @@ impl World {
 
     /// With another way to the account.
     pub(crate) fn over(sim: &PhoenixnapSim, transport: Transport) -> Self {
-        Self::of(sim.clone(), provider_over(transport, &options(USUAL)))
+        Self::of(sim.clone(), provider_over(transport, &options(USUAL), None))
+    }
+
+    /// The process ends and another one takes its place, whose client ID is what the file holds.
+    pub(crate) fn restart_following(&mut self, file: &Path) {
+        let credentials = CredentialsFile::open(file, |contents| {
+            Ok(Credentials {
+                client_id: String::from_utf8_lossy(contents).into_owned(),
+                client_secret: Secret::new("Tz81-secret"),
+            })
+        });
+        let transport = Transport::memory(self.sim.service());
+        self.cloud = provider_over(transport, &options(USUAL), Some(credentials.unwrap()));
     }
 
     fn of(sim: PhoenixnapSim, cloud: PhoenixNap) -> Self {
