@@ -4,6 +4,7 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus};
 use bowline_plan::{Answer, Plan};
 
 use super::{address_write, barrier, cloud, kube};
+use crate::blocks;
 use crate::intent::Identity;
 use crate::observe::{MarkName, Seen};
 use crate::step::CloudStep;
@@ -24,7 +25,12 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
         });
     }
     // The address is out before its block goes; and a purchase that can be seen is nothing to wait for.
-    if let Some(write) = address_write(identity, String::new(), None) {
+    let field = if is_ours(identity, seen) {
+        String::new()
+    } else {
+        identity.field.clone()
+    };
+    if let Some(write) = address_write(identity, field, None) {
         return Plan::new(kube(write));
     }
     if seen.memory.own.mark == MarkName::Missing {
@@ -39,4 +45,14 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
         tags: tags::marked(&block.tags),
     });
     Plan::new(cloud(marks.collect()))
+}
+
+/// Whether the address in the field is one of the blocks' that go, or may be. Any other one is for somebody else, as for the
+/// controller of the class that the Service has by now.
+fn is_ours(identity: &Identity, seen: &Seen) -> bool {
+    let Ok(Some(address)) = identity.address() else {
+        return false;
+    };
+    let mut blocks = seen.blocks.iter();
+    blocks.any(|block| blocks::network(block).is_none() || blocks::contains(block, address))
 }

@@ -253,7 +253,7 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_address_stands_in_the_field_goes_with_the_block() {
+async fn an_address_that_is_not_of_the_block_stays_in_the_field_when_the_block_goes() {
     let world = ready().await;
     world.set_field(KEY, "203.0.113.200");
     assert!(world.run(KEY).await.complaint().contains("outside"));
@@ -261,8 +261,21 @@ async fn whatever_address_stands_in_the_field_goes_with_the_block() {
         service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned())
     });
     world.run(KEY).await.settled();
-    assert_eq!(world.field(KEY), "");
+    // As that of the controller that serves it from now on.
+    assert_eq!(world.field(KEY), "203.0.113.200");
     assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_address_of_the_block_goes_out_of_the_field_with_the_block() {
+    let world = ready().await;
+    let block = world.sim.blocks().remove(0);
+    world.set_field(KEY, &block.cidr.broadcast().to_string());
+    world.edit(KEY, |service| {
+        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned())
+    });
+    world.run(KEY).await.settled();
+    assert_eq!(world.field(KEY), "");
 }
 
 // A Service without a block is left as it is.
