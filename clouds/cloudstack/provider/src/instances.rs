@@ -256,14 +256,18 @@ impl InstanceDirectory for Instances {
         self.conclude(query, id, None, listing).await
     }
 
-    fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+    fn metadata(&self, node: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+        // Whatever spelling names the virtual machine, as that of Cluster API, is the Node's own, and never changed.
+        let is_it = |id: VirtualMachineId| id.as_str().eq_ignore_ascii_case(instance.id.as_str());
+        let own = node.provider_id.as_deref();
+        let own = own.filter(|text| provider_id::instance_id(text).is_some_and(is_it));
         let zone = self.label("zone", &instance.zone_name);
         let region = match &self.options.region {
             Some(region) => self.label("region", region),
             None => zone.clone(),
         };
         Ok(InstanceMetadata {
-            provider_id: Some(provider_id::format(&instance.id)),
+            provider_id: Some(own.map_or_else(|| provider_id::format(&instance.id), str::to_owned)),
             instance_type: if self.options.full_instance_types {
                 self.label("instance type", &instance.offering)
             } else {

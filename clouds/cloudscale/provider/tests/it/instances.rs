@@ -226,3 +226,25 @@ async fn a_sighting_never_asks_for_a_single_server() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(world.sim.journal().count(http::Method::GET, "/v1/servers/*"), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_spells_its_server_in_another_way_names_no_other_server() {
+    let world = World::new();
+    let server = world.sim.add_server(ServerSpec::new("n1"));
+    let other = world.sim.add_server(ServerSpec::new("n2"));
+    let spellings = [
+        format!("cloudscale://{}", server.to_string().to_uppercase()),
+        format!("cloudscale://{{{server}}}"),
+        format!("cloudscale:// {} ", server.simple()),
+    ];
+    for text in spellings {
+        let node = with_id("n1", &text);
+        let alone = present(ask_one(&world, &node, Purpose::Metadata).await);
+        let beside = [node, with_id("n2", &format!("cloudscale://{other}"))];
+        let queries = beside.map(|node| query(&node, Purpose::Metadata));
+        let listed = present(ask(&world, &queries).await.remove(0));
+        for found in [alone, listed] {
+            assert_eq!(found.metadata.provider_id.as_ref(), Some(&text));
+        }
+    }
+}

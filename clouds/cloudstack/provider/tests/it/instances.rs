@@ -321,6 +321,21 @@ async fn a_removed_machine_is_gone_when_neither_its_id_nor_its_name_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_spells_its_machine_in_another_way_names_no_other_machine() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    for text in [
+        format!("cloudstack:///{id}"),
+        id.to_uppercase(),
+        format!("external-cloudstack://{}", id.to_uppercase()),
+    ] {
+        let found = present(ask(&provider, &with_id("a", &text), Purpose::Metadata).await);
+        assert_eq!(found.metadata.provider_id, Some(text));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_names_no_machine_proves_no_absence() {
     let site = Site::new();
     site.sim.add_vm(VmSpec::new("b"));
