@@ -2,19 +2,21 @@
 
 use std::future::ready;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::CloudError;
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, Pool, PoolId,
 };
 use bowline_plan::{Refusal, Step as _};
 
-use crate::annotations as keys;
 use crate::observe::Seen;
 use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
 
 mod put_back;
+mod refusals;
+
+use refusals::{can_be_in_the_way, holds_up_nothing, is_about_what_is_asked, is_refusal, of_write};
 
 /// What the answer to a write told.
 #[derive(Debug, Default)]
@@ -80,80 +82,6 @@ const MAX_UNSEEN_CONFLICTS: usize = 5;
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) seen: &'a Seen,
-}
-
-/// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
-/// 400, which can mean anything.
-fn is_refusal(error: &ApiError) -> bool {
-    matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted)
-}
-
-/// Whether the API refuses what is asked, not whoever asks or at this moment.
-fn is_about_what_is_asked(error: &ApiError) -> bool {
-    is_refusal(error) || matches!(error.class, Class::NotFound | Class::Denied)
-}
-
-/// Whether a refused creation can mean that something is in the way. Not if it complains of a value: then deleting what is in
-/// the way would leave nothing at all. Nor if it says nothing in the API's own words.
-fn can_be_in_the_way(error: &ApiError) -> bool {
-    match error.class {
-        Class::Conflict | Class::Exhausted => true,
-        Class::Invalid if annotations_of(error).is_empty() => {
-            let mut said = error.fields.iter();
-            said.any(|(key, text)| !UNNAMED.contains(&key.as_str()) || speaks_of_another(text))
-        }
-        _ => false,
-    }
-}
-
-/// Keys of what the API does not say of one attribute.
-const UNNAMED: [&str; 2] = ["detail", "non_field_errors"];
-
-/// Whether a refusal says that there is one already, whatever it is about.
-fn speaks_of_another(text: &str) -> bool {
-    let words = [
-        "already",
-        "another",
-        "duplicate",
-        "exists",
-        "in use",
-        "only one",
-        "unique",
-    ];
-    let text = text.to_ascii_lowercase();
-    words.iter().any(|word| text.contains(word))
-}
-
-/// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
-/// a member in any case, because others serve.
-fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
-    match Place::taken_by(step) {
-        Some(Place::Pool) => error.class == Class::Exhausted,
-        Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
-        None => false,
-    }
-}
-
-/// The annotations whose values the API complains of.
-fn annotations_of(error: &ApiError) -> Vec<&'static str> {
-    let fields = error.fields.keys();
-    fields
-        .filter_map(|field| Some(keys::of_field(field)?.key))
-        .collect()
-}
-
-/// The failure of a write. The API names its own fields; a person knows the annotations.
-fn of_write(error: ApiError) -> CloudError {
-    let annotations = annotations_of(&error);
-    let error = CloudError::of_write(error);
-    if error.kind() != ErrorKind::Invalid || annotations.is_empty() {
-        return error;
-    }
-    CloudError::invalid(format!(
-        "{}; the value is that of {}",
-        error.message(),
-        annotations.join(" and ")
-    ))
 }
 
 impl Writer<'_> {

@@ -12,14 +12,16 @@ use serde::Deserialize;
 
 use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
 use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::{IGNORED_FIELDS, UNKNOWN_ANNOTATIONS};
+use crate::events::UNKNOWN_ANNOTATIONS;
 use crate::floating_ips;
 use crate::planning::network;
 use crate::{names, provider_id};
 
+mod ignored;
 mod membership;
 mod monitor;
 
+use ignored::ignored_fields;
 use membership::membership;
 use monitor::{monitor, warn_of_udp};
 
@@ -334,51 +336,6 @@ fn unknown(reader: &Reader<'_>) -> Option<Note> {
         .map(|(what, names)| format!("unknown {what} have no effect: {names}"))
         .collect();
     (!sentences.is_empty()).then(|| UNKNOWN_ANNOTATIONS.note(sentences.join("; ")))
-}
-
-fn ignored_fields(service: &Service) -> Option<Note> {
-    let spec = service.spec.as_ref()?;
-    let mut fields = Vec::new();
-    let has_ranges = spec
-        .load_balancer_source_ranges
-        .as_ref()
-        .is_some_and(|ranges| !ranges.is_empty());
-    if has_ranges {
-        fields.push(format!(
-            "loadBalancerSourceRanges (use {})",
-            keys::LISTENER_ALLOWED_CIDRS.key
-        ));
-    }
-    if spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty()) {
-        fields.push(format!(
-            "loadBalancerIP (use {} or {})",
-            keys::VIP_ADDRESSES.key,
-            keys::FLOATING_IPS.key
-        ));
-    }
-    if spec.session_affinity.as_deref() == Some("ClientIP") {
-        fields.push(format!(
-            "sessionAffinity (use {}: source_ip)",
-            keys::POOL_ALGORITHM.key
-        ));
-    }
-    if spec.external_ips.as_ref().is_some_and(|ips| !ips.is_empty()) {
-        fields.push(format!("externalIPs (use {})", keys::FLOATING_IPS.key));
-    }
-    // The API server writes one family into every Service.
-    if spec
-        .ip_families
-        .as_ref()
-        .is_some_and(|families| families.len() > 1)
-    {
-        fields.push(format!("ipFamilies (use {})", keys::VIP_ADDRESSES.key));
-    }
-    (!fields.is_empty()).then(|| {
-        IGNORED_FIELDS.note(format!(
-            "fields without effect on the load balancer: {}",
-            fields.join(", ")
-        ))
-    })
 }
 
 fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {
