@@ -2,6 +2,8 @@
 //!
 //! Pure: every time is handed in, nothing is asked and nothing is written here.
 
+mod suspect;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use super::NodeLifecycleSettings;
 use super::throttle::Throttle;
 use crate::events;
 use crate::sighting::Sighting;
+use suspect::{Hold, Stage, Suspect, align};
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -95,40 +98,6 @@ pub(super) struct Ledger {
     started: Instant,
     throttle: Throttle,
     suspects: BTreeMap<NodeName, Suspect>,
-}
-
-#[derive(Debug)]
-struct Suspect {
-    uid: Arc<str>,
-    is_ready: bool,
-    stage: Stage,
-    /// The distance to the next question.
-    interval: Duration,
-    last: Option<Seen>,
-    /// Since when the answers have been like the last one.
-    since: Instant,
-    /// When the first proof of absence came that nothing has contradicted since.
-    absent_since: Option<Instant>,
-    hold: Option<Hold>,
-    /// Whether its deletion was tried, and failed.
-    has_failed: bool,
-    said: Said,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// To be looked at then.
-    Due(Instant),
-    /// Being looked at.
-    Busy,
-    /// Its deletion was accepted; nothing is left to do.
-    Released,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    Frozen,
-    Throttled,
 }
 
 impl Ledger {
@@ -440,29 +409,6 @@ impl Ledger {
     }
 }
 
-impl Suspect {
-    fn due(&self) -> Option<Instant> {
-        match self.stage {
-            Stage::Due(at) => Some(at),
-            Stage::Busy | Stage::Released => None,
-        }
-    }
-
-    /// Holds the Node back. Answers whether that is news.
-    fn hold(&mut self, hold: Hold) -> bool {
-        self.hold.replace(hold) != Some(hold)
-    }
-}
-
-impl Stage {
-    fn earlier(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Due(a), Self::Due(b)) => Self::Due(a.min(b)),
-            (stage, _) => stage,
-        }
-    }
-}
-
 impl Seen {
     /// Whether it is the same answer. The delay that a cloud states makes no other one.
     fn is_like(self, other: Self) -> bool {
@@ -484,23 +430,6 @@ fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
     }
     let age = Duration::try_from(now.duration_since(node.created)).unwrap_or_default();
     GRACE.checked_sub(age).filter(|left| !left.is_zero())
-}
-
-/// The tick of the period that is nearest to this time: questions that are in no hurry are asked together. An answer comes
-/// a moment after its question, so one period after it the nearest tick is the next one, not the one after that.
-fn align(started: Instant, period: Duration, at: Instant) -> Instant {
-    if period.is_zero() {
-        return at;
-    }
-    let over = at.saturating_duration_since(started).as_nanos() % period.as_nanos();
-    let Ok(over) = u64::try_from(over).map(Duration::from_nanos) else {
-        return at; // longer than five centuries
-    };
-    if over <= period / 2 {
-        at - over
-    } else {
-        at + (period - over)
-    }
 }
 
 #[cfg(test)]
