@@ -49,6 +49,7 @@ impl ServiceController {
                 // The watch was late to show what the removal before this one did, and told of.
                 Err(KubeError::NotFound(_)) if !progress.has_written => return Outcome::Removed,
                 Err(KubeError::NotFound(_)) => {}
+                Err(error) if error.may_be_made() && self.is_released(key, &service).await => {}
                 Err(error) => {
                     self.tracked(key, |tracked| tracked.synced = synced);
                     let prefix = "failed to remove load balancer cleanup finalizer";
@@ -59,6 +60,16 @@ impl ServiceController {
         self.ctx
             .event(&*service, events::DELETED_LOAD_BALANCER.verbatim());
         Outcome::Removed
+    }
+
+    /// Whether the API server shows this Service without our finalizer, or not at all.
+    async fn is_released(&self, key: &ServiceKey, service: &Service) -> bool {
+        let found = self.ctx.kube.find_service(key, &self.services).await;
+        found.is_ok_and(|found| {
+            found.is_none_or(|found| {
+                found.metadata.uid != service.metadata.uid || !facts::has_finalizer(&found)
+            })
+        })
     }
 
     /// One sync of a Service that vanished, finalizer and all, before its balancer was removed.

@@ -1,7 +1,7 @@
 //! Balancers go with what asked for them.
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
-use bowline_kube_api::Status;
+use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::json;
 
 use super::seconds;
@@ -21,6 +21,28 @@ async fn a_deleted_service_takes_its_balancer_along() {
     assert_eq!(
         world.reasons("web")[2..],
         ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_whose_last_answer_is_lost_is_told_as_what_it_is() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let reads = world.cloud.calls("read").len();
+    let lost = Fault::new(Effect::DropAfter).verb("patch");
+    world.api.faults().inject(lost.resource("services").times(1));
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(60)).await;
+    assert!(world.service("web").is_none());
+    assert_eq!(
+        world.reasons("web")[2..],
+        ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+    );
+    assert_eq!(
+        world.cloud.calls("read").len(),
+        reads + 2,
+        "the cloud is not asked again"
     );
 }
 
