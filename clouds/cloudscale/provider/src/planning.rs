@@ -3,7 +3,8 @@
 //! The order of waves is the order in which traffic suffers least: a balancer that is ready, members of what is served, pools,
 //! members (missing ones before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
 //! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
-//! is never removed while another one that shall take over could not be created.
+//! is never removed while another one that shall take over could not be created. Where members are probed elsewhere from now on, they
+//! and their monitor change pool by pool before all else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -339,6 +340,9 @@ impl There<'_> {
         }
         first.extend(parts.missing_pools());
         let mut next = NextSteps::default();
+        if !next.add(seen, parts.moved_checks()) {
+            return next;
+        }
         // Whatever the API makes of all else, nobody is balanced over who left.
         if !next.add(seen, parts.members_of_served()) {
             return next;

@@ -8,6 +8,10 @@ use bowline_plan::{Impact, Lane, Step};
 
 use crate::floating_ips::FloatingAddress;
 
+mod impact;
+
+pub(crate) use impact::Meanwhile;
+
 /// One write to the cloud. A replacement is one step, so that nothing comes between its two halves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CloudStep {
@@ -92,9 +96,8 @@ pub(crate) enum PartChange {
         new: NewMember,
         /// The member that goes.
         old: Option<Old<MemberId>>,
-        /// Whether the whole pool is without a member that answers for a while: it has no other one, or all of them are checked
-        /// elsewhere from now on, and its monitor is not.
-        is_felt: bool,
+        /// Who serves meanwhile, if one goes.
+        meanwhile: Meanwhile,
     },
     /// Deletes a member.
     DeleteMember {
@@ -167,6 +170,21 @@ impl CloudStep {
             ),
             _ => false,
         }
+    }
+
+    /// Whether the step does nothing but to move the check of a member elsewhere.
+    pub(crate) fn moves_check(&self) -> bool {
+        let Self::Part { change, .. } = self else {
+            return false;
+        };
+        matches!(
+            change,
+            PartChange::Member {
+                old: Some(_),
+                meanwhile: Meanwhile::CheckMoves,
+                ..
+            }
+        )
     }
 
     /// Whether another step asks the API for the same object or the same value, whatever goes for it.
@@ -345,52 +363,6 @@ impl PartChange {
             Self::Monitor { pool_name, .. }
             | Self::DeleteMonitor { pool_name, .. }
             | Self::UpdateMonitor { pool_name, .. } => format!("health monitor of pool {pool_name}"),
-        }
-    }
-
-    fn impact(&self) -> Impact {
-        match self {
-            Self::Pool { old, .. } => {
-                if old.is_some() {
-                    Impact::Considerable
-                } else {
-                    Impact::None
-                }
-            }
-            Self::DeletePool { is_live, .. } => {
-                if *is_live {
-                    Impact::Considerable
-                } else {
-                    Impact::None
-                }
-            }
-            Self::Member { old, is_felt, .. } => match (old, is_felt) {
-                (None, _) => Impact::None,
-                (Some(_), false) => Impact::Minimal,
-                (Some(_), true) => Impact::Considerable,
-            },
-            Self::Listener {
-                old, changes_pool, ..
-            } => match (old, changes_pool) {
-                (None, _) => Impact::None,
-                (Some(_), false) => Impact::Minimal,
-                (Some(_), true) => Impact::Considerable,
-            },
-            Self::Monitor { old, .. } => {
-                if old.is_some() {
-                    Impact::Minimal
-                } else {
-                    Impact::None
-                }
-            }
-            Self::UpdateListener { change, .. } => match change {
-                ListenerChange::AllowedCidrs(_) => Impact::Minimal,
-                _ => Impact::None,
-            },
-            Self::DeleteMember { .. }
-            | Self::DeleteListener { .. }
-            | Self::DeleteMonitor { .. }
-            | Self::UpdateMonitor { .. } => Impact::Minimal,
         }
     }
 }

@@ -57,7 +57,12 @@ fn charts_and_manifests_of_a_release_name_the_image_that_it_signs() {
     let manifests = run(Command::new("grep")
         .args(["-rhE", "^ *(- )?image: "])
         .arg(folder.path().join("deploy"))
-        .args(["--include=*.yml", "--include=*.yaml", "--exclude-dir=templates", "--exclude-dir=examples"]));
+        .args([
+            "--include=*.yml",
+            "--include=*.yaml",
+            "--exclude-dir=templates",
+            "--exclude-dir=examples",
+        ]));
     assert!(manifests.lines().count() >= CLOUDS.len(), "{manifests}");
     for line in manifests.lines() {
         assert!(line.ends_with(&format!("image: {expected}")), "{line}");

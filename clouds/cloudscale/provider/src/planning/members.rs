@@ -11,7 +11,7 @@ use crate::intent::Backend;
 use crate::names;
 use crate::observe::refused::Place;
 use crate::observe::{ObservedPool, Seen, is_changing};
-use crate::step::{CloudStep, Old, PartChange};
+use crate::step::{CloudStep, Meanwhile, Old, PartChange};
 
 /// A balancer that is there, and who the members of its pools shall be.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl Served<'_> {
                     names::spelling(&old.address) == names::spelling(&missing.address)
                         && old.protocol_port == missing.protocol_port
                 });
-                let addition = self.member(pool, missing, None, false);
+                let addition = self.member(pool, missing, None, Meanwhile::Others);
                 match twin {
                     Some(index) => replacements.push((missing, surplus.remove(index))),
                     None if refused.has(&addition) => is_any_refused = true,
@@ -121,12 +121,13 @@ impl Served<'_> {
             }
             // After the others, so that somebody is there while a member is away.
             creations.extend(replacements.into_iter().map(|(missing, old)| {
-                // The monitor that is there gets its answer from none of those that are checked elsewhere.
-                let is_elsewhere = |port: u16| port != missing.protocol_port;
-                let now = old.monitor_port.unwrap_or(old.protocol_port);
-                let moves = is_elsewhere(now) != is_elsewhere(missing.monitor_port);
+                let meanwhile = match moves_check(missing, old) {
+                    true => Meanwhile::CheckMoves,
+                    false if is_only => Meanwhile::Nobody,
+                    false => Meanwhile::Others,
+                };
                 let old = self.old_member(pool, old);
-                self.member(pool, missing, Some(old), is_only || moves)
+                self.member(pool, missing, Some(old), meanwhile)
             }));
             // While nobody can come, the last ones stay.
             if !is_any_refused || !members.kept.is_empty() {
@@ -145,14 +146,14 @@ impl Served<'_> {
         pool: PoolId,
         missing: &DesiredMember,
         old: Option<Old<MemberId>>,
-        is_felt: bool,
+        meanwhile: Meanwhile,
     ) -> CloudStep {
         let new = missing.create(self.tags);
         self.step(PartChange::Member {
             pool,
             new,
             old,
-            is_felt,
+            meanwhile,
         })
     }
 
@@ -163,6 +164,11 @@ impl Served<'_> {
             href: self.hrefs.member(pool, member.uuid),
         }
     }
+}
+
+/// Whether a member is probed elsewhere from now on.
+fn moves_check(missing: &DesiredMember, old: &Member) -> bool {
+    missing.monitor_port != old.monitor_port.unwrap_or(old.protocol_port)
 }
 
 /// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there

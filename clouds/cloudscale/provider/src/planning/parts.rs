@@ -112,6 +112,28 @@ impl<'a> Parts<'a> {
             .members(pools.iter().map(|(backend, there)| (backend, *there)))
     }
 
+    /// What moves the check of members elsewhere, pool by pool: between the first member of a pool and its monitor none may be up, and
+    /// no other pool is to wait in between. Only if nothing else is to be done about members: those follow the Nodes before a monitor
+    /// is written, which the API may refuse.
+    pub(super) fn moved_checks(&self) -> Vec<CloudStep> {
+        let all = self.members();
+        if !all.iter().all(CloudStep::moves_check) {
+            return Vec::new();
+        }
+        let of_pool = |kept: &(&'a Port, &'a ObservedPool)| {
+            let (port, there) = kept;
+            let members = self.served.members(std::iter::once((&port.backend, *there)));
+            match members.is_empty() {
+                // The last pool of all needs nothing special.
+                true if all.is_empty() => Vec::new(),
+                true => self.monitors_of(std::slice::from_ref(kept)),
+                false => members,
+            }
+        };
+        let mut pools = self.kept.iter().map(of_pool);
+        pools.find(|steps| !steps.is_empty()).unwrap_or_default()
+    }
+
     /// The members of the pools that there shall be.
     pub(super) fn members(&self) -> Vec<CloudStep> {
         let pools = self.kept.iter().map(|(port, there)| (&port.backend, *there));
@@ -175,11 +197,15 @@ impl<'a> Parts<'a> {
 
     /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
+        self.monitors_of(&self.kept)
+    }
+
+    fn monitors_of(&self, pools: &[(&Port, &ObservedPool)]) -> Vec<CloudStep> {
         let settings = &self.wanted.monitor;
         let http = settings.http.resolved();
         let mut creations = Vec::new();
         let mut deletions = Vec::new();
-        for (_, there) in &self.kept {
+        for (_, there) in pools {
             let monitors = diff(
                 std::slice::from_ref(settings),
                 &there.monitors,

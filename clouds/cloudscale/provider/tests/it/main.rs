@@ -12,6 +12,7 @@ mod instances;
 mod lookup;
 mod mistakes;
 mod monitors;
+mod policy;
 mod quota;
 mod restored;
 mod session;

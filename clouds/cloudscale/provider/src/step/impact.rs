@@ -1,0 +1,66 @@
+//! What a write to a part of a balancer costs those whose traffic goes through it.
+
+use bowline_cloudscale_client::ListenerChange;
+use bowline_plan::Impact;
+
+use super::PartChange;
+
+/// Who serves while a member is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    /// The other members of the pool.
+    Others,
+    /// Nobody: the pool has no other member.
+    Nobody,
+    /// Perhaps nobody: this one, and the others after it, are probed elsewhere from now on. The monitor does not know yet what it
+    /// finds there, and after some checks counts them as down until it is replaced.
+    CheckMoves,
+}
+
+impl PartChange {
+    pub(super) fn impact(&self) -> Impact {
+        match self {
+            Self::Pool { old, .. } => {
+                if old.is_some() {
+                    Impact::Considerable
+                } else {
+                    Impact::None
+                }
+            }
+            Self::DeletePool { is_live, .. } => {
+                if *is_live {
+                    Impact::Considerable
+                } else {
+                    Impact::None
+                }
+            }
+            Self::Member { old, meanwhile, .. } => match (old, meanwhile) {
+                (None, _) => Impact::None,
+                (Some(_), Meanwhile::Others) => Impact::Minimal,
+                (Some(_), Meanwhile::Nobody | Meanwhile::CheckMoves) => Impact::Considerable,
+            },
+            Self::Listener {
+                old, changes_pool, ..
+            } => match (old, changes_pool) {
+                (None, _) => Impact::None,
+                (Some(_), false) => Impact::Minimal,
+                (Some(_), true) => Impact::Considerable,
+            },
+            Self::Monitor { old, .. } => {
+                if old.is_some() {
+                    Impact::Minimal
+                } else {
+                    Impact::None
+                }
+            }
+            Self::UpdateListener { change, .. } => match change {
+                ListenerChange::AllowedCidrs(_) => Impact::Minimal,
+                _ => Impact::None,
+            },
+            Self::DeleteMember { .. }
+            | Self::DeleteListener { .. }
+            | Self::DeleteMonitor { .. }
+            | Self::UpdateMonitor { .. } => Impact::Minimal,
+        }
+    }
+}
