@@ -66,3 +66,31 @@ fn the_name_that_holds_the_service_s_uid_proves_a_restore_like_the_annotation() 
         assert_eq!(outcome(&identity, &[there]), expected, "{marked} {theirs:?}");
     }
 }
+
+#[test]
+fn what_another_living_service_is_served_by_stays_when_one_goes_that_names_it() {
+    let (named, edge) = (
+        balancer(1, "k8s-service-u2", None, None),
+        balancer(1, "edge", None, None),
+    );
+    let wanting = json!([
+        { "metadata": { "uid": "u1" }, "spec": { "type": "LoadBalancer" } },
+        { "metadata": { "uid": "u2" }, "spec": { "type": "LoadBalancer" } },
+    ]);
+    let services: Vec<Arc<Service>> = serde_json::from_value(wanting).unwrap();
+    let going = Identity {
+        services: Arc::new(services),
+        ..identity(Some(1), None)
+    };
+    let (named, edge) = ([named], [edge]);
+    let doomed = |there| {
+        let doomed = super::super::doomed(&going, there);
+        (doomed.own.len(), doomed.foreign.len())
+    };
+    // As with an annotation that was copied from the other Service.
+    assert_eq!(doomed(&named), (0, 1));
+    assert_eq!(doomed(&edge), (1, 0));
+    // What bears the mark of the one that goes was made for it.
+    let marked = [balancer(1, "k8s-service-u2", Some("u1"), None)];
+    assert_eq!(doomed(&marked), (1, 0));
+}
