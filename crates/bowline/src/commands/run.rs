@@ -232,9 +232,12 @@ async fn start(
         .map_err(fatal(exit::FATAL))?;
 
     let health = Arc::new(Health::default());
-    let server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity)
-        .await
-        .map_err(fatal(exit::FAILURE))?;
+    let server = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ok(exit::SUCCESS),
+        server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity) => server,
+    }
+    .map_err(fatal(exit::FAILURE))?;
     let manager = Manager {
         config: options.manager,
         kube,
