@@ -20,13 +20,6 @@ impl Cidrs {
         networks.chain(self.strange.iter().cloned()).collect()
     }
 
-    /// Those of IPv6.
-    pub(crate) fn of_ipv6(&self) -> impl Iterator<Item = &IpNet> {
-        self.networks
-            .iter()
-            .filter(|network| matches!(network, IpNet::V6(_)))
-    }
-
     /// Whether everybody may connect: no network at all, or all of IPv4.
     pub(crate) fn is_everything(&self) -> bool {
         self.strange.is_empty()

@@ -46,7 +46,6 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
         draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
     let network = network(draft.observed, settled.as_ref(), members.as_ref())?;
-    takes_sources(draft.observed, wanted, &network)?;
     let settled = match settled {
         None => former(draft.observed, wanted, &network)?,
         settled => settled,
@@ -179,20 +178,6 @@ fn network(
         return Err(refusal.with_remedy(remedy).into());
     }
     Ok(Arc::clone(network))
-}
-
-/// That the firewall of a new balancer's address will take the sources: else each try would cost an address.
-fn takes_sources(observed: &Observed, wanted: &Wanted, network: &Network) -> Result<(), Refusal> {
-    let is_new = observed.rules.is_empty() && network.filtering() == Filtering::Addresses;
-    let strange: Vec<String> = wanted.sources.cidrs.of_ipv6().map(|it| it.to_string()).collect();
-    if !is_new || strange.is_empty() {
-        return Ok(());
-    }
-    let refusal = Refusal::new(format!(
-        "spec.loadBalancerSourceRanges has networks of IPv6, which the firewall of a public IP does not take: {}",
-        strange.join(", ")
-    ));
-    Err(refusal.with_remedy("leave them out: the address is one of IPv4"))
 }
 
 /// Removes what the balancer has at other addresses: it has moved.

@@ -624,22 +624,3 @@ async fn of_two_services_that_claim_one_address_only_one_keeps_it() {
     }
     world.check_nothing_left("both deleted");
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_source_that_the_firewall_of_an_address_does_not_take_costs_no_address() {
-    for is_vpc in [false, true] {
-        let world = World::of(crate::site::Site::new(), is_vpc).await;
-        world.add_web();
-        world.spec(WEB, |spec| {
-            spec["loadBalancerSourceRanges"] = json!(["10.0.0.0/8", "2001:db8::/32"]);
-        });
-        let (run, writes) = world.writes_of(world.run(WEB)).await;
-        if is_vpc {
-            run.settled(); // an ACL list takes both
-            continue;
-        }
-        assert!(run.complaint().contains("2001:db8::/32"), "{}", run.complaint());
-        assert_eq!(writes, Vec::<String>::new());
-        assert_eq!(world.annotation(WEB, "ip-ids"), None);
-    }
-}
