@@ -203,11 +203,16 @@ impl Parts {
         }
     }
 
-    /// The pool that a listener sends to by default. Among the listeners that a pool names are those that reach it through a policy.
+    /// The pool that a listener sends to by default. Among the listeners that a pool names are those that reach it through a policy,
+    /// so that counts only of a listener that has none, and names no pool itself.
     pub(crate) fn pool_of(&self, listener: &ListenerId) -> Option<&Pool> {
         let listener = self.listeners.iter().find(|there| there.id == *listener)?;
-        let default = listener.default_pool_id.as_ref()?;
-        self.pools.iter().find(|pool| pool.id == *default)
+        let names_it = |pool: &&Pool| pool.listeners.iter().any(|there| there.id == listener.id);
+        let mut pools = self.pools.iter();
+        match &listener.default_pool_id {
+            Some(default) => pools.find(|pool| pool.id == *default),
+            None => pools.find(names_it).filter(|_| listener.l7policies.is_empty()),
+        }
     }
 
     pub(crate) fn pool_mut(&mut self, id: &PoolId) -> Option<&mut Pool> {
@@ -285,4 +290,41 @@ pub(crate) fn is_pending(balancer: &LoadBalancer) -> bool {
             | ProvisioningStatus::PendingUpdate
             | ProvisioningStatus::PendingDelete
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read<T: DeserializeOwned>(object: Value) -> T {
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn the_pool_of_a_listener_is_the_one_it_names_or_else_the_one_that_names_it() {
+        let pool = |id: &str| json!({"id": id, "name": id, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "listeners": [{"id": "web"}]});
+        let policies = json!([{"id": "by-host"}]);
+        for (default, policies, expected) in [
+            (json!("b"), json!([]), Some("b")),
+            (json!("b"), policies.clone(), Some("b")),
+            // As of a service that leaves the field out.
+            (json!(null), json!([]), Some("a")),
+            (json!(null), policies, None),
+        ] {
+            let listener = json!({"id": "web", "name": "web", "protocol": "TCP", "protocol_port": 80, "default_pool_id": default, "l7policies": policies});
+            let parts = Parts {
+                of: read(json!("lb")),
+                listeners: vec![read(listener)],
+                pools: vec![read(pool("a")), read(pool("b"))],
+                members: BTreeMap::new(),
+                monitors: None,
+                is_foretold: false,
+            };
+            let found = parts.pool_of(&read(json!("web")));
+            assert_eq!(found.map(|pool| pool.name.as_str()), expected);
+        }
+    }
 }
