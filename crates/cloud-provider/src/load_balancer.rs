@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::{
     Begin, CloudError, ClusterFacts, Measurement, Memory, Node, NodeName, Seen, ServiceFacts, ServiceKey,
-    ServicesView,
+    ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -467,6 +467,21 @@ impl Ingress {
             ip_mode,
             ..Self::default()
         }
+    }
+
+    /// A host name that this annotation asks for.
+    ///
+    /// # Errors
+    ///
+    /// When the API server takes no such name in a status. The balancer serves all the same.
+    pub fn asked_for(annotation: &str, name: &str) -> Result<Self, Refusal> {
+        if facts::is_hostname(name) {
+            return Ok(Self::hostname(name));
+        }
+        let refusal = Refusal::new(format!(
+            "annotation {annotation} is `{name}`, which the API server takes in no status"
+        ));
+        Err(refusal.with_remedy("set a DNS name in lower case, such as www.example.org"))
     }
 
     /// A host name.

@@ -288,6 +288,18 @@ pub mod facts {
             .collect()
     }
 
+    /// Whether the API server takes a text as the host name of a status: a subdomain of RFC 1123, and no address.
+    #[must_use]
+    pub fn is_hostname(text: &str) -> bool {
+        let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let is_label = |label: &str| {
+            label.starts_with(is_inner)
+                && label.ends_with(is_inner)
+                && label.chars().all(|c| is_inner(c) || c == '-')
+        };
+        text.len() <= 253 && text.split('.').all(is_label) && text.parse::<IpAddr>().is_err()
+    }
+
     /// `spec.loadBalancerIP` as an address; `None` if it is empty.
     ///
     /// # Errors

@@ -305,7 +305,10 @@ impl There<'_> {
                 Answer::Settled(LoadBalancerStatus::empty())
             });
         }
-        let status = status::status(&wanted.publish, balancer);
+        let status = match status::status(&wanted.publish, balancer) {
+            Ok(status) => status,
+            Err(refusal) => return Answer::Refused(refusal),
+        };
         // The balancer works: what is wrong with the rest does not hide its addresses.
         let refusal = unkept_refusal.or_else(|| refused.of_members());
         match refusal.or_else(|| floating::refusal(wanted, seen)) {

@@ -2,13 +2,19 @@
 
 use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
+use bowline_plan::Refusal;
 
+use crate::annotations as keys;
 use crate::intent::Publish;
 
 /// The status: the forced host name alone, or the balancer's own addresses in the API's order. Floating IPs never show.
-pub(crate) fn status(publish: &Publish, balancer: &LoadBalancer) -> LoadBalancerStatus {
+///
+/// # Errors
+///
+/// When the API server would not take it. The balancer serves all the same.
+pub(crate) fn status(publish: &Publish, balancer: &LoadBalancer) -> Result<LoadBalancerStatus, Refusal> {
     let ingress = match publish {
-        Publish::Hostname(hostname) => vec![Ingress::hostname(hostname)],
+        Publish::Hostname(hostname) => vec![Ingress::asked_for(keys::FORCE_HOSTNAME.key, hostname)?],
         Publish::Addresses(mode) => balancer
             .vip_addresses
             .iter()
@@ -16,5 +22,5 @@ pub(crate) fn status(publish: &Publish, balancer: &LoadBalancer) -> LoadBalancer
             .map(|vip| Ingress::address(&vip.address, *mode))
             .collect(),
     };
-    LoadBalancerStatus { ingress }
+    Ok(LoadBalancerStatus { ingress })
 }

@@ -129,7 +129,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         home::tidy_claim(draft, wanted, &home)?;
     }
     if draft.is_idle() {
-        draft.settled = Some(crate::status::status(wanted, &home.address));
+        draft.settled = Some(crate::status::status(wanted, &home.address)?);
     }
     Ok(())
 }

@@ -1,15 +1,21 @@
 //! What the Service's status shows.
 
 use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
+use bowline_plan::Refusal;
 
+use crate::annotations::HOSTNAME;
 use crate::intent::Wanted;
 use crate::objects::AddressRef;
 
 /// One entry: the host name of the annotation alone, else the address.
-pub(crate) fn status(wanted: &Wanted, address: &AddressRef) -> LoadBalancerStatus {
+///
+/// # Errors
+///
+/// When the API server would not take it. The balancer serves all the same.
+pub(crate) fn status(wanted: &Wanted, address: &AddressRef) -> Result<LoadBalancerStatus, Refusal> {
     let entry = match &wanted.hostname {
-        Some(hostname) => Ingress::hostname(hostname),
+        Some(hostname) => Ingress::asked_for(HOSTNAME.key, hostname)?,
         None => Ingress::address(&address.ip, wanted.ip_mode),
     };
-    LoadBalancerStatus { ingress: vec![entry] }
+    Ok(LoadBalancerStatus { ingress: vec![entry] })
 }

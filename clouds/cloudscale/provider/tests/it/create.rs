@@ -413,3 +413,20 @@ async fn the_status_follows_the_api_servers_version_and_the_forced_name() {
         (vec!["lb.example.net".to_owned()], vec![None])
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_host_name_that_no_status_takes_holds_up_nothing_else() {
+    let mut world = World::with_nodes(1);
+    let names = ["https://lb.example.net", "LB.example.net", "192.0.2.7"];
+    for (known, name) in names.into_iter().enumerate() {
+        world.annotate("web", "force-hostname", name);
+        let run = world.run("web").await;
+        let complaint =
+            format!("loadbalancer-force-hostname is `{name}`, which the API server takes in no status");
+        assert!(run.complaint().contains(&complaint), "{run:#?}");
+        world.add_node(&format!("late-{known}"));
+        world.run("web").await;
+        let nodes = known + 2;
+        assert_eq!(world.sim.members().len(), nodes * world.sim.pools().len());
+    }
+}

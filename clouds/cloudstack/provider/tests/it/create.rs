@@ -114,6 +114,19 @@ async fn the_host_name_takes_the_place_of_the_address_in_the_status() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_name_that_no_status_takes_holds_up_nothing_else() {
+    let world = World::with_service().await;
+    world.annotate(WEB, "hostname", Some("WWW.example.org"));
+    let run = world.run(WEB).await;
+    let complaint = "hostname is `WWW.example.org`, which the API server takes in no status";
+    assert!(run.complaint().contains(complaint), "{run:#?}");
+    let near = world.sim.add_vm(VmSpec::new("pool-a-9"));
+    world.add_node("pool-a-9", Some(&near));
+    world.run(WEB).await;
+    assert!(world.members("tcp-443").contains(&"pool-a-9".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_told_before_anything_is_made() {
     type Change = fn(&World);
     let cases: [(&str, Change); 8] = [

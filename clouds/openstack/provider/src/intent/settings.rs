@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_cloud_provider::{Accepts, AnnotationSpec};
+use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::Wanted;
@@ -224,7 +224,10 @@ fn flaw(wanted: &Wanted, setting: &Setting) -> Option<Flaw> {
             }
             Accepts::Hostname => {
                 let allowed = "a DNS name in lower case, such as www.example.org".to_owned();
-                (Some(allowed).filter(|_| !is_hostname(value))?, Bars::Status)
+                (
+                    Some(allowed).filter(|_| !facts::is_hostname(value))?,
+                    Bars::Status,
+                )
             }
             _ => return None,
         }
@@ -248,17 +251,6 @@ fn fault_of_address(family: Option<Family>, value: &str) -> Option<String> {
         None => "an IP address",
     };
     (!is_good).then(|| allowed.to_owned())
-}
-
-/// Whether the API server takes a text as the host name of a status: a subdomain of RFC 1123, and no address.
-fn is_hostname(text: &str) -> bool {
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_label = |label: &str| {
-        label.starts_with(is_inner)
-            && label.ends_with(is_inner)
-            && label.chars().all(|c| is_inner(c) || c == '-')
-    };
-    text.len() <= 253 && text.split('.').all(is_label) && text.parse::<IpAddr>().is_err()
 }
 
 impl Wanted {
