@@ -144,7 +144,10 @@ impl<'a> PartsPlan<'a> {
                 ..PoolUpdate::default()
             },
         };
-        if pool.members.is_empty() && !self.own.changes.iter().any(is_of_listener) {
+        // Both tell, so that no pool with members goes because an answer left them out.
+        let read = self.there.members.get(&pool.id);
+        let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
+        if is_empty && !self.own.changes.iter().any(is_of_listener) {
             return Some(delete_pool(pool));
         }
         self.once_more(&pool.provisioning_status, touch)
