@@ -207,7 +207,7 @@ mod tests {
     fn named(text: &str) -> impl Iterator<Item = &str> {
         let tails = text.split("cargo xtask ").skip(1);
         let words = tails.map(|tail| {
-            tail.split(|it: char| !it.is_ascii_lowercase())
+            tail.split(|it: char| !it.is_ascii_lowercase() && it != '-')
                 .next()
                 .unwrap_or_default()
         });
