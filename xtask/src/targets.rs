@@ -11,6 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
 
+/// What stands behind the marks of a block that rustdoc does not compile.
+const OTHER_LANGUAGES: [&str; 6] = ["console", "ignore", "json", "text", "toml", "yaml"];
+
 /// Reads the sources of all libraries and programs and prints each whose manifest does not fit.
 ///
 /// # Errors
@@ -40,6 +43,25 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     }
     println!("targets: of {count} libraries and programs, those that have tests are compiled for tests");
     Ok(())
+}
+
+/// The packages whose library has doc tests. For each that `cargo test --doc` is told of, rustdoc reads the whole library,
+/// whether there are any or not.
+///
+/// # Errors
+///
+/// When cargo cannot describe the workspace, or a source cannot be read.
+pub(crate) fn with_doc_tests(workspace: &Workspace) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for package in workspace.metadata()?.workspace_packages() {
+        for library in package.targets.iter().filter(|it| it.is_lib()) {
+            let sources = sources(library.src_path.as_std_path())?;
+            if sources.iter().any(|it| has_doc_test(&it.text)) {
+                found.push(package.name.to_string());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// One file of a library or program.
@@ -109,6 +131,23 @@ fn first_test(text: &str) -> Option<usize> {
     Some(text.lines().position(|line| is_test(line.trim_start()))? + 1)
 }
 
+/// Whether rustdoc may find an example to compile: a block that is not said to be in another language, or an indented one.
+fn has_doc_test(text: &str) -> bool {
+    let mut is_open = false;
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        let Some(told) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
+            is_open = false;
+            return line.contains("doc = include_str!");
+        };
+        let Some(language) = told.trim_start().strip_prefix("```") else {
+            return !is_open && told.starts_with("     ") && !told.trim().is_empty();
+        };
+        is_open = !is_open;
+        is_open && !OTHER_LANGUAGES.contains(&language.trim())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +202,26 @@ mod tests {
         // A form of `mod` that is not understood here must not hide tests.
         write("lib.rs", "mod elsewhere;");
         assert!(sources(&directory.path().join("lib.rs")).is_err());
+    }
+
+    #[test]
+    fn examples_are_seen_and_what_is_in_another_language_is_none() {
+        for text in [
+            "/// ```\n/// it();\n/// ```",
+            "    //! ```no_run\n    //! it();",
+            "/// ```text\n/// a\n/// ```\n/// b\n/// ```rust\n/// it();\n/// ```",
+            "/// So:\n///\n///     it();",
+            "#![doc = include_str!(\"README.md\")]",
+        ] {
+            assert!(has_doc_test(text), "{text}");
+        }
+        for text in [
+            "/// ```text\n///     a -> b\n/// ```\nfn it() {}",
+            "/// Words.\n///\n/// - a list\n///   of things",
+            "// ```\n// it();\n// ```",
+        ] {
+            assert!(!has_doc_test(text), "{text}");
+        }
     }
 
     #[test]

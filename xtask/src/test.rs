@@ -65,7 +65,11 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     stages.stage("site", || site::check(workspace))?;
     stages.stage("workflows", || workflows::check(workspace))?;
     let mut suites = stages.stage("build", || Suites::build(workspace, cargo("test --workspace")))?;
-    suites.and_doc_tests(cargo("test --workspace --doc --no-fail-fast"));
+    let mut doc_tests = cargo("test --doc --no-fail-fast");
+    for package in targets::with_doc_tests(workspace)? {
+        doc_tests.args(["--package", &package]);
+    }
+    suites.and_doc_tests(doc_tests);
     stages.stage("Go programs", || {
         if let Some(mut begun) = begun {
             begun.wait()?;
