@@ -134,11 +134,18 @@ fn with_credentials(cloud: &str) -> Value {
     }
 }
 
+/// On one cluster, because a start is most of what each of them would cost; each leaves it as it was.
 #[tokio::test]
-async fn every_cloud_installs_where_nothing_is_and_leaves_nothing_behind() {
-    let Some(cluster) = Cluster::start("an installation of the chart").await else {
+async fn the_chart_installs_takes_over_and_refuses_on_a_real_cluster() {
+    let Some(cluster) = Cluster::start("the chart on a real cluster").await else {
         return;
     };
+    every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(&cluster).await;
+    admission_policies_refuse_on_request(&cluster).await;
+    every_go_manager_s_manifest_is_taken_over_and_goes_back(&cluster).await;
+}
+
+async fn every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(cluster: &Cluster) {
     for cloud in CLOUDS {
         let told = cluster.upgrade(&with_credentials(cloud), &[]);
         let workload = Cluster::only(cluster.workloads().await);
@@ -156,11 +163,7 @@ async fn every_cloud_installs_where_nothing_is_and_leaves_nothing_behind() {
     }
 }
 
-#[tokio::test]
-async fn every_go_manager_s_manifest_is_taken_over_and_goes_back() {
-    let Some(cluster) = Cluster::start("former manifests taken over").await else {
-        return;
-    };
+async fn every_go_manager_s_manifest_is_taken_over_and_goes_back(cluster: &Cluster) {
     for (cloud, former) in [
         ("cloudscale", include_str!("../former/cloudscale.yaml")),
         ("phoenixnap", include_str!("../former/phoenixnap.yaml")),
@@ -196,15 +199,11 @@ async fn every_go_manager_s_manifest_is_taken_over_and_goes_back() {
         let back = Cluster::only(cluster.workloads().await);
         assert_eq!(back.image(), before.image(), "{cloud}");
         assert!(cluster.resources().await.contains(&"nodes".to_owned()), "{cloud}");
-        remove(&cluster).await;
+        remove(cluster).await;
     }
 }
 
-#[tokio::test]
-async fn admission_policies_refuse_on_request() {
-    let Some(cluster) = Cluster::start("admission policies of the chart").await else {
-        return;
-    };
+async fn admission_policies_refuse_on_request(cluster: &Cluster) {
     let mut values = with_credentials("cloudscale");
     values["admissionPolicies"] = json!({ "enabled": true, "action": "Deny" });
     cluster.upgrade(&values, &[]);

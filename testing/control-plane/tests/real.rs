@@ -10,12 +10,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node};
 use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client, Config};
 
-async fn start(what: &str, options: Options) -> Option<ControlPlane> {
-    let version = Version::wanted().unwrap();
-    binaries_or_leave_out(version, what)?;
-    Some(ControlPlane::start(Options { version, ..options }).await.unwrap())
-}
-
 async fn client(kubeconfig: &bowline_control_plane::Kubeconfig) -> Client {
     let parsed = kube::config::Kubeconfig::read_from(kubeconfig.path()).unwrap();
     let config = Config::from_custom_kubeconfig(parsed, &Default::default())
@@ -24,11 +18,26 @@ async fn client(kubeconfig: &bowline_control_plane::Kubeconfig) -> Client {
     Client::try_from(config).unwrap()
 }
 
+/// One start for all that is asked of a control plane: a start is most of what each question would cost.
 #[tokio::test]
-async fn the_api_server_keeps_what_it_is_given_and_tells_its_version() {
-    let Some(plane) = start("a real API server", Options::default()).await else {
+async fn a_control_plane_is_a_real_one_and_leaves_nothing() {
+    let version = Version::wanted().unwrap();
+    if binaries_or_leave_out(version, "a real API server").is_none() {
         return;
+    }
+    let options = Options {
+        version,
+        audit: true,
+        ..Options::default()
     };
+    let plane = ControlPlane::start(options).await.unwrap();
+    it_keeps_what_it_is_given_and_tells_its_version(&plane).await;
+    a_service_account_may_do_what_its_role_says_and_no_more(&plane).await;
+    a_user_without_a_role_may_not_read_nodes(&plane).await;
+    a_dropped_one_leaves_no_process_and_no_file(plane);
+}
+
+async fn it_keeps_what_it_is_given_and_tells_its_version(plane: &ControlPlane) {
     let admin = client(plane.admin()).await;
 
     let version = admin.apiserver_version().await.unwrap();
@@ -71,19 +80,7 @@ async fn published(maps: &Api<ConfigMap>, name: &str) -> BTreeMap<String, String
     }
 }
 
-#[tokio::test]
-async fn a_service_account_may_do_what_its_role_says_and_no_more() {
-    let Some(plane) = start(
-        "RBAC and the audit log",
-        Options {
-            audit: true,
-            ..Options::default()
-        },
-    )
-    .await
-    else {
-        return;
-    };
+async fn a_service_account_may_do_what_its_role_says_and_no_more(plane: &ControlPlane) {
     plane
         .apply(
             "
@@ -144,11 +141,7 @@ async fn eventually_allowed(nodes: &Api<Node>) {
     }
 }
 
-#[tokio::test]
-async fn a_user_without_a_role_may_not_read_nodes() {
-    let Some(plane) = start("a user without rights", Options::default()).await else {
-        return;
-    };
+async fn a_user_without_a_role_may_not_read_nodes(plane: &ControlPlane) {
     let stranger = plane.kubeconfig_for_user("stranger", Some("visitors")).unwrap();
     let nodes: Api<Node> = Api::all(client(&stranger).await);
     let refused = nodes.list(&ListParams::default()).await.unwrap_err();
@@ -159,11 +152,7 @@ async fn a_user_without_a_role_may_not_read_nodes() {
     assert!(refused.to_string().contains("stranger"), "{refused}");
 }
 
-#[tokio::test]
-async fn a_dropped_control_plane_leaves_no_process_and_no_file() {
-    let Some(plane) = start("the end of a control plane", Options::default()).await else {
-        return;
-    };
+fn a_dropped_one_leaves_no_process_and_no_file(plane: ControlPlane) {
     let directory = plane.admin().path().parent().unwrap().to_owned();
     let ids = plane.process_ids();
     assert!(ids.iter().all(|id| is_running(*id)), "{ids:?}");
