@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{JobFault, Snapshot};
+use bowline_cloudstack_sim::{AddressSpec, JobFault, Snapshot};
 use serde_json::json;
 
 use crate::world::{Outcome, WEB, World};
@@ -253,6 +253,40 @@ async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing()
                 }
             }
         }
+    }
+}
+
+/// A process is lost with the answer of each write in turn, of a Service's creation and then of its removal.
+#[tokio::test(start_paused = true)]
+async fn the_user_s_address_stays_the_user_s_whichever_answer_is_lost() {
+    let at_the_users = async || {
+        let world = before(Work::CreateRequested, false).await;
+        let address = "203.0.113.77".parse().unwrap();
+        world.sim.take_address(AddressSpec::at(address));
+        world
+    };
+    let world = at_the_users().await;
+    let creation = world.writes_of(world.run(WEB)).await.1.len();
+    world.delete(WEB);
+    let removal = world.writes_of(world.run(WEB)).await.1.len();
+    assert!(creation > 0 && removal > 0, "{creation} and {removal} writes");
+    for k in 1..=creation + removal {
+        let what = format!("lost answer of write {k}");
+        let mut world = at_the_users().await;
+        let lost = Fault::write().nth(k as u64).lose_answer();
+        let lost = world.sim.faults().add(lost);
+        world.run(WEB).await;
+        if k > creation {
+            world.delete(WEB);
+            world.run(WEB).await;
+        }
+        assert_eq!(world.sim.faults().struck(lost), 1, "{what}");
+        world.restart().await;
+        finish(&world, &what).await;
+        world.delete(WEB);
+        let end = finish(&world, &what).await;
+        assert_eq!(end.addresses.len(), 1, "{what}: {end:#?}");
+        assert!(world.rules().is_empty() && world.openings().is_empty(), "{what}");
     }
 }
 
