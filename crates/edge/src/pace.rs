@@ -196,6 +196,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_gives_way_is_served_with_a_single_place() {
         let places = Places::new(1, 4);
-        let _place = places.take_giving_way().await;
+        let waited = tokio::time::timeout(Duration::from_secs(1), places.take_giving_way()).await;
+        assert!(waited.is_ok());
     }
 }

@@ -93,8 +93,9 @@ async fn what_a_policy_refuses_the_reader_refuses_too() {
             .iter()
             .filter(|spec| !spec.key.ends_with("/load-balancer-source-ranges"))
         {
+            let texts = texts(spec);
             for _ in 0..VALUES {
-                let text = texts(spec).new_tree(&mut runner).unwrap().current();
+                let text = texts.new_tree(&mut runner).unwrap().current();
                 let service = service(&[(spec.key, &text)]);
                 let said = server.create(cloud, &service).await.said();
                 let is_caught = !said.trim().is_empty();
