@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    Begin, CloudError, ClusterFacts, Measurement, Memory, Node, NodeName, Seen, ServiceFacts, ServiceKey,
-    ServicesView, facts,
+    Begin, CloudError, ClusterFacts, Measurement, Memory, Node, Seen, ServiceFacts, ServiceKey, ServicesView,
+    facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -307,22 +307,13 @@ impl<C: Step> LoadBalancerStep<C> {
     }
 }
 
-/// A write to Kubernetes that a provider wants, run by the service controller. Each is tested by UID and resource version, so
+/// A write to its Service that a provider wants, run by the service controller. Each is tested by UID and resource version, so
 /// a decision made from an old object never lands on a newer one, unless others change it faster than the sync can go and leave
 /// alone what is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KubeWrite {
     /// Sets annotations of the Service, in this order; none removes one.
     AnnotateService(Vec<(String, Option<String>)>),
-    /// Sets annotations of a Node; none removes one.
-    AnnotateNode {
-        /// The Node.
-        node: NodeName,
-        /// The UID of the Node that the decision was made for: one made anew under its name is not written to.
-        uid: Arc<str>,
-        /// The annotations.
-        annotations: Vec<(String, Option<String>)>,
-    },
     /// Sets or clears `spec.loadBalancerIP`, if the field still holds what the decision was made from.
     SetLoadBalancerIp {
         /// The field's value as it was seen; empty if it was not set.
@@ -335,7 +326,7 @@ pub enum KubeWrite {
 }
 
 impl KubeWrite {
-    /// Changes the Service as the write would. Writes to other objects change nothing here.
+    /// Changes the Service as the write would.
     pub fn predict(&self, service: &mut Service) {
         match self {
             Self::AnnotateService(annotations) => annotate(service, annotations),
@@ -344,7 +335,6 @@ impl KubeWrite {
                 service.spec.get_or_insert_default().load_balancer_ip =
                     Some(ip.clone()).filter(|ip| !ip.is_empty());
             }
-            Self::AnnotateNode { .. } => {}
         }
     }
 
@@ -354,14 +344,9 @@ impl KubeWrite {
         let address = |service: &Service| service.spec.as_ref()?.load_balancer_ip.clone();
         let annotation =
             |service: &Service, key: &str| service.metadata.annotations.as_ref()?.get(key).cloned();
-        match self {
-            Self::AnnotateService(annotations) | Self::SetLoadBalancerIp { annotations, .. } => {
-                let mut keys = annotations.iter().map(|(key, _)| key);
-                address(one) == address(other)
-                    && keys.all(|key| annotation(one, key) == annotation(other, key))
-            }
-            Self::AnnotateNode { .. } => true,
-        }
+        let (Self::AnnotateService(annotations) | Self::SetLoadBalancerIp { annotations, .. }) = self;
+        let mut keys = annotations.iter().map(|(key, _)| key);
+        address(one) == address(other) && keys.all(|key| annotation(one, key) == annotation(other, key))
     }
 }
 
@@ -394,11 +379,6 @@ impl Step for KubeWrite {
     fn label(&self) -> String {
         match self {
             Self::AnnotateService(annotations) => format!("annotate-service({})", assignments(annotations)),
-            Self::AnnotateNode {
-                node, annotations, ..
-            } => {
-                format!("annotate-node({node}: {})", assignments(annotations))
-            }
             Self::SetLoadBalancerIp { ip, annotations, .. } => {
                 let verb = if ip.is_empty() { "clear" } else { "set" };
                 let values: Vec<String> = std::iter::once(ip.clone())
@@ -414,10 +394,7 @@ impl Step for KubeWrite {
     }
 
     fn object(&self) -> String {
-        match self {
-            Self::AnnotateService(_) | Self::SetLoadBalancerIp { .. } => "service".to_owned(),
-            Self::AnnotateNode { node, .. } => format!("node {node}"),
-        }
+        "service".to_owned()
     }
 
     fn impact(&self) -> Impact {

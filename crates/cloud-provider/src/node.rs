@@ -35,8 +35,6 @@ pub mod keys {
     pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
     /// The finalizer of Services that have a load balancer.
     pub const FINALIZER_LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
-    /// The annotation form of `spec.loadBalancerSourceRanges`.
-    pub const ANNOTATION_SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 }
 
 /// The name of a Node.

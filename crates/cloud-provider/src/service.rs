@@ -151,10 +151,8 @@ impl ServicesView for Vec<Arc<Service>> {
 pub mod facts {
     use std::net::IpAddr;
 
-    use ipnet::IpNet;
-
     use super::Service;
-    use crate::{AnnotationSpec, keys};
+    use crate::AnnotationSpec;
 
     /// Whether the Service asks this program for a balancer: type `LoadBalancer` and no class.
     #[must_use]
@@ -182,7 +180,7 @@ pub mod facts {
             .finalizers
             .iter()
             .flatten()
-            .any(|name| name == keys::FINALIZER_LOAD_BALANCER)
+            .any(|name| name == crate::keys::FINALIZER_LOAD_BALANCER)
     }
 
     /// Whether a balancer has to be removed: the finalizer is there, and the Service is being deleted or is no longer
@@ -236,40 +234,6 @@ pub mod facts {
         annotations
             .map(|(key, _)| key.as_str())
             .filter(|key| key.starts_with(prefix) && known.iter().all(|spec| spec.key != *key))
-            .collect()
-    }
-
-    /// The source ranges that may connect: the spec's if it has any, else the framework's annotation, else everybody
-    /// (`0.0.0.0/0`).
-    ///
-    /// # Errors
-    ///
-    /// An entry that is not a network, with the name of the field or annotation that holds it.
-    pub fn source_ranges(service: &Service) -> Result<Vec<IpNet>, String> {
-        let listed = service
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.load_balancer_source_ranges.as_deref())
-            .unwrap_or_default();
-        if !listed.is_empty() {
-            return parse_ranges(listed.iter().map(String::as_str), "spec.loadBalancerSourceRanges");
-        }
-        match annotation(service, keys::ANNOTATION_SOURCE_RANGES)
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-        {
-            Some(text) => parse_ranges(text.split(','), keys::ANNOTATION_SOURCE_RANGES),
-            None => Ok(vec![IpNet::from(ipnet::Ipv4Net::default())]),
-        }
-    }
-
-    fn parse_ranges<'a>(texts: impl Iterator<Item = &'a str>, place: &str) -> Result<Vec<IpNet>, String> {
-        texts
-            .map(|text| {
-                let text = text.trim();
-                text.parse()
-                    .map_err(|_| format!("{place}: `{text}` is not a network in CIDR notation"))
-            })
             .collect()
     }
 

@@ -121,10 +121,8 @@ pub trait Hooks<F, E>: Sync {
     fn lanes(&self, step: &DynStep) -> Vec<Lane> {
         match step.kube_write() {
             // A step's own lane names the kind of object only; here it is known which one it is.
-            Some(KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. }) => {
-                vec![Lane::new(format!("kubernetes/service/{}", self.object()))]
-            }
-            Some(KubeWrite::AnnotateNode { .. }) | None => step.view().lanes.clone(),
+            Some(_) => vec![Lane::new(format!("kubernetes/service/{}", self.object()))],
+            None => step.view().lanes.clone(),
         }
     }
 }

@@ -100,11 +100,6 @@ pub(crate) fn pod_networks(node: &Node, networks: &[String]) -> Value {
     })
 }
 
-/// Merge patch of a Node's annotations alone.
-pub(crate) fn node_annotations(uid: &str, annotations: &[(String, Option<String>)]) -> Value {
-    json!({"metadata": {"uid": uid, "annotations": pairs(annotations)}})
-}
-
 /// The body of a DELETE that hits only this very Node.
 pub(crate) fn delete_node(node: &Node) -> Value {
     json!({

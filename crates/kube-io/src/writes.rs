@@ -70,24 +70,6 @@ impl Kube {
             .await
     }
 
-    /// Sets or removes annotations of the Node of this name and UID.
-    ///
-    /// # Errors
-    ///
-    /// [`KubeError::NotFound`] if there is none of this name, [`KubeError::Conflict`] if it is another one by now.
-    pub async fn annotate_node(
-        &self,
-        name: &NodeName,
-        uid: &str,
-        annotations: &[(String, Option<String>)],
-    ) -> Result<Written, KubeError> {
-        if uid.is_empty() {
-            return Err(KubeError::Invalid(format!("node {name}: its UID is not known")));
-        }
-        self.write_node(name, "", MERGE, &patch::node_annotations(uid, annotations))
-            .await
-    }
-
     /// Deletes this very Node.
     ///
     /// # Errors

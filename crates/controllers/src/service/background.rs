@@ -108,26 +108,10 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     fn write<'b>(
         &'b self,
         _facts: &'b Mutex<BackgroundFacts>,
-        write: &'b KubeWrite,
+        _write: &'b KubeWrite,
     ) -> BoxFuture<'b, Result<(), KubeError>> {
-        Box::pin(async move {
-            match write {
-                KubeWrite::AnnotateNode {
-                    node,
-                    uid,
-                    annotations,
-                } => self
-                    .controller
-                    .provider
-                    .kube
-                    .annotate_node(node, uid, annotations)
-                    .await
-                    .map(drop),
-                KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. } => Err(
-                    KubeError::Invalid(format!("background work `{}` is for no Service", self.name)),
-                ),
-            }
-        })
+        let text = format!("background work `{}` is for no Service", self.name);
+        Box::pin(std::future::ready(Err(KubeError::Invalid(text))))
     }
 
     fn progressed(&self, is_working: bool) {

@@ -162,14 +162,6 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let service = &before.service;
             let kube = &self.controller.provider.kube;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
-            if let KubeWrite::AnnotateNode {
-                node,
-                uid,
-                annotations,
-            } = write
-            {
-                return kube.annotate_node(node, uid, annotations).await.map(drop);
-            }
             if self.is_gone(&before) {
                 lock(facts).service = Arc::new(as_written(service, write));
                 return Ok(());
@@ -181,7 +173,6 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
                     kube.set_load_balancer_ip(&base, ip, annotations).await
                 }
-                KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
             tracked(&|it| it.written(write, written.is_ok()));
             lock(facts).service = Arc::new(match written {

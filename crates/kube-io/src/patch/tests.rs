@@ -64,7 +64,6 @@ fn bodies_of_node_writes() {
         "without taints": super::node(&node, &untainted),
         "addresses": node_addresses(&node, &addresses),
         "network unavailable": network_unavailable(&node, false, "RouteCreated", "a route was created", now),
-        "annotations alone": node_annotations("uid-1", &[("a".into(), Some("1".into())), ("b".into(), None)]),
         "delete": delete_node(&node),
     });
     insta::with_settings!({omit_expression => true}, { insta::assert_json_snapshot!(bodies) });

@@ -219,14 +219,14 @@ async fn a_token_whose_predecessor_is_refused_at_once_costs_no_request() {
     let cluster = format!("server: 'http://{}'", server.address());
     let kube = folder.connect(&cluster, "tokenFile: token", &[]).await;
     let name = NodeName::new("a");
-    let uid = kube.node(&name).await.unwrap().uid;
+    let seen = kube.node(&name).await.unwrap();
 
     // The write that is refused for the old one has had no effect, and is made with the new one.
     folder.write("token", "new\n");
     api.access().revoke_token("old");
     api.access().add_token("new", user());
-    let annotations = [("k".to_owned(), Some("v".to_owned()))];
-    kube.annotate_node(&name, &uid, &annotations).await.unwrap();
+    let networks = ["10.1.0.0/24".to_owned()];
+    kube.set_pod_networks(&seen, &networks).await.unwrap();
 
     api.access().revoke_token("new");
     let error = kube.node(&name).await.unwrap_err();

@@ -5,7 +5,7 @@ use bowline_cloud_provider::{
     facts, keys,
 };
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Body, Kube, KubeError, KubeOptions, NodePatch};
+use bowline_kube_io::{Body, Kube, KubeOptions, NodePatch};
 use serde_json::json;
 
 use crate::{client, node, server, service};
@@ -178,35 +178,6 @@ async fn a_condition_leaves_the_others_alone() {
     let node = kube.node(&node.name).await.unwrap();
     assert!(!node.network_unavailable.unwrap().is_unavailable);
     assert_eq!(node.readiness, bowline_cloud_provider::Readiness::Ready);
-}
-
-#[tokio::test(start_paused = true)]
-async fn annotations_of_a_node_are_set_and_removed_and_never_of_its_successor() {
-    let api = server();
-    let kube = client(&api);
-    let seen = created(&api, &kube, "a").await;
-    kube.annotate_node(
-        &seen.name,
-        &seen.uid,
-        &[("x".into(), Some("1".into())), ("y".into(), Some("2".into()))],
-    )
-    .await
-    .unwrap();
-    kube.annotate_node(&seen.name, &seen.uid, &[("x".into(), None)])
-        .await
-        .unwrap();
-    let node = kube.node(&seen.name).await.unwrap();
-    assert_eq!(node.annotations.iter().collect::<Vec<_>>(), [("y", "2")]);
-    let annotations = [("z".into(), Some("3".into()))];
-    let annotate = async |name, uid| {
-        let written = kube.annotate_node(&NodeName::new(name), uid, &annotations).await;
-        written.map(drop).unwrap_err()
-    };
-    assert!(annotate("b", &seen.uid).await.is_not_found());
-    assert!(matches!(annotate("a", "").await, KubeError::Invalid(_)));
-    api.delete("Node", "", "a");
-    api.apply_json(crate::node("a")).unwrap();
-    assert!(annotate("a", &seen.uid).await.is_conflict(), "it was made anew");
 }
 
 async fn listed(kube: &Kube, name: &str) -> Arc<Service> {

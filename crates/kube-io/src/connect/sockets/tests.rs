@@ -1,7 +1,7 @@
 //! What the gate keeps from the wire, over connections in memory.
 
 use bowline_cloud_kit::ClientEnd;
-use bowline_cloud_provider::NodeName;
+use bowline_cloud_provider::{Node, NodeName};
 use bowline_edge::{Gate, GateClosed};
 use bowline_kube_api::{Effect, Fault, KubeApi};
 use http::Uri;
@@ -78,10 +78,8 @@ async fn heard(connections: &Mutex<Vec<JoinHandle<Vec<u8>>>>) -> Vec<String> {
 }
 
 async fn annotate(kube: &Kube) -> KubeError {
-    let annotations = [("a".to_owned(), None)];
-    kube.annotate_node(&NodeName::new("a"), "uid-1", &annotations)
-        .await
-        .unwrap_err()
+    let written = kube.set_pod_networks(&Node::named("a"), &[]).await;
+    written.map(drop).unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
