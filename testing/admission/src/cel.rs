@@ -218,6 +218,12 @@ pub(crate) fn is_near(one: &str, other: &str, start: usize, end: usize) -> Strin
     )
 }
 
+/// Whether the other key has the word in it and the name of the one behind another domain.
+pub(crate) fn is_namesake(one: &str, other: &str, word: &str) -> String {
+    let word = text(word);
+    format!("{other}.contains({word}) && {other}.endsWith({one}.substring({one}.indexOf('/')))")
+}
+
 /// Whether the length of one text differs less from a third one's than that of another; of equal ones, which is first by the alphabet.
 pub(crate) fn is_nearer(one: &str, other: &str, third: &str) -> String {
     let distance = |text: &str| {

@@ -12,8 +12,8 @@ pub(crate) struct Cloud {
     pub(crate) table: &'static [AnnotationSpec],
     /// Annotations of the table that stand on Nodes: a Service's key is no misspelling of them.
     pub(crate) on_nodes: &'static [&'static str],
-    /// Where every key that begins with this has to be in the table.
-    pub(crate) prefix: Option<&'static str>,
+    /// Every key that begins with one of these has to be in the table.
+    pub(crate) prefixes: &'static [&'static str],
     /// A key that begins with this and is nearly one of the table is misspelt.
     pub(crate) domain: &'static str,
     /// What the table cannot say.
@@ -128,7 +128,7 @@ fn cloudscale() -> Cloud {
         title: "cloudscale.ch",
         table,
         on_nodes: &[],
-        prefix: Some("k8s.cloudscale.ch/loadbalancer-"),
+        prefixes: &["k8s.cloudscale.ch/loadbalancer-"],
         domain: "k8s.cloudscale.ch/",
         rules: std::iter::once(only_tcp_and_udp("cloudscale.ch"))
             .chain(cloudscale_values(table))
@@ -233,7 +233,7 @@ fn phoenixnap() -> Cloud {
         table,
         on_nodes: &["phoenixnap.com/server-id"],
         // The operator may choose another key for the location.
-        prefix: None,
+        prefixes: &[],
         domain: "phoenixnap.com/",
         rules: vec![
             Rule {
@@ -270,8 +270,8 @@ fn cloudstack() -> Cloud {
         title: "Apache CloudStack",
         table: bowline_cloudstack::annotation_table(),
         on_nodes: &[],
-        prefix: Some("service.beta.kubernetes.io/cloudstack-"),
-        domain: "service.beta.kubernetes.io/cloudstack-",
+        prefixes: &["service.beta.kubernetes.io/cloudstack-"],
+        domain: "service.beta.kubernetes.io/",
         rules: vec![only_tcp_and_udp("Apache CloudStack")],
         fixed: None,
     }
@@ -344,8 +344,11 @@ fn openstack() -> Cloud {
         title: "OpenStack",
         table,
         on_nodes: &[],
-        prefix: Some("loadbalancer.openstack.org/"),
-        domain: "service.beta.kubernetes.io/openstack-",
+        prefixes: &[
+            "loadbalancer.openstack.org/",
+            "service.beta.kubernetes.io/openstack-",
+        ],
+        domain: "service.beta.kubernetes.io/",
         rules: vec![
             Rule {
                 keys: vec![proxy, forwarded],

@@ -83,25 +83,29 @@ const ANNOTATIONS: &str = "has(object.metadata.annotations) ? object.metadata.an
 
 fn values(cloud: &Cloud) -> Policy {
     let variable = |name, text: &str| (name, text.to_owned());
-    let start = cloud.prefix.map_or(cloud.domain.len(), str::len);
     let longest = cloud
         .table
         .iter()
         .map(|spec| spec.key.len())
         .max()
         .unwrap_or_default();
-    let near = |start| cel::is_near("n", "k", start, longest);
-    // Any key of the prefix, and what is nearly one of ours elsewhere in the domain.
+    let shared = cloud.prefixes.iter().map(|prefix| prefix.len());
+    let shared = shared.chain([cloud.domain.len()]).min().unwrap_or_default();
+    let is_near = cel::is_near("n", "k", shared, longest);
+    let is_namesake = cel::is_namesake("n", "k", cloud.name);
+    // Any key of the prefixes; what is nearly one of ours elsewhere in the domain; and one of ours under a misspelt domain.
     let by_prefix = cloud
-        .prefix
+        .prefixes
+        .iter()
         .map(|prefix| format!("k.startsWith({})", cel::text(prefix)));
-    let by_nearness = format!(
-        "k.startsWith({}) && variables.known.exists(n, {})",
-        cel::text(cloud.domain),
-        near(cloud.domain.len().min(start))
-    );
-    let by_nearness = Some(by_nearness).filter(|_| cloud.prefix != Some(cloud.domain));
-    let is_ours: Vec<String> = by_prefix.into_iter().chain(by_nearness).collect();
+    let by_likeness = [
+        format!(
+            "k.startsWith({}) && variables.known.exists(n, {is_near})",
+            cel::text(cloud.domain)
+        ),
+        format!("variables.known.exists(n, {is_namesake})"),
+    ];
+    let is_ours: Vec<String> = by_prefix.chain(by_likeness).collect();
     let variables = vec![
         variable("annotations", ANNOTATIONS),
         variable(
@@ -143,10 +147,9 @@ fn values(cloud: &Cloud) -> Policy {
         message: format!("an annotation that {} does not know has no effect", cloud.title),
         said: Some(format!(
             "'annotations that {} does not know have no effect: ' + variables.unknown.map(k,\n  \
-             [variables.known.filter(n, {})].map(l, size(l) == 0 ? k : k + ' (is it ' + \
+             [variables.known.filter(n, {is_near} || {is_namesake})].map(l, size(l) == 0 ? k : k + ' (is it ' + \
              l.filter(n, size(l.filter(m, {})) < {OFFERED}).join(' or ') + '?)')[0]).join(', ')",
             cloud.title,
-            near(start.min(cloud.domain.len())),
             cel::is_nearer("m", "n", "k")
         )),
     };

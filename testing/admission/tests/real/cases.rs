@@ -50,9 +50,36 @@ pub(crate) fn all() -> Vec<Case> {
     add("openstack", "loadbalancer.openstack.org/", OPENSTACK);
     add("openstack", "service.beta.kubernetes.io/", OPENSTACK_ELSEWHERE);
     add("phoenixnap", "phoenixnap.com/", PHOENIXNAP);
+    for (cloud, keys) in MISSPELT_PREFIXES {
+        add(cloud, "", &keys.map(|key| (key, "x", CaughtBeforeTheCloud)));
+    }
     all.extend(of_several());
     all
 }
+
+const MISSPELT_PREFIXES: [(&str, [&str; 2]); 3] = [
+    (
+        "cloudscale",
+        [
+            "k8s.cloudscale.com/loadbalancer-flavor",
+            "cloudscale.ch/loadbalancer-zone",
+        ],
+    ),
+    (
+        "cloudstack",
+        [
+            "service.beta.kubernetes.io/cloudstackload-balancer-keep-ip",
+            "service.kubernetes.io/cloudstack-load-balancer-hostname",
+        ],
+    ),
+    (
+        "openstack",
+        [
+            "loadbalancers.openstack.org/network-id",
+            "loadbalancer.openstack.com/proxy-protocol",
+        ],
+    ),
+];
 
 const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     // Keys.
@@ -349,6 +376,10 @@ const OPENSTACK_ELSEWHERE: &[(&str, &str, Verdict)] = &[
     ("openstack-internal-load-balancer", "true", Good),
     ("openstack-internal-load-balancer", "yes", Caught),
     ("openstack-internal-loadbalancer", "true", CaughtBeforeTheCloud),
+    ("openstack-internal-lb", "true", CaughtBeforeTheCloud),
+    ("openstack_internal-load-balancer", "true", CaughtBeforeTheCloud),
+    ("load-balancer-source-range", "10.0.0.0/8", CaughtBeforeTheCloud),
+    ("loadbalancer-source-ranges", "10.0.0.0/8", CaughtBeforeTheCloud),
     // The API server itself looks at this one.
     ("load-balancer-source-ranges", "10.0.0.0/8 nonsense", Caught),
     ("load-balancer-source-ranges", "10.0.0.0/8,192.0.2.0/24", Good),
