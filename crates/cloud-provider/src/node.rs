@@ -288,7 +288,7 @@ pub struct NetworkUnavailable {
     /// Whether the status is `True`.
     pub is_unavailable: bool,
     /// The reason.
-    pub reason: String,
+    pub reason: Arc<str>,
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn is_empty(text: Option<&Text<'_>>) -> bool {
 }
 
 /// Text that is borrowed from the answer where it holds no escapes; also inside maps, where `Cow` alone never is.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -150,26 +150,24 @@ fn convert(metadata: WireMeta<'_>, spec: WireSpec<'_>, status: WireStatus<'_>, s
     let conditions = status.conditions.unwrap_or_default();
     Node {
         name: NodeName::new(strings.share(&metadata.name.0)),
-        uid: metadata
-            .uid
-            .map_or_else(|| Arc::from(""), |uid| strings.share(&uid.0)),
-        resource_version: metadata
-            .resource_version
-            .map_or_else(|| Arc::from(""), |version| Arc::from(&*version.0)),
+        uid: own(metadata.uid.unwrap_or_default()),
+        resource_version: own(metadata.resource_version.unwrap_or_default()),
         created: metadata.creation_timestamp.unwrap_or(UNKNOWN_AGE),
         deleting: metadata.deletion_timestamp.is_some(),
         labels: labels(metadata.labels, strings),
         annotations: annotations(metadata.annotations, strings),
-        provider_id: spec
-            .provider_id
-            .filter(|id| !id.0.is_empty())
-            .map(|id| strings.share(&id.0)),
+        provider_id: spec.provider_id.filter(|id| !id.0.is_empty()).map(own),
         taints: tight(spec.taints),
         pod_cidrs: tight(spec.pod_cidrs),
         addresses: tight(status.addresses),
         readiness: readiness(&conditions),
-        network_unavailable: network_unavailable(&conditions),
+        network_unavailable: network_unavailable(&conditions, strings),
     }
+}
+
+/// Text that no other Node has: among the shared strings it would take room that nobody gains by.
+fn own(text: Text<'_>) -> Arc<str> {
+    Arc::from(text.0)
 }
 
 /// A list without the room that reading it left: it is kept for as long as the Node.
@@ -214,17 +212,13 @@ fn readiness(conditions: &[WireCondition<'_>]) -> Readiness {
     }
 }
 
-fn network_unavailable(conditions: &[WireCondition<'_>]) -> Option<NetworkUnavailable> {
+fn network_unavailable(conditions: &[WireCondition<'_>], strings: &Interner) -> Option<NetworkUnavailable> {
     let condition = conditions
         .iter()
         .find(|condition| condition.kind.0 == "NetworkUnavailable")?;
     Some(NetworkUnavailable {
         is_unavailable: condition.status.0 == "True",
-        reason: condition
-            .reason
-            .as_ref()
-            .map(|reason| reason.0.to_string())
-            .unwrap_or_default(),
+        reason: strings.share(condition.reason.as_ref().map_or("", |reason| &*reason.0)),
     })
 }
 

@@ -53,7 +53,7 @@ impl Verdict {
     #[must_use]
     pub(super) fn is_shown_by(self, node: &Node) -> bool {
         node.network_unavailable.as_ref().is_some_and(|shown| {
-            shown.is_unavailable == self.is_unavailable() && shown.reason == self.reason()
+            shown.is_unavailable == self.is_unavailable() && *shown.reason == *self.reason()
         })
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let showing = |is_unavailable, reason: &str| Node {
             network_unavailable: Some(NetworkUnavailable {
                 is_unavailable,
-                reason: reason.to_owned(),
+                reason: reason.into(),
             }),
             ..Node::named("n1")
         };

@@ -169,7 +169,7 @@ async fn a_condition_leaves_the_others_alone() {
     let node = kube.node(&node.name).await.unwrap();
     let condition = node.network_unavailable.clone().unwrap();
     assert_eq!(
-        (condition.is_unavailable, condition.reason.as_str()),
+        (condition.is_unavailable, &*condition.reason),
         (true, "NoRouteCreated")
     );
     kube.set_network_unavailable(&node, false, "RouteCreated", "now")
