@@ -27,14 +27,43 @@ use crate::wire::{One, Page, Resource};
 /// More pages than this no list has: at the least that services allow, a thousand entries each.
 const MOST_PAGES: usize = 1000;
 
-/// How many entries of a whole list are asked for at once: by itself Neutron has no limit, and Octavia neither. A security group with
-/// its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
+/// How many entries of a whole list are asked for at once: by itself Neutron has no limit, and of Octavia an operator may take it. A
+/// security group with its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
 pub(crate) const PER_PAGE: usize = 1000;
+
+/// The most entries of a page, in a query.
+const LIMIT: &str = "limit";
+
+/// The last entry of the page before, in a query.
+const MARKER: &str = "marker";
 
 /// The query of a list that may be long.
 fn in_pages(mut query: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
-    query.push(("limit", PER_PAGE.to_string()));
+    query.push((LIMIT, PER_PAGE.to_string()));
     query
+}
+
+/// What is believed of a link to the next page. Its host is not: behind a proxy it is often another one, and the token would go
+/// there. Nor is its query as a whole: Octavia leaves the filters out.
+struct Next {
+    marker: String,
+    limit: Option<String>,
+}
+
+impl Next {
+    /// `None` where the link does not say how the list goes on.
+    fn of(link: &Url) -> Option<Self> {
+        let find = |wanted: &str| {
+            let mut pairs = link.query_pairs();
+            let found = pairs.find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.into_owned())
+        };
+        Some(Self {
+            marker: find(MARKER).filter(|marker| !marker.is_empty())?,
+            // Octavia without a limit writes `None`, and refuses that.
+            limit: find(LIMIT).filter(|limit| limit.parse::<usize>().is_ok()),
+        })
+    }
 }
 
 /// Nova's word for something that it does not have.
@@ -145,32 +174,30 @@ impl Client {
         let url = self.url(call).await?;
         let mut entries = Vec::new();
         let mut seen = BTreeSet::new();
-        let mut next: Option<String> = None;
+        let mut query = query.to_vec();
         loop {
             let request = Request::read(call.method.clone(), call.operation.name, url.clone());
-            let request = match &next {
-                Some(query) => request.raw_query(query),
-                None => query
-                    .iter()
-                    .fold(request, |request, (name, value)| request.query(name, value)),
-            };
+            let request = query
+                .iter()
+                .fold(request, |request, (name, value)| request.query(name, value));
             let page: Page<T> = self.session.send(request).await?.json()?;
             entries.extend(page.entries);
-            // The host of the link is not believed: behind a proxy it is often another one, and the token would go there.
             let Some(link) = page.next else {
                 entries.shrink_to_fit();
                 return Ok(entries);
             };
-            let after = url
-                .join(&link)
-                .ok()
-                .and_then(|link| link.query().map(str::to_owned));
             // Without its next page the list is not whole, and who reads it must not take it for that.
-            let after = after.ok_or_else(|| ApiError::cut_off(call.operation.name))?;
-            if seen.len() == MOST_PAGES || !seen.insert(after.clone()) {
+            let next = url.join(&link).ok().and_then(|link| Next::of(&link));
+            let next = next.ok_or_else(|| ApiError::cut_off(call.operation.name))?;
+            if seen.len() == MOST_PAGES || !seen.insert(next.marker.clone()) {
                 return Err(ApiError::endless(call.operation.name));
             }
-            next = Some(after);
+            if let Some(limit) = next.limit {
+                query.retain(|(name, _)| *name != LIMIT);
+                query.push((LIMIT, limit));
+            }
+            query.retain(|(name, _)| *name != MARKER);
+            query.push((MARKER, next.marker));
         }
     }
 

@@ -55,7 +55,7 @@ pub struct Behaviour {
     pub nova_page_size: usize,
     /// The most objects of one answer of Neutron; `None` answers all of them, unless the caller asks for pages.
     pub neutron_page_size: Option<usize>,
-    /// As [`Self::neutron_page_size`], of Octavia.
+    /// As [`Self::neutron_page_size`], of Octavia, which has a limit unless it is told to have none (`pagination_max_limit`).
     pub octavia_page_size: Option<usize>,
     /// Whether the expression that servers' names are searched for ignores case, as in most databases.
     pub names_ignore_case: bool,
@@ -89,7 +89,7 @@ impl Default for Behaviour {
             users_choose_addresses: false,
             nova_page_size: 1_000,
             neutron_page_size: None,
-            octavia_page_size: None,
+            octavia_page_size: Some(1_000),
             names_ignore_case: true,
             maintenance: false,
             quota: Quota::default(),

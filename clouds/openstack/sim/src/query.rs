@@ -138,6 +138,12 @@ impl Query {
         Ok(Page { objects, next, limit })
     }
 
+    /// The query of Octavia's link to the page after a marker: it has no filters (`_make_links` of its `PaginationHelper`).
+    pub(crate) fn sorted_after(&self, marker: &str, limit: Option<usize>) -> String {
+        let sorted = self.0.iter().filter(|(key, _)| key == "sort_key");
+        Self(sorted.cloned().collect()).after(marker, limit)
+    }
+
     /// The query that asks for the page after a marker.
     pub(crate) fn after(&self, marker: &str, limit: Option<usize>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -260,5 +266,6 @@ mod tests {
         assert!(page("marker=9").is_err());
         let query = Query::parse(Some("name=a&limit=2&marker=1"));
         assert_eq!(query.after("2", Some(2)), "name=a&limit=2&marker=2");
+        assert_eq!(query.sorted_after("2", Some(2)), "limit=2&marker=2");
     }
 }

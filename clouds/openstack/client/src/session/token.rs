@@ -42,8 +42,10 @@ impl Ticket {
         project.map(|id| ("project_id", id.to_string())).collect()
     }
 
-    /// Whether something is of another project than the token. An administrator's lists have such things.
+    /// Whether something is of another project than the token. An administrator's lists have such things. What names no project is
+    /// not.
     pub(crate) fn is_foreign(&self, project: Option<&str>) -> bool {
+        let project = project.filter(|project| !project.is_empty());
         matches!((project, self.project.as_deref()), (Some(theirs), Some(own)) if theirs != own)
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bowline_openstack_client::{CallObserver, Class, PortFilter, SubnetFilter};
 
-use crate::cloud::{Answer, client, lines, neutron, refusal};
+use crate::cloud::{Answer, client, lines, neutron, octavia, refusal};
 
 #[tokio::test(start_paused = true)]
 async fn all_pages_are_read_and_the_token_stays_with_the_host() {
@@ -126,6 +126,40 @@ async fn a_list_of_pages_is_one_call_and_an_absence_no_failure() {
             ("server_list", false),
             ("server_get", false),
             ("server_get", true)
+        ]
+    );
+}
+
+/// The project of the recorded token.
+const PROJECT: &str = "b8f9c18b13ea451bac416e604134cbaf";
+
+/// Octavia leaves the filters out of its links, and writes a limit that it would refuse where it has none.
+#[tokio::test(start_paused = true)]
+async fn filters_hold_on_every_page() {
+    let page = |id: &str, project: &str, next: &str| {
+        Answer::ok(&format!(
+            r#"{{"loadbalancers": [{{"id": "{id}", "project_id": "{project}"}}], "loadbalancers_links": [{{"rel": "next", "href": "http://h/v2.0/lbaas/loadbalancers?{next}"}}]}}"#
+        ))
+    };
+    let (client, api) = octavia([
+        page("a", "", "limit=None&marker=a"),
+        page("b", "somebody-elses", "limit=500&marker=b"),
+        Answer::ok(r#"{"loadbalancers": [{"id": "c"}]}"#),
+    ]);
+    let balancers = client.load_balancers(Some("web")).await.unwrap();
+    let ids: Vec<_> = balancers.iter().map(|there| there.id.as_str()).collect();
+    assert_eq!(ids, ["a", "c"], "what names no project is nobody else's");
+    let queries: Vec<String> = lines(&api, 2)
+        .iter()
+        .map(|line| line.split_once('?').unwrap().1.to_owned())
+        .collect();
+    let own = format!("project_id={PROJECT}&name=web");
+    assert_eq!(
+        queries,
+        [
+            format!("{own}&limit=1000"),
+            format!("{own}&limit=1000&marker=a"),
+            format!("{own}&limit=500&marker=b"),
         ]
     );
 }

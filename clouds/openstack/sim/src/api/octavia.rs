@@ -194,7 +194,7 @@ impl Call<'_> {
             ApiError::octavia(StatusCode::BAD_REQUEST, text)
         })?;
         let links = page.next.map(|marker| {
-            let href = self.href(&self.query.after(&marker, page.limit));
+            let href = self.href(&self.query.sorted_after(&marker, page.limit));
             next_link(&href)
         });
         let objects: Vec<Value> = page.objects.into_iter().map(|it| self.query.trim(it)).collect();

@@ -74,6 +74,9 @@ async fn lists_come_in_pages_with_links() {
         pages(&caller, &format!("{LB}/loadbalancers"), "loadbalancers").await,
         [2, 1]
     );
+    // Octavia's link has no filters, so whoever follows it has to keep them.
+    let named = format!("{LB}/loadbalancers?name=a&limit=1");
+    assert_eq!(pages(&caller, &named, "loadbalancers").await, [1, 1, 1, 0]);
     let (_, second) = caller.get("/network/v2.0/ports?limit=2").await;
     let path = link(&second, "ports", "next").unwrap();
     let (_, second) = caller.get(&path).await;
