@@ -38,7 +38,7 @@ bowline_plan::events! {
         "The Service asks for something that an existing load balancer cannot change, or that a person set otherwise on it.",
         "Take the change back, or delete the Service and create it anew.";
     IN_ERROR = "LoadBalancerInError", Warning,
-        "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it or one of its pools is in another operating status than ERROR and OFFLINE. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
+        "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it, a listener or a pool of it is in another operating status than ERROR and OFFLINE. That is so of most, because Octavia does not tell a project that an amphora died. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
         "Follow the text: where the load balancer is left, ask the operator of the cloud for a failover.";
     DUPLICATE_REMOVED = "LoadBalancerDuplicateRemoved", Warning,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those that were made after the one that the Service uses.",

@@ -56,20 +56,21 @@ bowline_cloud_http::words!(
         PendingUpdate = "PENDING_UPDATE",
         /// It is being deleted.
         PendingDelete = "PENDING_DELETE",
-        /// The last change failed; only its deletion is taken.
+        /// The last change failed. A load balancer takes nothing but its deletion then. A listener, pool, member or monitor of one
+        /// that is active takes changes, too, but a pool takes none of its members and its monitor.
         Error = "ERROR",
         /// It is deleted and still shown.
         Deleted = "DELETED",
     }
-    /// Whether a load balancer or a part of it carries traffic (Octavia). It follows from what its amphorae report, and says
-    /// nothing about changes.
+    /// Whether a load balancer or a part of it carries traffic (Octavia). It is what its amphorae reported last, and says nothing about
+    /// changes: of one that died it tells what was true before.
     OperatingStatus {
         /// It does.
         Online = "ONLINE",
         /// It does, and some members do not answer.
         Degraded = "DEGRADED",
-        /// It failed, or no member answers. A load balancer is in this state as soon as no member of one pool answers, and may
-        /// carry the traffic of its other pools.
+        /// No member answers probes, or the load balancer's provider says that it failed. A load balancer is in this state as soon as
+        /// no member of one pool answers, and may carry the traffic of its other pools.
         Error = "ERROR",
         /// It is switched off, or nothing was ever reported of it.
         Offline = "OFFLINE",

@@ -13,17 +13,17 @@ use crate::observe::{Parts, Remembered};
 use crate::ownership::{self, Role};
 use crate::step::CloudStep;
 
-/// Whether nothing can have come through a load balancer.
-fn never_served(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
-    let is_new = own.created.as_ref() == Some(&balancer.id);
-    is_new || balancer.listeners.is_empty() || !identity.is_published
+/// Whether it is known, whatever a load balancer has, that nothing can have come through it.
+fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
+    own.created.as_ref() == Some(&balancer.id) || !identity.is_published
 }
 
-/// Whether the parts of a load balancer decide what becomes of it.
+/// Whether the parts of a load balancer decide what becomes of it: also where it names no listener, because that proves nothing by
+/// itself.
 pub(crate) fn needs_parts(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
     balancer.provisioning_status == ProvisioningStatus::Error
-        && !never_served(identity, own, balancer)
-        && !may_carry(&balancer.operating_status)
+        && !is_untold(identity, own, balancer)
+        && (balancer.listeners.is_empty() || !may_carry(&balancer.operating_status))
 }
 
 /// Whether traffic may come through what is in this state. Words that are not known count as good ones.
@@ -43,7 +43,8 @@ impl Ways<'_> {
     /// Whether there is one.
     ///
     /// Octavia calls a load balancer `ERROR` as soon as no member of one of its pools answers, and its other pools go on. So each
-    /// pool is looked at. A listener whose pool is down is open and leads nowhere.
+    /// part is looked at. A listener that is `ONLINE` takes connections, so something carries it: its pool is in `ERROR` because no
+    /// member answers probes, as where a Service has no endpoints for a moment.
     fn exist(&self) -> bool {
         let Parts { listeners, pools, .. } = self.parts;
         let are_shown = {
@@ -58,9 +59,7 @@ impl Ways<'_> {
         };
         let mut listeners = listeners.iter().filter(|listener| !self.is_going(listener));
         let of_listener = |listener: &Listener| {
-            let is_redirect = self.parts.pool_of(&listener.id).is_none() || !listener.l7policies.is_empty();
-            !self.is_ours(listener)
-                || is_redirect && self.carries(&listener.operating_status, &listener.provisioning_status)
+            !self.is_ours(listener) || self.carries(&listener.operating_status, &listener.provisioning_status)
         };
         let of_pool = |pool: &Pool| {
             let is_ours =
@@ -76,7 +75,10 @@ impl Ways<'_> {
     fn carries(&self, operating: &OperatingStatus, provisioning: &ProvisioningStatus) -> bool {
         let is_unreported = *operating == OperatingStatus::Offline
             && self.balancer.operating_status == OperatingStatus::Offline
-            && *provisioning == ProvisioningStatus::Active;
+            && !matches!(
+                provisioning,
+                ProvisioningStatus::Error | ProvisioningStatus::PendingCreate
+            );
         may_carry(operating) || is_unreported
     }
 
@@ -102,8 +104,14 @@ impl Ways<'_> {
 }
 
 impl There<'_> {
+    /// Whether nothing can have come through: nobody was told of it, or it has no listener. Where it was not read which ones there are,
+    /// there may be some.
     fn never_served(&self) -> bool {
-        never_served(&self.wanted.identity, &self.seen.memory.own, self.balancer)
+        let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
+        let parts = self.seen.parts_of(&self.balancer.id);
+        let has_none =
+            self.balancer.listeners.is_empty() && parts.is_some_and(|there| there.listeners.is_empty());
+        is_untold(identity, own, self.balancer) || has_none
     }
 
     /// Whether traffic may come through, whatever became of changes. Of parts that were not read, anything may be true.
@@ -159,7 +167,7 @@ impl There<'_> {
         let is_for_later = !self.seen.memory.own.may_repair;
         let remedy = match ownership::is_to_be_deleted(identity, self.role, balancer) {
             true if self.may_serve() => {
-                "it may still carry traffic, so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
+                "it may still carry traffic (Octavia does not tell whether it does), so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
             }
             true if is_for_later => {
                 "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong"

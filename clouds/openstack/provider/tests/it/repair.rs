@@ -1,4 +1,5 @@
-//! Load balancers that Octavia gave up after they served.
+//! Load balancers that Octavia gave up after they served, of a provider that says so of all parts. What an amphora that died leaves is in
+//! `repair_traffic`.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! Which load balancers that Octavia gave up still carry traffic: what their pools tell.
+//! Which load balancers that Octavia gave up still carry traffic: what their listeners and pools tell.
 
 use std::time::Duration;
 
-use bowline_openstack_sim::Id;
+use bowline_openstack_sim::model::balancing::Forwarder;
+use bowline_openstack_sim::{Id, Provisioning};
 use bowline_provider_kit::Interruption;
 
 use crate::world::{World, in_short};
@@ -52,25 +53,47 @@ async fn one_with_a_dead_pool_beside_a_live_one_is_left() {
     }
 }
 
+/// As where the failover of a second amphora fails, and a Service whose traffic stays at the Node has no endpoints for a while: the first
+/// amphora takes connections all the time, and the members come back.
 #[tokio::test(start_paused = true)]
-async fn one_whose_pools_are_all_dead_is_made_anew() {
-    let world = two_ports().await;
-    let before = world.run("web").await.settled().published();
-    let id = world.sim.load_balancers()[0].part.id;
+async fn one_whose_members_do_not_answer_is_left() {
+    let mut world = two_ports().await;
     answer(&world, &[30080, 30443], false);
-    world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
-    world.annotate("web", "connection-limit", "5");
-    assert_eq!(world.run("web").await.settled().published(), before);
-    assert_eq!(world.sim.load_balancers().len(), 1);
-    assert_ne!(world.sim.load_balancers()[0].part.id, id);
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::Error);
+    world.restart();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("may still carry traffic"), "{run:#?}");
+    assert_eq!(in_short(&writes), [""; 0]);
+    assert_eq!(world.sim.load_balancers()[0].part.id, id);
 }
 
-/// Within one reconcile: what was read of the pools before the change is old when it has failed.
+/// It reports nothing any more, so what it reported last stands, and nothing tells a project that it is gone.
 #[tokio::test(start_paused = true)]
-async fn pools_are_looked_at_when_it_has_failed() {
+async fn one_whose_amphora_died_is_left_until_the_operator_orders_a_failover() {
+    let mut world = two_ports().await;
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.lose_load_balancer(id);
+    world.add_node("node-2");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    assert!(run.notes[0].text.contains("loadbalancer failover"), "{run:#?}");
+    assert_eq!(in_short(&writes), [""; 0]);
+    world.sim.fail_over_load_balancer(id);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers()[0].part.id, id);
+    assert_eq!(world.sim.members().len(), 4);
+    world.assert_settled("web").await;
+}
+
+/// Within one reconcile: what was read of the parts before the change is old when it has failed.
+#[tokio::test(start_paused = true)]
+async fn parts_are_looked_at_when_it_has_failed() {
     let world = two_ports().await;
     answer(&world, &[30080, 30443], false);
     let id = world.sim.load_balancers()[0].part.id;
+    let report = |forwarder| world.sim.edit_load_balancer(id, |it| it.forwarder = forwarder);
+    report(Forwarder::KnownLost);
     world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
     world.annotate("web", "connection-limit", "5");
     let run = async {
@@ -79,7 +102,7 @@ async fn pools_are_looked_at_when_it_has_failed() {
     };
     let recovery = async {
         tokio::time::sleep(Duration::from_millis(700)).await;
-        answer(&world, &[30443], true);
+        report(Forwarder::Working); // and no member answers
     };
     tokio::join!(run, recovery);
     assert_eq!(world.sim.load_balancers()[0].part.id, id);
@@ -95,6 +118,17 @@ async fn one_of_which_nothing_was_ever_reported_is_left() {
     world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
     world.run("web").await.settled();
     let id = fail_a_change(&mut world).await;
+    // A worker that was lost leaves parts as they are for ever.
+    for part in world.sim.pools() {
+        world
+            .sim
+            .edit_pool(part.part.id, |it| it.part.status = Provisioning::PendingUpdate);
+    }
+    for part in world.sim.listeners() {
+        world
+            .sim
+            .edit_listener(part.part.id, |it| it.part.status = Provisioning::PendingUpdate);
+    }
     let (run, writes) = world.writes_of(world.run("web")).await;
     assert!(run.complaint().contains("may still carry traffic"), "{run:#?}");
     assert!(writes.is_empty(), "{writes:#?}");

@@ -21,7 +21,8 @@ pub enum Provisioning {
     PendingUpdate,
     /// On its way out.
     PendingDelete,
-    /// It failed, and only a load balancer as a whole can be deleted.
+    /// The last change failed. A load balancer can only be deleted then, as a whole; a part of one that is active takes changes, too, but a
+    /// pool takes none of its members or its monitor.
     Error,
 }
 
@@ -73,8 +74,10 @@ pub enum Forwarder {
     Absent,
     /// It works.
     Working,
-    /// It was lost.
+    /// It was lost. An amphora that died reports nothing any more, so what it reported last stands.
     Lost,
+    /// It was lost, and the load balancer's provider says so of everything.
+    KnownLost,
 }
 
 /// A load balancer.

@@ -60,10 +60,17 @@ impl OpenstackSim {
         self.write(|state| state.remove_load_balancer(id));
     }
 
-    /// What carries a load balancer's traffic is lost, and Octavia could not replace it: it is in `ERROR`.
-    pub fn break_load_balancer(&self, id: Id) {
+    /// The amphora of a load balancer died, and Octavia could not replace it: it is in `ERROR`, and its operating status, as that of its
+    /// parts, is what was reported last.
+    pub fn lose_load_balancer(&self, id: Id) {
         self.set_provisioning(id, Provisioning::Error);
         self.edit_load_balancer(id, |it| it.forwarder = Forwarder::Lost);
+    }
+
+    /// As [`lose_load_balancer`](Self::lose_load_balancer), of a provider that tells of it: the operating status is `ERROR` all over.
+    pub fn break_load_balancer(&self, id: Id) {
+        self.set_provisioning(id, Provisioning::Error);
+        self.edit_load_balancer(id, |it| it.forwarder = Forwarder::KnownLost);
     }
 
     /// What the operator of a cloud does about one in `ERROR`: it works again, and so do its parts.

@@ -142,8 +142,8 @@ impl Wire<'_> {
         match balancer.forwarder {
             _ if !self.state.behaviour.hears_of_health => Some("OFFLINE"),
             Forwarder::Absent => Some("OFFLINE"),
-            Forwarder::Lost => Some("ERROR"),
-            Forwarder::Working => (!balancer.part.is_up).then_some("OFFLINE"),
+            Forwarder::KnownLost => Some("ERROR"),
+            Forwarder::Working | Forwarder::Lost => (!balancer.part.is_up).then_some("OFFLINE"),
         }
     }
 

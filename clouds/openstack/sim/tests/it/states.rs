@@ -229,6 +229,9 @@ async fn a_change_that_fails_says_nothing_about_the_traffic() {
     assert_eq!(states(&made).await, both("ERROR", "ONLINE"));
     assert_eq!(caller.put(&path, rename.clone()).await.0, 409);
     let made_id = sim.load_balancers().last().unwrap().part.id;
+    // Nor does an amphora that died: what it reported last stands.
+    sim.lose_load_balancer(made_id);
+    assert_eq!(states(&made).await, both("ERROR", "ONLINE"));
     sim.break_load_balancer(made_id);
     assert_eq!(states(&made).await, both("ERROR", "ERROR"));
     sim.fail_over_load_balancer(made_id);

@@ -212,7 +212,7 @@ async fn load_balancer_that_is_not_ready_carries_nothing() {
     // A failed change leaves what carries the traffic.
     sim.set_provisioning(balancer.part.id, Provisioning::Error);
     assert!(sim.bound_address(vip, 80).is_some());
-    sim.break_load_balancer(balancer.part.id);
+    sim.lose_load_balancer(balancer.part.id);
     eventually("unbound", async || {
         sim.bound_address(vip, 80).is_none().then_some(())
     })
