@@ -35,6 +35,8 @@ pub struct Behaviour {
     pub failing_part_changes: u32,
     /// The minor version of the newest API that Octavia offers: 30 is v2.30.
     pub octavia_minor_version: u32,
+    /// Fields that Octavia's answers leave out, as those of another implementation of its API may.
+    pub octavia_omits: Vec<String>,
     /// Octavia's drivers that are enabled. `octavia` is another name for `amphora`.
     pub providers: Vec<String>,
     /// Ids that are known as a `flavor_id` of a load balancer.
@@ -79,6 +81,7 @@ impl Default for Behaviour {
             failing_changes: 0,
             failing_part_changes: 0,
             octavia_minor_version: 30,
+            octavia_omits: Vec::new(),
             providers: words(&["amphora", "octavia", "ovn"]),
             lb_flavors: Vec::new(),
             lb_zones: Vec::new(),

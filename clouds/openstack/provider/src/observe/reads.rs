@@ -66,7 +66,8 @@ pub(crate) struct Reads {
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
     pools: Listing<Pool>,
-    monitors: Listing<Monitor>,
+    /// `None` where Octavia has no such list.
+    monitors: SharedRead<Result<Option<Arc<Vec<Monitor>>>, CloudError>>,
     ports: Listing<Port>,
     floating_ips: Listing<FloatingIp>,
     networks: Listing<Network>,
@@ -130,6 +131,15 @@ async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudEr
     all.map(Arc::new).map_err(CloudError::from)
 }
 
+/// All health monitors of the project. A service that speaks Octavia's API may know no list of them.
+async fn all_monitors(client: Client) -> Result<Option<Arc<Vec<Monitor>>>, CloudError> {
+    match client.monitors().await {
+        Ok(all) => Ok(Some(Arc::new(all))),
+        Err(error) if matches!(error.status(), Some(404 | 405)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Reads {
     pub(crate) fn new(client: &Client, is_ovn: bool) -> Self {
         let under_way = Arc::new(UnderWay::default());
@@ -150,7 +160,7 @@ impl Reads {
                 |client| async move { client.listeners(None).await },
             ),
             pools: listing(GATHER, client, |client| async move { client.pools(None).await }),
-            monitors: listing(GATHER, client, |client| async move { client.monitors().await }),
+            monitors: SharedRead::listing(GATHER, client, all_monitors),
             ports: listing(GATHER_FIRST, client, |client| async move {
                 client.ports(&PortFilter::default()).await
             }),
@@ -189,10 +199,14 @@ impl Reads {
             if missing.is_empty() {
                 return Ok(());
             }
-            let answers = missing
-                .into_iter()
-                .map(|lookup| self.look_up(intent.identity(), lookup));
-            for answer in try_join_all(answers).await? {
+            let answers = {
+                let seen = &*observed;
+                let answers = missing
+                    .into_iter()
+                    .map(|lookup| self.look_up(intent.identity(), seen, lookup));
+                try_join_all(answers).await?
+            };
+            for answer in answers {
                 take(observed, &memory.own, answer);
             }
         }
@@ -201,7 +215,12 @@ impl Reads {
         ))
     }
 
-    async fn look_up(&self, identity: &Identity, lookup: Lookup) -> Result<Answer, CloudError> {
+    async fn look_up(
+        &self,
+        identity: &Identity,
+        observed: &Observed,
+        lookup: Lookup,
+    ) -> Result<Answer, CloudError> {
         Ok(match lookup {
             Lookup::Balancers => Answer::Balancers(self.candidates(identity).await?),
             Lookup::Balancer(id) => {
@@ -210,10 +229,10 @@ impl Reads {
                 })?;
                 Answer::Balancer(id, balancer.map(Box::new))
             }
-            Lookup::Marks(ids) => Answer::Marks(self.marks(identity, ids).await?),
+            Lookup::Marks(ids) => Answer::Marks(self.marks(identity, observed, ids).await?),
             Lookup::Features => Answer::Features(self.features().await?),
-            Lookup::Parts(id) => Answer::Parts(self.parts(id).await?),
-            Lookup::LeftParts(id) => Answer::LeftParts(self.parts(id).await?),
+            Lookup::Parts(id) => Answer::Parts(self.parts(observed, id).await?),
+            Lookup::LeftParts(id) => Answer::LeftParts(self.parts(observed, id).await?),
             Lookup::Members(pools) => {
                 let client = &self.client;
                 let read = pools.into_iter().map(|pool| async move {
@@ -223,7 +242,10 @@ impl Reads {
                 Answer::Members(try_join_all(read).await?)
             }
             Lookup::Monitors => {
-                let all = self.monitors.ask().await?;
+                let all = match self.monitors.ask().await? {
+                    Some(all) => all,
+                    None => Arc::new(self.monitors_of(observed.parts.as_ref()).await?),
+                };
                 Answer::Monitors(all.iter().map(|one| (one.id.clone(), one.clone())).collect())
             }
             Lookup::Ports => Answer::Ports(self.ports.ask().await?),
@@ -277,12 +299,12 @@ impl Reads {
     async fn marks(
         &self,
         identity: &Identity,
+        observed: &Observed,
         ids: Vec<LoadBalancerId>,
     ) -> Result<Vec<(LoadBalancerId, Told)>, CloudError> {
         let all = self.pools.ask().await?;
         let read = ids.into_iter().map(|id| {
-            let of_it = all.iter().filter(|pool| is_of(&pool.loadbalancers, &id));
-            let pools: Vec<&Pool> = of_it.collect();
+            let pools: Vec<&Pool> = pools_of(observed, &id, &all).collect();
             if pools.is_empty() {
                 // The load balancer says that it has some. One that nothing is known of is not taken.
                 return Err(CloudError::transient(format!(
@@ -318,24 +340,30 @@ impl Reads {
         Ok(Features::of(version, self.is_ovn))
     }
 
-    async fn parts(&self, of: LoadBalancerId) -> Result<Parts, CloudError> {
+    async fn parts(&self, observed: &Observed, of: LoadBalancerId) -> Result<Parts, CloudError> {
         let (listeners, pools) = futures::try_join!(self.listeners.ask(), self.pools.ask())?;
+        let balancer = observed.balancers.iter().find(|there| there.id == of);
+        let named = balancer.map_or(&[][..], |there| &there.listeners);
         Ok(Parts {
             listeners: listeners
                 .iter()
-                .filter(|listener| is_of(&listener.loadbalancers, &of))
+                .filter(|listener| is_of(&listener.loadbalancers, &of, named, &listener.id))
                 .cloned()
                 .collect(),
-            pools: pools
-                .iter()
-                .filter(|pool| is_of(&pool.loadbalancers, &of))
-                .cloned()
-                .collect(),
+            pools: pools_of(observed, &of, &pools).cloned().collect(),
             members: BTreeMap::new(),
             monitors: None,
             is_foretold: false,
             of,
         })
+    }
+
+    /// The health monitors of a load balancer's pools, one by one.
+    async fn monitors_of(&self, parts: Option<&Parts>) -> Result<Vec<Monitor>, CloudError> {
+        let pools = parts.iter().flat_map(|parts| &parts.pools);
+        let ids = pools.filter_map(|pool| pool.healthmonitor_id.as_ref());
+        let found = try_join_all(ids.map(|id| self.client.monitor(id))).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The security groups of exactly this name.
@@ -346,8 +374,28 @@ impl Reads {
     }
 }
 
-fn is_of(owners: &[Reference<LoadBalancerId>], balancer: &LoadBalancerId) -> bool {
-    owners.iter().any(|owner| owner.id == *balancer)
+/// Whether a part is of a load balancer: by its own word, or where it says nothing, by that of the load balancer, which has these.
+fn is_of<Id: PartialEq>(
+    owners: &[Reference<LoadBalancerId>],
+    balancer: &LoadBalancerId,
+    named: &[Reference<Id>],
+    part: &Id,
+) -> bool {
+    match owners {
+        [] => named.iter().any(|named| named.id == *part),
+        owners => owners.iter().any(|owner| owner.id == *balancer),
+    }
+}
+
+fn pools_of<'a>(
+    observed: &'a Observed,
+    of: &'a LoadBalancerId,
+    all: &'a [Pool],
+) -> impl Iterator<Item = &'a Pool> {
+    let balancer = observed.balancers.iter().find(|there| there.id == *of);
+    let named = balancer.map_or(&[][..], |there| &there.pools);
+    all.iter()
+        .filter(move |pool| is_of(&pool.loadbalancers, of, named, &pool.id))
 }
 
 fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {

@@ -376,10 +376,16 @@ impl<'a> PartsPlan<'a> {
 }
 
 /// A pool of the Service that no listener sends to, as when a person deleted its listener. Octavia counts a listener that
-/// reaches a pool through a policy too.
+/// reaches a pool through a policy too. Pool and listener both tell, so that no pool goes because one list left that out.
 pub(crate) fn orphan<'a>(identity: &Identity, balancer: &LoadBalancer, there: &'a Parts) -> Option<&'a Pool> {
+    let is_named = |pool: &Pool| {
+        let mut named = there.listeners.iter().map(|listener| &listener.default_pool_id);
+        named.any(|named| named.as_ref() == Some(&pool.id))
+    };
     let mut pools = there.pools.iter();
-    pools.find(|pool| pool.listeners.is_empty() && ownership::is_own_pool(identity, balancer, pool))
+    pools.find(|pool| {
+        pool.listeners.is_empty() && !is_named(pool) && ownership::is_own_pool(identity, balancer, pool)
+    })
 }
 
 /// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy might: with the listener its

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bare;
 mod behind;
 mod calls;
 mod change;

@@ -154,9 +154,12 @@ impl Call<'_> {
         fields.only(&offered)
     }
 
-    /// An object without the fields that an old API does not have.
+    /// An object without the fields that an old API does not have, or this cloud's leaves out.
     fn dated(&self, mut object: Value) -> Value {
         if let Some(fields) = object.as_object_mut() {
+            for name in &self.state.behaviour.octavia_omits {
+                fields.remove(name);
+            }
             for (name, _) in SINCE.iter().filter(|(_, minor)| !self.state.offers(*minor)) {
                 fields.remove(*name);
             }
