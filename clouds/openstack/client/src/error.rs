@@ -80,8 +80,15 @@ impl ApiError {
                 .is_some_and(|message| message.starts_with("Pool "))
     }
 
+    /// Whether a pool was not deleted because an L7 policy names it. A policy that sends nothing does that too, and shows nowhere at the
+    /// pool.
+    pub fn is_of_policy(&self) -> bool {
+        let message = self.message.as_deref().unwrap_or_default();
+        self.status() == Some(409) && message.contains("in use by L7 policy")
+    }
+
     /// Whether Octavia passes on what the load balancer's provider could not do, such as to get an address from Neutron. It answers
-    /// 500 to that, and has made nothing.
+    /// 500 to that, and has made no load balancer; it may have left a port that has the address.
     pub fn is_of_provider(&self) -> bool {
         let is_said = |message: &str| message.starts_with("Provider '") && message.contains("reports error");
         self.status() == Some(500) && self.message.as_deref().is_some_and(is_said)

@@ -100,6 +100,10 @@ pub(crate) async fn apply(
             Err(error) if is_of_setting(change, &error) => {
                 Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
+            // Whoever made the policy is to take it off; all else goes on.
+            Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => {
+                Ok(Learned::Refused(told(settings, step, &error)))
+            }
             // Something else of the Service may make room.
             Err(error) if error.class == Class::Exhausted => {
                 Ok(Learned::Refused(told(settings, step, &error)))

@@ -89,6 +89,13 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
             });
             seen.memory.own.refused_settings.extend(refused);
         }
+        CloudStep::Part {
+            change: PartChange::DeletePool { id, .. },
+            ..
+        } if !why.is_limit => {
+            tracing::warn!(err = why.reason, "A pool is left, because an L7 policy names it");
+            seen.memory.own.pools_in_use.push((id.clone(), why));
+        }
         CloudStep::CreateBalancer { new, .. } => {
             tracing::warn!(
                 err = why.reason,
@@ -220,6 +227,7 @@ fn of_part(
         }
         (PartChange::DeleteListener { id, .. }, _) => {
             memory.own.no_room = None;
+            memory.own.pools_in_use.clear(); // its policies went with it
             parts.listeners.retain(|listener| listener.id != *id);
             for pool in &mut parts.pools {
                 pool.listeners.retain(|reference| reference.id != *id);

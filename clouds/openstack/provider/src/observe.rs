@@ -137,6 +137,8 @@ pub(crate) struct Remembered {
     pub(crate) group_failure: Option<Refusal>,
     /// Octavia refused a new part, because a quota of the project is met.
     pub(crate) no_room: Option<Refusal>,
+    /// Pools that Octavia did not delete, because L7 policies name them, and why.
+    pub(crate) pools_in_use: Vec<(PoolId, Refusal)>,
 }
 
 /// A list of members that was written.
@@ -173,6 +175,12 @@ impl PoolSetting {
 }
 
 impl Remembered {
+    /// Why a pool stays for now; `None` if nothing is known to bar its deletion.
+    pub(crate) fn in_use(&self, pool: &PoolId) -> Option<&Refusal> {
+        let mut known = self.pools_in_use.iter();
+        known.find(|(there, _)| there == pool).map(|(_, why)| why)
+    }
+
     /// A list of floating IPs, with what is known to be newer: lists may be behind.
     pub(crate) fn over(&self, mut listed: Arc<Vec<FloatingIp>>) -> Arc<Vec<FloatingIp>> {
         if !self.is_address_changed {

@@ -199,7 +199,10 @@ impl There<'_> {
         // The API server would refuse the status.
         let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
         let left = match refusal {
-            None => self.leave(notes),
+            None => match (self.leave(notes), self.barred()) {
+                (Left::None, Some(barred)) => Left::Stuck(barred),
+                (left, _) => left,
+            },
             Some(refusal) => Left::Stuck(refusal),
         };
         match (left, unpublished) {

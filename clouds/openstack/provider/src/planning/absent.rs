@@ -8,7 +8,7 @@ use super::{Next, annotate, apply, floating, groups, parts, rename, several, wai
 use crate::annotations as keys;
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::{Parts, Seen, is_pending};
+use crate::observe::{Parts, Remembered, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
@@ -146,10 +146,12 @@ fn of_balancer(
         return Ok(Some(delete_floating_ip(there)));
     }
     let parts = seen.parts_of(&balancer.id);
-    let part = parts.and_then(one_by_one).filter(|_| {
-        let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
-        takes_changes && !identity.options.deletes_by_cascade
-    });
+    let part = parts
+        .and_then(|parts| one_by_one(parts, &seen.memory.own))
+        .filter(|_| {
+            let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
+            takes_changes && !identity.options.deletes_by_cascade
+        });
     Ok(Some(match part {
         Some(change) => CloudStep::Part {
             balancer: balancer.id.clone(),
@@ -183,9 +185,10 @@ pub(super) fn own_parts(
         // Also by a former name of the cluster: it goes before it was renamed.
         ownership::is_own_listener(identity, role, listener) || listener.tags.iter().any(is_ours)
     });
+    let remembered = &seen.memory.own;
     own.next()
-        .map(|listener| parts::removal(parts, listener))
-        .or_else(|| parts::orphan(identity, balancer, parts).map(crate::step::delete_pool))
+        .map(|listener| parts::removal(parts, listener, remembered))
+        .or_else(|| parts::orphan(identity, balancer, parts, remembered).map(crate::step::delete_pool))
 }
 
 /// The write that takes the Service's tag off a load balancer.
@@ -211,8 +214,9 @@ pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Optio
         })
 }
 
-/// The next write that takes all parts off, one by one: monitors, pools, listeners.
-fn one_by_one(parts: &Parts) -> Option<PartChange> {
+/// The next write that takes all parts off, one by one: monitors, pools, listeners. A pool that a policy names goes
+/// when the listener is gone that the policy goes with.
+fn one_by_one(parts: &Parts, own: &Remembered) -> Option<PartChange> {
     let monitor = parts.pools.iter().find_map(|pool| {
         Some(PartChange::DeleteMonitor {
             id: pool.healthmonitor_id.clone()?,
@@ -220,7 +224,11 @@ fn one_by_one(parts: &Parts) -> Option<PartChange> {
             name: pool.name.clone(),
         })
     });
-    let pool = || parts.pools.first().map(crate::step::delete_pool);
+    let pool = || {
+        let mut pools = parts.pools.iter();
+        let pool = pools.find(|pool| own.in_use(&pool.id).is_none());
+        pool.map(crate::step::delete_pool)
+    };
     let listener = || {
         parts
             .listeners

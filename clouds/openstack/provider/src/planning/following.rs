@@ -53,6 +53,14 @@ impl There<'_> {
         ))
     }
 
+    /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
+    pub(super) fn barred(&self) -> Option<Refusal> {
+        let (_, why) = self.seen.memory.own.pools_in_use.first()?;
+        Some(why.clone().with_remedy(
+            "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time",
+        ))
+    }
+
     /// What decides about the parts of a load balancer that takes changes.
     fn plan_of_parts(&self) -> Option<PartsPlan<'_>> {
         let (seen, balancer) = (self.seen, self.balancer);

@@ -147,7 +147,8 @@ impl<'a> PartsPlan<'a> {
         // Both tell, so that no pool with members goes because an answer left them out.
         let read = self.there.members.get(&pool.id);
         let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
-        if is_empty && !self.own.changes.iter().any(is_of_listener) {
+        let may_go = is_empty && self.own.in_use(&pool.id).is_none();
+        if may_go && !self.own.changes.iter().any(is_of_listener) {
             return Some(delete_pool(pool));
         }
         self.once_more(&pool.provisioning_status, touch)
@@ -228,7 +229,7 @@ impl<'a> PartsPlan<'a> {
         }
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
         let listener = || self.surplus().map(|(_, removal)| removal);
-        let orphan = || orphan(self.identity, self.balancer, self.there).map(delete_pool);
+        let orphan = || orphan(self.identity, self.balancer, self.there, self.own).map(delete_pool);
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
         let mut ports = self.desired.iter();
@@ -261,7 +262,7 @@ impl<'a> PartsPlan<'a> {
         };
         let mut listeners = self.there.listeners.iter();
         let surplus = listeners.find(|there| !self.is_held && self.is_own(there) && !is_wanted(there))?;
-        Some((surplus, removal(self.there, surplus)))
+        Some((surplus, removal(self.there, surplus, self.own)))
     }
 
     fn next_of_port(&self, port: &DesiredPort) -> Option<PartChange> {
@@ -269,7 +270,7 @@ impl<'a> PartsPlan<'a> {
             // An own listener of another protocol on this port: Octavia takes the new one only when that is gone.
             let in_the_way = self.on_port(&port.listener).find(|there| self.is_own(there));
             return Some(match in_the_way {
-                Some(old) => removal(self.there, old),
+                Some(old) => removal(self.there, old, self.own),
                 None => PartChange::CreateListener {
                     new: Box::new(NewListener {
                         loadbalancer_id: Some(self.balancer.id.clone()),
@@ -300,6 +301,8 @@ impl<'a> PartsPlan<'a> {
         }
         let Some(pool) = self.pool_of(port) else {
             return Some(match self.there.pool_of(&listener.id) {
+                // It is told of when all else is done.
+                Some(old) if self.own.in_use(&old.id).is_some() => return None,
                 Some(old) => delete_pool(old),
                 None => PartChange::CreatePool {
                     new: Box::new(NewPool {
@@ -377,23 +380,31 @@ impl<'a> PartsPlan<'a> {
 
 /// A pool of the Service that no listener sends to, as when a person deleted its listener. Octavia counts a listener that
 /// reaches a pool through a policy too. Pool and listener both tell, so that no pool goes because one list left that out.
-pub(crate) fn orphan<'a>(identity: &Identity, balancer: &LoadBalancer, there: &'a Parts) -> Option<&'a Pool> {
+///
+/// One that an L7 policy names although it sends nothing there is left: it may be sent there again.
+pub(crate) fn orphan<'a>(
+    identity: &Identity,
+    balancer: &LoadBalancer,
+    there: &'a Parts,
+    own: &Remembered,
+) -> Option<&'a Pool> {
     let is_named = |pool: &Pool| {
         let mut named = there.listeners.iter().map(|listener| &listener.default_pool_id);
         named.any(|named| named.as_ref() == Some(&pool.id))
     };
     let mut pools = there.pools.iter();
     pools.find(|pool| {
-        pool.listeners.is_empty() && !is_named(pool) && ownership::is_own_pool(identity, balancer, pool)
+        let is_unused = pool.listeners.is_empty() && !is_named(pool) && own.in_use(&pool.id).is_none();
+        is_unused && ownership::is_own_pool(identity, balancer, pool)
     })
 }
 
-/// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy might: with the listener its
-/// policies go, and its pool is an [orphan] then.
-pub(crate) fn removal(there: &Parts, listener: &Listener) -> PartChange {
+/// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy does or might: with the
+/// listener its policies go, and its pool is an [orphan] then.
+pub(crate) fn removal(there: &Parts, listener: &Listener, own: &Remembered) -> PartChange {
     let pool = there
         .pool_of(&listener.id)
-        .filter(|pool| pool.listeners.len() <= 1);
+        .filter(|pool| pool.listeners.len() <= 1 && own.in_use(&pool.id).is_none());
     match pool.filter(|_| listener.l7policies.is_empty()) {
         Some(pool) => delete_pool(pool),
         None => PartChange::DeleteListener {

@@ -220,12 +220,18 @@ pub struct Redirect {
     pub id: Id,
     /// The pool's id.
     pub pool: Id,
+    /// Whether it is switched on.
+    pub is_up: bool,
+    /// Whether it has rules: without any it sends nothing.
+    pub has_rules: bool,
 }
 
 impl Listener {
-    /// Whether the listener reaches a pool, by default or through a policy: Octavia names both in the pool.
+    /// Whether the listener reaches a pool, by default or through a policy that sends something: Octavia names both in the pool. That
+    /// a policy could send to a pool is enough to bar its deletion.
     pub(crate) fn reaches(&self, pool: Id) -> bool {
-        self.default_pool == Some(pool) || self.redirects.iter().any(|it| it.pool == pool)
+        let mut sending = self.redirects.iter().filter(|it| it.is_up && it.has_rules);
+        self.default_pool == Some(pool) || sending.any(|it| it.pool == pool)
     }
 }
 

@@ -120,7 +120,12 @@ impl OpenstackSim {
             let (pool, id) = (part.id, state.seed.uuid());
             state.pools.insert(pool, Pool { part, ..there });
             let listener = state.listeners.get_mut(&listener)?;
-            listener.redirects.push(Redirect { id, pool });
+            listener.redirects.push(Redirect {
+                id,
+                pool,
+                is_up: true,
+                has_rules: true,
+            });
             Some(pool)
         })
     }
