@@ -214,10 +214,11 @@ pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Optio
         })
 }
 
-/// The next write that takes all parts off, one by one: monitors, pools, listeners. A pool that a policy names goes
-/// when the listener is gone that the policy goes with.
+/// The next write that takes all parts off, one by one: monitors, pools, listeners. The monitor of a pool that failed goes with the pool:
+/// by itself it takes no change. A pool that a policy names goes when the listener is gone that the policy goes with.
 fn one_by_one(parts: &Parts, own: &Remembered) -> Option<PartChange> {
-    let monitor = parts.pools.iter().find_map(|pool| {
+    let mut watched = parts.pools.iter().filter(|pool| !parts::has_failed(pool));
+    let monitor = watched.find_map(|pool| {
         Some(PartChange::DeleteMonitor {
             id: pool.healthmonitor_id.clone()?,
             pool: pool.id.clone(),

@@ -55,7 +55,8 @@ fn port_space(protocol: &ListenerProtocol) -> PortSpace {
     }
 }
 
-fn has_failed(pool: &Pool) -> bool {
+/// Whether a pool failed. Octavia refuses all writes of its members and its monitor then, and takes a write or the deletion of the pool.
+pub(super) fn has_failed(pool: &Pool) -> bool {
     pool.provisioning_status == ProvisioningStatus::Error
 }
 

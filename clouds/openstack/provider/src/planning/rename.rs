@@ -8,7 +8,7 @@ use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, LoadBalancer, LoadBalancerUpdate, MonitorUpdate, PoolUpdate,
 };
 
-use super::floating;
+use super::{floating, parts as planned};
 use crate::intent::Identity;
 use crate::names;
 use crate::observe::{Observed, Parts};
@@ -89,7 +89,9 @@ pub(crate) fn next(
     });
     if let Some(listener) = own.next() {
         let of_pools = parts.pool_of(&listener.id).and_then(|pool| {
+            // Octavia takes no change of the monitor of a pool that failed. A write of the pool itself mends that, such as its renaming.
             let monitor = pool.healthmonitor_id.as_ref();
+            let monitor = monitor.filter(|_| !planned::has_failed(pool));
             let monitor = monitor.and_then(|id| parts.monitors.as_ref()?.get(id));
             let of_monitor = monitor.and_then(|monitor| {
                 Some(PartChange::UpdateMonitor {

@@ -46,6 +46,24 @@ async fn parts_are_deleted_one_by_one_where_cascades_are_off() {
     assert_eq!(writes.last().unwrap().query, []);
 }
 
+/// Octavia deletes no monitor of such a pool, but the pool with its monitor.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_failed_goes_with_its_monitor() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| {
+        options.deletes_by_cascade = false;
+        options.monitor.is_wanted = true;
+    });
+    world.run("web").await.settled();
+    let pool = world.sim.pools()[0].part.id;
+    world
+        .sim
+        .edit_pool(pool, |pool| pool.part.status = Provisioning::Error);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_pending_is_not_deleted() {
     let world = World::with_nodes(1);

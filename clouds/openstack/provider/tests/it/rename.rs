@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::Snapshot;
+use bowline_openstack_sim::{Provisioning, Snapshot};
 use bowline_provider_kit::Interruption;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -92,6 +92,28 @@ async fn all_parts_are_renamed_and_the_load_balancer_last() {
     fresh.configure(|options| options.monitor.is_wanted = true);
     fresh.run("web").await.settled();
     assert_eq!(end_state(world.sim.snapshot()), end_state(fresh.sim.snapshot()));
+    world.assert_settled("web").await;
+}
+
+/// Octavia takes no change of its monitor before the pool itself is written.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_failed_does_not_hold_up_the_renaming() {
+    let world = old().await;
+    let pool = world.sim.pools()[0].part.id;
+    world
+        .sim
+        .edit_pool(pool, |pool| pool.part.status = Provisioning::Error);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.update",
+            "octavia.healthmonitors.update",
+            "octavia.listeners.update",
+            "octavia.loadbalancers.update",
+        ]
+    );
     world.assert_settled("web").await;
 }
 
