@@ -1,12 +1,13 @@
 //! Load balancers as the service controller wants them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
     CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service, ServiceFacts, facts,
 };
-use bowline_openstack_client::Client;
+use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
@@ -29,6 +30,10 @@ const EVENT_COMPONENT: &str = "cloud-provider-openstack";
 /// The time between two load balancers of a Service that are made because the one before failed.
 const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 
+/// How long a part that failed is left before it is written once more. A failed change often means that an amphora does not answer:
+/// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
+const BEFORE_REWRITE: Duration = Duration::from_secs(60);
+
 /// How long a load balancer is waited for whose creation was not answered in time.
 const LATE: Duration = Duration::from_secs(60);
 
@@ -47,8 +52,12 @@ pub(crate) struct Balancers {
     client: Client,
     reads: Reads,
     options: Arc<LoadBalancerOptions>,
-    /// Balancing methods that Octavia refused, by the UID of the Service. Without it, each reconcile would try once more.
+    /// Balancing methods and session persistence that Octavia refused, by the UID of the Service. Without it, each reconcile would try
+    /// once more.
     refused_settings: Kept<String, Vec<RefusedSetting>>,
+    /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
+    /// would write to a load balancer that Octavia is about to repair.
+    failed_parts: Kept<String, BTreeMap<String, Instant>>,
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
@@ -68,11 +77,42 @@ impl Balancers {
             client,
             options: Arc::new(options),
             refused_settings: Kept::default(),
+            failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
             port_groups: PortGroups::default(),
             metrics,
         }
+    }
+
+    /// The parts that failed and stay so: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for
+    /// that.
+    fn stuck(&self, uid: &String, observed: &Observed) -> BTreeSet<String> {
+        let Some(parts) = &observed.parts else {
+            return BTreeSet::new(); // what is not known does not change
+        };
+        let is_at_rest = |there: &&OctaviaBalancer| {
+            there.id == parts.of && there.provisioning_status == ProvisioningStatus::Active
+        };
+        let failed = match observed.balancers.iter().find(is_at_rest) {
+            Some(_) => parts.failed(),
+            None => BTreeSet::new(),
+        };
+        self.failed_parts.with(uid, |kept| {
+            let since = kept.get_or_insert_default();
+            since.retain(|id, _| failed.contains(id));
+            let now = Instant::now();
+            let mut stuck = BTreeSet::new();
+            for id in failed {
+                let since = since.entry(id.clone()).or_insert(now);
+                if since.elapsed() >= BEFORE_REWRITE {
+                    *since = now;
+                    stuck.insert(id);
+                }
+            }
+            kept.take_if(|since| since.is_empty());
+            stuck
+        })
     }
 }
 
@@ -107,7 +147,9 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
-                self.reads.all(intent, memory).await
+                let observed = self.reads.all(intent, memory).await?;
+                memory.own.stuck = self.stuck(uid, &observed);
+                Ok(observed)
             }
             Some(last) => self.reads.again(intent, last, memory).await,
         }

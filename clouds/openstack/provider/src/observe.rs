@@ -1,6 +1,6 @@
 //! What the cloud says about one Service's load balancer, as far as it was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,6 +137,8 @@ pub(crate) struct Remembered {
     pub(crate) group_failure: Option<Refusal>,
     /// Octavia refused a new part, because a quota of the project is met.
     pub(crate) no_room: Option<Refusal>,
+    /// The parts that failed by themselves and have been so for a while, by id: these are written once more.
+    pub(crate) stuck: BTreeSet<String>,
     /// Pools that Octavia did not delete, because L7 policies name them, and why.
     pub(crate) pools_in_use: Vec<(PoolId, Refusal)>,
 }
@@ -225,6 +227,30 @@ impl Parts {
 
     pub(crate) fn pool_mut(&mut self, id: &PoolId) -> Option<&mut Pool> {
         self.pools.iter_mut().find(|pool| pool.id == *id)
+    }
+
+    /// The ids of the parts that failed by themselves. Octavia may leave a monitor whose change failed `PENDING_UPDATE`: that counts
+    /// of a load balancer that was at rest before its parts were read.
+    pub(crate) fn failed(&self) -> BTreeSet<String> {
+        let listeners = self.listeners.iter();
+        let listeners = listeners.map(|it| (it.id.as_str(), &it.provisioning_status));
+        let pools = self.pools.iter();
+        let pools = pools.map(|it| (it.id.as_str(), &it.provisioning_status));
+        let members = self.members.values().flatten();
+        let members = members.map(|it| (it.id.as_str(), &it.provisioning_status));
+        let others = listeners.chain(pools).chain(members);
+        let others = others.filter(|(_, status)| **status == ProvisioningStatus::Error);
+        let monitors = self.monitors.iter().flat_map(BTreeMap::values).filter(|it| {
+            matches!(
+                it.provisioning_status,
+                ProvisioningStatus::Error
+                    | ProvisioningStatus::PendingCreate
+                    | ProvisioningStatus::PendingUpdate
+            )
+        });
+        let ids = others.map(|(id, _)| id);
+        let ids = ids.chain(monitors.map(|it| it.id.as_str()));
+        ids.map(str::to_owned).collect()
     }
 
     /// A pool is gone with all that hangs on it.

@@ -275,7 +275,7 @@ impl There<'_> {
         }
         notes.extend(plan.failed().map(|parts| {
             IN_ERROR.note(format!(
-                "load balancer {} works, and of its parts {parts}: Octavia could not make the last change of that, and is asked once more; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
+                "load balancer {} works, but Octavia could not make the last change of {parts}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
                 self.balancer.id
             ))
         }));

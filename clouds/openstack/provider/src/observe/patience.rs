@@ -70,10 +70,15 @@ pub(super) fn give_up_in_time(
                 .iter()
                 .map(|balancer| balancer.id.as_str())
                 .collect();
-            format!(
-                "load balancer {} takes no change: Octavia says that one is under way; {PENDING_REMEDY}",
-                ids.join(", ")
-            )
+            let ids = ids.join(", ");
+            match memory.own.is_pool_locked {
+                true => format!(
+                    "a pool of load balancer {ids} is being changed, as Octavia says, while the load balancer itself is at rest; if it stays so, ask the operator of the cloud to look at Octavia's workers"
+                ),
+                false => format!(
+                    "load balancer {ids} takes no change: Octavia says that one is under way; {PENDING_REMEDY}"
+                ),
+            }
         }
         (None, _) => return Ok(()),
     };

@@ -5,8 +5,8 @@
 //! wants go last.
 
 use bowline_openstack_client::{
-    Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool,
-    Pool, PoolId, PoolUpdate, ProvisioningStatus,
+    Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor,
+    NewPool, Pool, PoolId, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::Note;
 
@@ -121,38 +121,52 @@ impl<'a> PartsPlan<'a> {
         pools.find(|pool| has_failed(pool))
     }
 
-    /// A write of a part as it is, if it failed: Octavia notes what is asked for before it puts it in place, and any write makes it
-    /// do that again. Once in a reconcile.
+    /// A write of a part as it is, if it failed and stays so: Octavia notes what is asked for before it puts it in place, and any write
+    /// makes it do that again. Once in a reconcile.
     fn once_more(
         &self,
-        status: &ProvisioningStatus,
+        id: &str,
+        has_failed: bool,
         write: impl FnOnce() -> PartChange,
     ) -> Option<PartChange> {
-        let has_failed = *status == ProvisioningStatus::Error;
-        let write = has_failed.then(write);
+        let write = (has_failed && self.own.stuck.contains(id)).then(write);
         write.filter(|write| !self.own.changes.contains(write))
     }
 
-    /// The write that mends a pool that failed: to make it anew where it has no members yet, else any write of the pool itself,
-    /// which makes Octavia put all of it in place. Each is tried once.
-    fn mend(&self, listener: &Listener, pool: &Pool) -> Option<PartChange> {
-        let is_of_listener = |change: &PartChange| matches!(change, PartChange::CreatePool { new } if new.listener_id.as_ref() == Some(&listener.id));
-        let touch = || PartChange::UpdatePool {
+    /// The write that mends a pool that failed: to make it anew where it has no members yet, else to [touch](Self::touch) it.
+    fn mend(&self, pool: &Pool) -> Option<PartChange> {
+        // Both tell, so that no pool with members goes because an answer left them out.
+        let read = self.there.members.get(&pool.id);
+        let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
+        let may_go = is_empty && self.own.stuck.contains(pool.id.as_str());
+        match may_go && self.own.in_use(&pool.id).is_none() {
+            true => Some(delete_pool(pool)),
+            false => self.touch(pool),
+        }
+    }
+
+    /// A write of a pool that failed, which makes Octavia put all of it in place.
+    fn touch(&self, pool: &Pool) -> Option<PartChange> {
+        self.once_more(pool.id.as_str(), has_failed(pool), || PartChange::UpdatePool {
             id: pool.id.clone(),
             name: pool.name.clone(),
             update: PoolUpdate {
                 name: Some(pool.name.clone()),
                 ..PoolUpdate::default()
             },
-        };
-        // Both tell, so that no pool with members goes because an answer left them out.
-        let read = self.there.members.get(&pool.id);
-        let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
-        let may_go = is_empty && self.own.in_use(&pool.id).is_none();
-        if may_go && !self.own.changes.iter().any(is_of_listener) {
-            return Some(delete_pool(pool));
+        })
+    }
+
+    /// Whether the change of a monitor failed. Octavia may leave it `PENDING_UPDATE` then, and mark nothing.
+    fn is_monitor_stuck(&self, monitor: &Monitor) -> bool {
+        let mut changes = self.own.changes.iter();
+        let is_it =
+            |change: &PartChange| matches!(change, PartChange::UpdateMonitor { id, .. } if *id == monitor.id);
+        match monitor.provisioning_status {
+            ProvisioningStatus::Error => true,
+            ProvisioningStatus::Active => false,
+            _ => self.own.stuck.contains(monitor.id.as_str()) && !changes.any(is_it),
         }
-        self.once_more(&pool.provisioning_status, touch)
     }
 
     /// The first wanted port that somebody else has.
@@ -161,40 +175,38 @@ impl<'a> PartsPlan<'a> {
         ports.find_map(|port| self.on_port(&port.listener).find(|there| !self.is_own(there)))
     }
 
-    /// Which parts of the Service are in `ERROR` by themselves, the first ones by name; `None` if all are well.
+    /// Which parts of the Service failed by themselves, the first ones by name; `None` if all are well.
     pub(crate) fn failed(&self) -> Option<String> {
         let is_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
         let mut failed = Vec::new();
         for listener in self.desired.iter().filter_map(|port| self.listener_of(port)) {
             if is_failed(&listener.provisioning_status) {
-                failed.push(format!("listener {}", listener.name));
+                failed.push(format!("listener {} (ERROR)", listener.name));
             }
             if let Some(pool) = self.there.pool_of(&listener.id) {
                 if is_failed(&pool.provisioning_status) {
-                    failed.push(format!("pool {}", pool.name));
+                    failed.push(format!("pool {} (ERROR)", pool.name));
                 }
                 let monitors = self.there.monitors.as_ref();
                 let monitor = pool.healthmonitor_id.as_ref().and_then(|id| monitors?.get(id));
-                let monitor = monitor.filter(|monitor| is_failed(&monitor.provisioning_status));
-                failed.extend(monitor.map(|monitor| format!("health monitor {}", monitor.name)));
+                let monitor = monitor.filter(|monitor| self.is_monitor_stuck(monitor));
+                failed.extend(monitor.map(|monitor| {
+                    let (name, status) = (&monitor.name, &monitor.provisioning_status);
+                    format!("health monitor {name} ({status})")
+                }));
                 let members = self.there.members.get(&pool.id).into_iter().flatten();
                 let members = members.filter(|member| is_failed(&member.provisioning_status));
                 failed.extend(members.map(|member| {
                     let (name, address, port) = (&member.name, &member.address, member.protocol_port);
-                    format!("member {name} ({address}:{port})")
+                    format!("member {name} ({address}:{port}, ERROR)")
                 }));
             }
         }
         let named = failed.iter().take(FAILED_SHOWN).map(String::as_str);
         let named = named.collect::<Vec<_>>().join(", ");
-        let others = failed.len().saturating_sub(FAILED_SHOWN);
-        match (failed.len(), others) {
-            (0, _) => None,
-            (1, _) => Some(format!("{named} is in provisioning status ERROR")),
-            (_, 0) => Some(format!("{named} are in provisioning status ERROR")),
-            _ => Some(format!(
-                "{named} and {others} more are in provisioning status ERROR"
-            )),
+        match failed.len().saturating_sub(FAILED_SHOWN) {
+            0 => (!failed.is_empty()).then_some(named),
+            others => Some(format!("{named} and {others} more")),
         }
     }
 
@@ -249,10 +261,16 @@ impl<'a> PartsPlan<'a> {
         port.is_some_and(|port| self.pool_of(port).is_some())
     }
 
-    /// The next write to the members of the ports that are served already.
+    /// The next write to the members of the ports that are served already, or to a pool that takes none because it failed.
     pub(crate) fn next_of_members(&self) -> Option<PartChange> {
         let mut ports = self.desired.iter();
-        ports.find_map(|port| self.members(port, self.writable_pool_of(port)?))
+        ports.find_map(|port| {
+            let pool = self.pool_of(port)?;
+            match has_failed(pool) {
+                true => self.touch(pool),
+                false => self.members(port, pool),
+            }
+        })
     }
 
     /// A listener of the Service that it does not want any more, and the next write that takes it away.
@@ -297,7 +315,8 @@ impl<'a> PartsPlan<'a> {
                 ..ListenerUpdate::default()
             }),
         };
-        if let Some(change) = self.once_more(&listener.provisioning_status, again) {
+        let listener_failed = listener.provisioning_status == ProvisioningStatus::Error;
+        if let Some(change) = self.once_more(listener.id.as_str(), listener_failed, again) {
             return Some(change);
         }
         let Some(pool) = self.pool_of(port) else {
@@ -314,7 +333,7 @@ impl<'a> PartsPlan<'a> {
             });
         };
         if has_failed(pool) {
-            return self.mend(listener, pool);
+            return self.mend(pool);
         }
         if let Some(update) = pools::update(&port.pool, pool, &self.own.refused_settings) {
             return Some(PartChange::UpdatePool {
@@ -373,7 +392,7 @@ impl<'a> PartsPlan<'a> {
                 let again = || write(attributes::whole_monitor(wanted));
                 attributes::monitor_update(wanted, &other_name, there)
                     .map(write)
-                    .or_else(|| self.once_more(&there.provisioning_status, again))
+                    .or_else(|| self.once_more(id.as_str(), self.is_monitor_stuck(there), again))
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Mistakes after which nobody can tell what a Service asks for: what is served stays as it is, and follows the Nodes.
 
+use std::time::Duration;
+
 use bowline_openstack::ClassOptions;
 use bowline_openstack_sim::kit::Entry;
-use bowline_openstack_sim::{NetworkSpec, SubnetSpec};
+use bowline_openstack_sim::{NetworkSpec, Provisioning, SubnetSpec};
 
 use crate::world::{World, in_short, service};
 
@@ -174,4 +176,22 @@ async fn a_failed_load_balancer_stays_until_the_mistake_is_mended() {
     world.annotate("web", "class", "dmz");
     world.run("web").await.settled();
     world.assert_settled("web").await;
+}
+
+/// A pool that failed takes no members before it is written itself.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_failed_is_mended_all_the_same() {
+    let mut world = served(1).await;
+    world.annotate("web", "class", "nope");
+    for pool in world.sim.pools() {
+        world
+            .sim
+            .edit_pool(pool.part.id, |it| it.part.status = Provisioning::Error);
+    }
+    world.run("web").await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("invalid loadbalancer class"), "{run:#?}");
+    assert_eq!(world.sim.members().len(), 4);
 }

@@ -35,7 +35,7 @@ impl PartsPlan<'_> {
                     removed: 0,
                 },
             };
-            self.once_more(&failed.provisioning_status, write)
+            self.once_more(failed.id.as_str(), true, write)
         };
         let change = self.change_of_members(port, pool, there);
         change.or_else(|| again(failed?))
