@@ -226,6 +226,17 @@ impl HttpWish {
     }
 }
 
+/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
+pub(crate) fn kube_proxy_check() -> MonitorHttp {
+    MonitorHttp {
+        expected_codes: vec!["200".into()],
+        method: Some("GET".into()),
+        url_path: Some("/livez".into()),
+        version: Some("1.0".into()),
+        host: None,
+    }
+}
+
 /// The version of HTTP that monitors speak unless told otherwise (cloudscale.ch API, "Health Monitors").
 pub(crate) const DEFAULT_HTTP_VERSION: &str = "1.1";
 

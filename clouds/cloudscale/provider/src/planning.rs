@@ -3,8 +3,8 @@
 //! The order of waves is the order in which traffic suffers least: a balancer that is ready, members of what is served, pools,
 //! members (missing ones before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
 //! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
-//! is never removed while another one that shall take over could not be created. Where members are probed elsewhere from now on, they
-//! and their monitor change pool by pool before all else.
+//! is never removed while another one that shall take over could not be created. Where members are probed elsewhere from now on, the
+//! monitor of each pool and then its members change right after the members of what is served, pool by pool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -343,11 +343,11 @@ impl There<'_> {
         }
         first.extend(parts.missing_pools());
         let mut next = NextSteps::default();
-        if !next.add(seen, parts.moved_checks()) {
-            return next;
-        }
         // Whatever the API makes of all else, nobody is balanced over who left.
         if !next.add(seen, parts.members_of_served()) {
+            return next;
+        }
+        if !next.add(seen, parts.moved_monitors()) {
             return next;
         }
         if parts.has_no_room() {

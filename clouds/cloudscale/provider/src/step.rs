@@ -134,11 +134,13 @@ pub(crate) enum PartChange {
     /// Creates a monitor; in place of another one of the same pool, if there is one.
     Monitor {
         /// What is created.
-        new: NewMonitor,
+        new: Box<NewMonitor>,
         /// The pool's name.
         pool_name: String,
         /// The monitor that goes.
         old: Option<Old<MonitorId>>,
+        /// Whether the pool's members are probed elsewhere than now as soon as they follow.
+        moves_checks: bool,
     },
     /// Deletes a monitor.
     DeleteMonitor {

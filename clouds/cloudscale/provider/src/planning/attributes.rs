@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use bowline_cloudscale_client::{Listener, ListenerChange, Monitor, MonitorChange, MonitorHttp, MonitorType};
 use ipnet::IpNet;
 
-use crate::intent::{ListenerSettings, MonitorSettings};
+use crate::intent::{ListenerSettings, MonitorSettings, kube_proxy_check};
 
 /// What differs at a listener.
 pub(super) fn listener_changes(wanted: &ListenerSettings, listener: &Listener) -> Vec<ListenerChange> {
@@ -52,6 +52,14 @@ pub(crate) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
         .http
         .as_ref()
         .filter(|_| matches!(monitor.kind, MonitorType::Http | MonitorType::Https))
+}
+
+/// Whether a monitor asks kube-proxy, as that of a Service with the traffic policy Local does unless an annotation says otherwise.
+/// Whatever it says, such a Service's monitor speaks HTTP.
+pub(super) fn asks_kube_proxy(monitor: &Monitor) -> bool {
+    let check = kube_proxy_check();
+    let asked = http_of(monitor).filter(|_| monitor.kind == MonitorType::Http);
+    asked.is_some_and(|http| http.version == check.version && http.url_path == check.url_path)
 }
 
 /// What differs at a monitor.

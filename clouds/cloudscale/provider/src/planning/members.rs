@@ -2,16 +2,25 @@
 
 use std::sync::Arc;
 
-use bowline_cloudscale_client::{LoadBalancer, Member, MemberId, PoolId, Tags};
+use bowline_cloudscale_client::{LoadBalancer, Member, MemberId, MonitorType, PoolId, Tags};
 use bowline_plan::{Answer, Note, Refusal, diff};
 
-use super::{Hrefs, Next, apply, unkept, wait_for};
+use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
 use crate::desired::{Desired, DesiredMember, MemberKey};
 use crate::intent::Backend;
 use crate::names;
 use crate::observe::refused::Place;
 use crate::observe::{ObservedPool, Seen, is_changing};
 use crate::step::{CloudStep, Meanwhile, Old, PartChange};
+
+/// Whether members may be probed on another port from now on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checks {
+    /// Each one as it is wished.
+    Move,
+    /// Those that are there stay as they are, if nothing else is wrong with them.
+    Stay,
+}
 
 /// A balancer that is there, and who the members of its pools shall be.
 #[derive(Clone, Copy)]
@@ -63,7 +72,10 @@ impl Served<'_> {
                     .map(|there| (as_monitored(backend, there), there))
             })
             .collect();
-        let mut steps = self.members(pools.iter().map(|(backend, there)| (backend, *there)));
+        let pools = pools
+            .iter()
+            .map(|(backend, there)| (backend, *there, Checks::Move));
+        let mut steps = self.members(pools);
         unkept::split_off(self.seen, &mut steps);
         if !steps.is_empty() {
             return self.write(steps, notes);
@@ -81,16 +93,17 @@ impl Served<'_> {
     /// room for one that comes.
     pub(super) fn members<'p>(
         &self,
-        pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool)>,
+        pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool, Checks)>,
     ) -> Vec<CloudStep> {
         let refused = &self.seen.memory.own.refused;
         let mut creations = Vec::new();
         let mut deletions = Vec::new();
-        for (backend, there) in pools {
+        for (backend, there, checks) in pools {
             let pool = there.pool.uuid;
             let wished = self.desired.members(backend);
             let members = diff(&wished, &there.members, DesiredMember::key, member_key);
             let mut surplus = members.surplus;
+            let mut is_one_kept = !members.kept.is_empty();
             let (mut additions, mut replacements) = (Vec::new(), Vec::new());
             let mut is_any_refused = false;
             for missing in members.missing {
@@ -100,8 +113,9 @@ impl Served<'_> {
                         && old.protocol_port == missing.protocol_port
                 });
                 let addition = self.member(pool, missing, None, Meanwhile::Others);
-                match twin {
-                    Some(index) => replacements.push((missing, surplus.remove(index))),
+                match twin.map(|index| surplus.remove(index)) {
+                    Some(old) if checks == Checks::Stay && moves_check(missing, old) => is_one_kept = true,
+                    Some(old) => replacements.push((missing, old)),
                     None if refused.has(&addition) => is_any_refused = true,
                     None => additions.push(addition),
                 }
@@ -130,7 +144,7 @@ impl Served<'_> {
                 self.member(pool, missing, Some(old), meanwhile)
             }));
             // While nobody can come, the last ones stay.
-            if !is_any_refused || !members.kept.is_empty() {
+            if !is_any_refused || is_one_kept {
                 deletions.extend(surplus);
             }
         }
@@ -172,16 +186,27 @@ fn moves_check(missing: &DesiredMember, old: &Member) -> bool {
 }
 
 /// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there
-/// only; any other one does not get it there.
+/// only; any other one does not get it there. Of one that speaks HTTP it may be unknown which it is: then the oldest member tells.
 pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
     let Some(oldest) = there.members.first() else {
         return backend.clone();
     };
-    let now = oldest.monitor_port.unwrap_or(oldest.protocol_port);
-    let is_elsewhere = now != oldest.protocol_port;
+    let elsewhere = |member: &Member| {
+        let monitor_port = member.monitor_port?;
+        (monitor_port != member.protocol_port).then_some(monitor_port)
+    };
+    let is_elsewhere = match there.monitors.first() {
+        Some(monitor) if attributes::asks_kube_proxy(monitor) => true,
+        Some(monitor) if monitor.kind != MonitorType::Http => false,
+        _ => elsewhere(oldest).is_some(),
+    };
     let monitor_port = match is_elsewhere == (backend.monitor_port != backend.node_port) {
         true => backend.monitor_port,
-        false if is_elsewhere => now,
+        false if is_elsewhere => there
+            .members
+            .iter()
+            .find_map(elsewhere)
+            .unwrap_or(backend.monitor_port),
         false => backend.node_port,
     };
     Backend {

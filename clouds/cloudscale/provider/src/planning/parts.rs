@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, PoolId};
+use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, MonitorType, PoolId};
 use bowline_plan::diff;
 
 use super::attributes;
-use super::members::{Served, as_monitored};
+use super::members::{Checks, Served, as_monitored};
 use crate::desired::{self, ListenerKey, PoolKey};
 use crate::intent::{Backend, Port, Wanted};
 use crate::observe::ObservedPool;
@@ -94,40 +94,50 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace.
+    /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace. Where a
+    /// monitor is not as it shall be, who comes is probed where that one finds its answer, and whoever is there stays as it is.
     pub(super) fn members_of_served(&self) -> Vec<CloudStep> {
-        let kept = self
-            .kept
-            .iter()
-            .map(|(port, there)| (port.backend.clone(), *there));
+        let kept = self.kept.iter().map(|(port, there)| {
+            let (backend, is_as_wished) = self.as_monitored(port, there);
+            let checks = if is_as_wished { Checks::Move } else { Checks::Stay };
+            (backend, *there, checks)
+        });
         let forerunners = self.missing.iter().flat_map(|missing| {
             let old = self
                 .surplus
                 .iter()
                 .filter(|old| old.pool.name == missing.backend.pool_name);
-            old.map(|old| (as_monitored(&missing.backend, old), *old))
+            old.map(|old| (self.as_monitored(missing, old).0, *old, Checks::Move))
         });
-        let pools: Vec<(Backend, &ObservedPool)> = kept.chain(forerunners).collect();
+        let pools: Vec<(Backend, &ObservedPool, Checks)> = kept.chain(forerunners).collect();
+        let pools = pools.iter();
         self.served
-            .members(pools.iter().map(|(backend, there)| (backend, *there)))
+            .members(pools.map(|(backend, there, checks)| (backend, *there, *checks)))
     }
 
-    /// What moves the check of members elsewhere, pool by pool: between the first member of a pool and its monitor none may be up, and
-    /// no other pool is to wait in between. Only if nothing else is to be done about members: those follow the Nodes before a monitor
-    /// is written, which the API may refuse.
-    pub(super) fn moved_checks(&self) -> Vec<CloudStep> {
-        let all = self.members();
-        if !all.iter().all(CloudStep::moves_check) {
-            return Vec::new();
+    /// Where the members of a pool are probed as long as it keeps its monitor, and whether that one is as it shall be.
+    fn as_monitored(&self, port: &Port, there: &ObservedPool) -> (Backend, bool) {
+        let monitors = self.monitors_of(&[(port, there)], false);
+        match monitors.iter().any(CloudStep::creates) {
+            true => (as_monitored(&port.backend, there), false),
+            false => (port.backend.clone(), true),
         }
+    }
+
+    /// The monitor of the next pool whose members are to be probed elsewhere. Until those follow, none of them may be up, so nothing
+    /// else is to come in between: no other pool, and nothing that may fail for a reason of its own.
+    ///
+    /// The monitor goes first. It is what the API may refuse, and then all is checked as before; what is not done yet shows at the
+    /// members, so that the next reconcile goes on there.
+    pub(super) fn moved_monitors(&self) -> Vec<CloudStep> {
         let of_pool = |kept: &(&'a Port, &'a ObservedPool)| {
             let (port, there) = kept;
-            let members = self.served.members(std::iter::once((&port.backend, *there)));
-            match members.is_empty() {
-                // The last pool of all needs nothing special.
-                true if all.is_empty() => Vec::new(),
-                true => self.monitors_of(std::slice::from_ref(kept)),
-                false => members,
+            let members = (&port.backend, *there, Checks::Move);
+            let members = self.served.members(std::iter::once(members));
+            let moves_checks = members.iter().any(CloudStep::moves_check);
+            match moves_checks || is_of_other_policy(port, there) {
+                true => self.monitors_of(std::slice::from_ref(kept), moves_checks),
+                false => Vec::new(),
             }
         };
         let mut pools = self.kept.iter().map(of_pool);
@@ -136,8 +146,9 @@ impl<'a> Parts<'a> {
 
     /// The members of the pools that there shall be.
     pub(super) fn members(&self) -> Vec<CloudStep> {
-        let pools = self.kept.iter().map(|(port, there)| (&port.backend, *there));
-        self.served.members(pools)
+        let pools = self.kept.iter();
+        self.served
+            .members(pools.map(|(port, there)| (&port.backend, *there, Checks::Move)))
     }
 
     /// Creates listeners, each in place of the one on its port; when none is missing, deletes surplus ones.
@@ -197,10 +208,10 @@ impl<'a> Parts<'a> {
 
     /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
-        self.monitors_of(&self.kept)
+        self.monitors_of(&self.kept, false)
     }
 
-    fn monitors_of(&self, pools: &[(&Port, &ObservedPool)]) -> Vec<CloudStep> {
+    fn monitors_of(&self, pools: &[(&Port, &ObservedPool)], moves_checks: bool) -> Vec<CloudStep> {
         let settings = &self.wanted.monitor;
         let http = settings.http.resolved();
         let mut creations = Vec::new();
@@ -215,9 +226,14 @@ impl<'a> Parts<'a> {
             let mut surplus = monitors.surplus.into_iter();
             for _ in monitors.missing {
                 creations.push(self.step(PartChange::Monitor {
-                    new: desired::create_monitor(settings, there.pool.uuid, &self.wanted.tags),
+                    new: Box::new(desired::create_monitor(
+                        settings,
+                        there.pool.uuid,
+                        &self.wanted.tags,
+                    )),
                     pool_name: there.pool.name.clone(),
                     old: surplus.next().map(|old| self.old_monitor(old)),
+                    moves_checks,
                 }));
             }
             deletions.extend(surplus.map(|old| {
@@ -301,6 +317,16 @@ impl<'a> Parts<'a> {
             name: monitor.kind.to_string(),
             href: self.served.hrefs.monitor(monitor.uuid),
         }
+    }
+}
+
+/// Whether a pool's monitor looks for its answer where the members are not probed: that of the other traffic policy, which somebody left
+/// half done.
+fn is_of_other_policy(port: &Port, there: &ObservedPool) -> bool {
+    let mut monitors = there.monitors.iter();
+    match port.backend.monitor_port == port.backend.node_port {
+        true => monitors.any(attributes::asks_kube_proxy),
+        false => monitors.any(|monitor| monitor.kind != MonitorType::Http),
     }
 }
 

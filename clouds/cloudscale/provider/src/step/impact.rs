@@ -12,8 +12,8 @@ pub(crate) enum Meanwhile {
     Others,
     /// Nobody: the pool has no other member.
     Nobody,
-    /// Perhaps nobody: this one, and the others after it, are probed elsewhere from now on. The monitor does not know yet what it
-    /// finds there, and after some checks counts them as down until it is replaced.
+    /// Perhaps nobody: this one, and the others after it, are probed elsewhere from now on. The monitor, which was replaced before, does
+    /// not find its answer where they were probed until now, and after some checks counts them as down until they are replaced.
     CheckMoves,
 }
 
@@ -46,6 +46,9 @@ impl PartChange {
                 (Some(_), false) => Impact::Minimal,
                 (Some(_), true) => Impact::Considerable,
             },
+            Self::Monitor {
+                moves_checks: true, ..
+            } => Impact::Considerable,
             Self::Monitor { old, .. } => {
                 if old.is_some() {
                     Impact::Minimal

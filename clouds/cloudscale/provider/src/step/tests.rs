@@ -38,9 +38,10 @@ fn monitor(old: Option<Old<MonitorId>>) -> CloudStep {
         tags: Arc::default(),
     };
     part(PartChange::Monitor {
-        new,
+        new: Box::new(new),
         pool_name: "tcp/web".into(),
         old,
+        moves_checks: false,
     })
 }
 

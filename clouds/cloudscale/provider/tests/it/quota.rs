@@ -5,7 +5,7 @@ use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
 
 use crate::change::{set_ports, settled};
-use crate::world::{Outcome, World, in_short};
+use crate::world::{Outcome, World, in_short, service_port};
 
 /// The members of a pool, by the last digit of their addresses.
 fn members(world: &World, pool: &str) -> Vec<String> {
@@ -251,54 +251,41 @@ async fn where_only_members_follow_it_is_told_too_that_one_has_no_room() {
     assert_eq!(members(&world, "tcp/web"), served);
 }
 
-/// What is changed before a sync.
-type Change<'a> = &'a dyn Fn(&World);
+/// What is changed before a sync. Says whether all pools are replaced.
+type Change = fn(&World) -> bool;
+
+/// What comes before most other changes: the label of its step, the call, and what leads to it.
+pub(crate) fn first_of_all() -> [(&'static str, http::Method, &'static str, Change); 4] {
+    let pools = "/v1/load-balancers/pools";
+    let balancers = "/v1/load-balancers/*";
+    [
+        ("rename-lb", http::Method::PATCH, balancers, |world| {
+            world.annotate("web", "name", "edge");
+            false
+        }),
+        ("create-pool", http::Method::POST, pools, |world| {
+            world.edit("web", |service| {
+                let ports = service.spec.as_mut().unwrap().ports.as_mut().unwrap();
+                ports.insert(0, service_port(("more", "TCP", 443, 31443)));
+            });
+            false
+        }),
+        ("create-pool", http::Method::POST, pools, |world| {
+            world.annotate("web", "pool-algorithm", "source_ip");
+            true
+        }),
+        ("delete-resource", http::Method::DELETE, balancers, |world| {
+            let own = world.sim.load_balancers()[0].clone();
+            world.sim.add_load_balancer(&own.name, own.tags);
+            false
+        }),
+    ]
+}
 
 /// What comes first of all other changes, and is refused.
 #[tokio::test(start_paused = true)]
 async fn members_follow_whatever_the_api_makes_of_the_rest() {
-    let duplicate = |world: &World| {
-        let own = world.sim.load_balancers()[0].clone();
-        let tags = own.tags.clone();
-        world.sim.add_load_balancer(&own.name, tags);
-    };
-    let changes: [(&str, http::Method, &str, Change<'_>); 4] = [
-        (
-            "rename-lb",
-            http::Method::PATCH,
-            "/v1/load-balancers/*",
-            &|world| {
-                world.annotate("web", "name", "edge");
-            },
-        ),
-        (
-            "create-pool",
-            http::Method::POST,
-            "/v1/load-balancers/pools",
-            &|world| {
-                let more = ("more", "TCP", 443, 31443);
-                set_ports(
-                    world,
-                    &[more, ("web", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
-                );
-            },
-        ),
-        (
-            "create-pool",
-            http::Method::POST,
-            "/v1/load-balancers/pools",
-            &|world| {
-                world.annotate("web", "pool-algorithm", "source_ip");
-            },
-        ),
-        (
-            "delete-resource",
-            http::Method::DELETE,
-            "/v1/load-balancers/*",
-            &duplicate,
-        ),
-    ];
-    for (label, method, path, change) in changes {
+    for (label, method, path, change) in first_of_all() {
         for status in [400, 403, 500] {
             let mut world = settled(2).await;
             change(&world);

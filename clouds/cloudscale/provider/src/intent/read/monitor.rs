@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::annotations::{self as keys, Fields, Reader};
 use crate::events::{LOCAL_POLICY_HTTP, UDP_MONITOR};
-use crate::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings};
+use crate::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings, kube_proxy_check};
 use crate::planning::are_codes;
 
 /// The HTTP part as people write it; keys arrive in lower case.
@@ -116,17 +116,6 @@ fn check(http: &MonitorHttp, reader: &mut Reader<'_>) {
             "`expected_codes` must be HTTP status codes, or one range such as 200-204, and is '{}' ({key})",
             http.expected_codes.join(", ")
         ));
-    }
-}
-
-/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
-fn kube_proxy_check() -> MonitorHttp {
-    MonitorHttp {
-        expected_codes: vec!["200".into()],
-        method: Some("GET".into()),
-        url_path: Some("/livez".into()),
-        version: Some("1.0".into()),
-        host: None,
     }
 }
 
