@@ -368,7 +368,10 @@ impl There<'_> {
                 return next;
             }
         }
-        next.add(seen, Vec::from_iter(floating::assignment(wanted, seen, balancer)));
+        next.add(seen, floating::assignments(wanted, seen, balancer));
+        // They go one by one, so that it is told of each that was moved whatever becomes of the others. One that the API did not keep
+        // is in nobody's way.
+        next.steps.truncate(1);
         next
     }
 }

@@ -10,12 +10,11 @@ use crate::intent::Wanted;
 use crate::observe::Seen;
 use crate::step::{CloudStep, IpText};
 
-/// The next floating IP that leads elsewhere. They go one by one, so that it is told of each that was moved whatever becomes of
-/// the others. One that is no longer asked for stays: the API knows no way to take it off.
-pub(super) fn assignment(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) -> Option<CloudStep> {
+/// The floating IPs that lead elsewhere. One that is no longer asked for stays: the API knows no way to take it off.
+pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) -> Vec<CloudStep> {
     let refused = &seen.memory.own.refused_ips;
-    let mut wishes = wanted.floating_ips.iter();
-    wishes.find_map(|wish| {
+    let wishes = wanted.floating_ips.iter();
+    let steps = wishes.filter_map(|wish| {
         // One that does not exist is refused at the end.
         let there = seen.floating_ips.iter().find(|there| wish.is(there))?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
@@ -25,7 +24,8 @@ pub(super) fn assignment(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) 
             balancer: balancer.uuid,
             from,
         })
-    })
+    });
+    steps.collect()
 }
 
 /// What was taken from somebody else in this reconcile.

@@ -1,6 +1,9 @@
 //! Values that the API does not show as they were written.
 
+use std::net::IpAddr;
 use std::time::Duration;
+
+use bowline_cloudscale_sim::FloatingSpec;
 
 use crate::change::settled;
 use crate::world::{Outcome, World, in_short};
@@ -200,6 +203,30 @@ async fn what_comes_out_otherwise_than_it_was_created_is_not_created_again_and_a
     ];
     assert_eq!(in_short(&writes), once);
     assert_eq!(run.published_although_refused, None); // no port is open yet
+}
+
+/// They go one by one, and nobody waits for one that does not go.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_is_not_kept_bars_no_other_one() {
+    let world = stubborn("load_balancer").await;
+    let [first, second] = [(); 2].map(|()| world.sim.add_floating_ip(FloatingSpec::default()));
+    world.annotate("web", "floating-ips", &format!("[\"{first}\"]"));
+    let text = world.run("web").await.complaint().to_owned();
+    assert!(text.contains(&format!("of floating IP {first}/32")), "{text}");
+    let led = |address: IpAddr| {
+        let mut all = world.sim.floating_ips().into_iter();
+        let found = all.find(|it| it.network.addr() == address).unwrap();
+        found.target.is_some()
+    };
+    // The first one is not kept in the future either.
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.unkept_attributes.clear());
+    world.annotate("web", "floating-ips", &format!("[\"{first}\", \"{second}\"]"));
+    for _ in 0..2 {
+        assert_eq!(world.run("web").await.complaint(), text);
+        assert_eq!((led(first), led(second)), (false, true));
+    }
 }
 
 #[tokio::test(start_paused = true)]
