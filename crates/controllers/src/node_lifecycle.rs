@@ -358,7 +358,7 @@ impl NodeLifecycleController {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
                         self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
-                            "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
+                            "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
                             node.name, self.window
                         ));
                     }

@@ -33,6 +33,8 @@ pub enum KubeError {
     /// The API server is busy (429, or an answer that states a delay): try again after this time.
     #[error("{message}")]
     Throttled {
+        /// The HTTP status: 429, or 500 and more.
+        code: u16,
         /// The delay that the API server stated, 60 s at most, else 1 s.
         after: Duration,
         /// Its text.
@@ -157,10 +159,11 @@ impl KubeError {
             (400 | 422, _) => Self::Invalid(message),
             (410, _) => Self::Expired(message),
             (429, stated) => Self::Throttled {
+                code,
                 after: stated.unwrap_or(DELAY),
                 message,
             },
-            (500.., Some(after)) => Self::Throttled { after, message },
+            (500.., Some(after)) => Self::Throttled { code, after, message },
             (code, _) => Self::Server { code, message },
         }
     }
@@ -174,7 +177,8 @@ impl KubeError {
         }
     }
 
-    /// Whether a write that met this may have been made all the same: it is no answer that says that nothing was done.
+    /// Whether a write that met this may have been made all the same: it is no answer that says that nothing was done. A 429 is one:
+    /// whoever is busy says so before it looks at what is asked.
     #[must_use]
     pub fn may_be_made(&self) -> bool {
         !matches!(
@@ -184,6 +188,7 @@ impl KubeError {
                 | Self::Forbidden(_)
                 | Self::Unauthorized(_)
                 | Self::Invalid(_)
+                | Self::Throttled { code: 429, .. }
                 | Self::GateClosed
         )
     }
@@ -274,6 +279,16 @@ mod tests {
             let error = answer(503, &[], &body);
             assert_eq!(error.retry_after(), expected.map(Duration::from_secs), "{stated}");
             assert_eq!(error.to_string(), "busy", "{stated}");
+        }
+    }
+
+    #[test]
+    fn of_the_answers_that_state_a_delay_only_a_429_says_that_nothing_was_done() {
+        let stated = [("retry-after", "7")];
+        assert!(!answer(429, &stated, "{}").may_be_made());
+        assert!(!answer(429, &[], "{}").may_be_made());
+        for code in [500, 503, 504] {
+            assert!(answer(code, &stated, "{}").may_be_made(), "{code}");
         }
     }
 

@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(waits.next(), FIRST_WAIT);
         let after = Duration::from_secs(40);
         let busy = KubeError::Throttled {
+            code: 429,
             after,
             message: String::new(),
         };

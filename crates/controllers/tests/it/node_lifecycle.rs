@@ -471,6 +471,28 @@ async fn no_more_than_the_share_goes_while_the_answers_to_deletions_are_lost() {
     assert_eq!(cluster.api.objects("Node").len(), 41);
 }
 
+/// A new leader may delete three. One that is busy says so before it looks at what is asked.
+#[tokio::test(start_paused = true)]
+async fn deletions_that_a_busy_api_server_refuses_use_up_no_share() {
+    for (status, gone) in [
+        (Status::too_many_requests(1), 2),
+        (Status::unavailable("busy").retry_after(1), 0),
+    ] {
+        let cluster = cluster();
+        for n in 0..5 {
+            let name = format!("n{n}");
+            cluster.instances.remove(&name);
+            cluster.put(node_of(&name, Some("Unknown")));
+            if n < 3 {
+                let busy = Fault::new(Effect::Answer(status.clone())).verb("delete");
+                cluster.api.faults().inject(busy.resource("nodes").name(&name));
+            }
+        }
+        cluster.pass(SECOND * 120).await;
+        assert_eq!(cluster.api.objects("Node").len(), 5 - gone, "{status:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_does_not_begin_with_the_share_anew() {
     let settings = |share| NodeLifecycleSettings {
