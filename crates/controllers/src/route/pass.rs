@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route, RouteChange};
 use bowline_kube_io::KubeError;
@@ -12,7 +13,7 @@ use futures::future::{self, BoxFuture, FutureExt as _, Shared};
 use futures::stream::FuturesUnordered;
 use ipnet::IpNet;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::attempts::Wish;
 use super::calls::{self, Answer, Caller, Calls};
@@ -24,6 +25,10 @@ use crate::{conflict, events};
 
 /// Nodes that are asked about or written to at once: as many as there can be requests to the API server under way.
 const REQUESTS_AT_ONCE: usize = 32;
+
+/// How long the API server may take for the list of all Nodes. Page after page it may take longer than a controller is believed to
+/// get on; the routes in question are kept until it is asked again.
+const LISTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// What the parts of a pass share.
 struct Pass {
@@ -141,12 +146,13 @@ impl RouteController {
         }
         let asked = {
             let _working = self.ctx.heartbeat.begin();
-            let list = self.ctx.kube.list_nodes();
+            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_nodes());
             self.ctx.stop.run_until_cancelled(list).await
         };
         let Some(asked) = asked else {
             return; // nothing is deleted after the stop
         };
+        let asked = asked.unwrap_or(Err(KubeError::Timeout));
         let known: Result<BTreeSet<IpAddr>, KubeError> =
             asked.map(|nodes| nodes.iter().flat_map(|node| plan::addresses(node)).collect());
         plan.deletions.retain(|route| {

@@ -615,6 +615,27 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
     assert!(took > SECOND * 600, "{took:?} is no test");
 }
 
+/// Each page comes just in time, and there are many.
+#[tokio::test(start_paused = true)]
+async fn a_long_list_from_a_slow_api_server_does_not_look_stuck() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    for n in 0..2300 {
+        cluster.put(node(&format!("n{n:04}"), &[]));
+    }
+    cluster.start_route_loop(&table, &settings(PERIODIC));
+    cluster.pass(SECOND * 30).await;
+    let slow = Fault::new(Effect::Delay(SECOND * 28)).resource("nodes");
+    cluster.api.faults().inject(slow.verb("list"));
+    table.put_via("10.1.0.9", "10.200.1.0/24");
+    let begun = tokio::time::Instant::now();
+    cluster.without_a_stall(|_| begun.elapsed() > SECOND * 1200).await;
+    assert_eq!(table.routes(), [" 10.200.1.0/24"], "no answer is no proof");
+    cluster.api.faults().clear();
+    cluster
+        .within(SECOND * 400, "the route is gone", |_| table.routes().is_empty())
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_route_whose_node_is_merely_not_known_is_kept() {
     let (cluster, table) = start(PERIODIC);
