@@ -123,7 +123,10 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
 
     let objects = match kube {
         Some(kube) => {
-            let (nodes, services) = (kube.list_nodes().await, kube.list_services().await);
+            let (nodes, services) = (
+                listed(kube.list_nodes()).await,
+                listed(kube.list_services()).await,
+            );
             let uid = match provider.map(CloudProvider::cluster_uid) {
                 Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
                 Some(ClusterUid::Unused) | None => None,
@@ -182,6 +185,13 @@ async fn timed<T>(question: impl Future<Output = T>) -> Option<(T, Duration)> {
     let begun = Instant::now();
     let answer = timeout(PATIENCE, question).await.ok()?;
     Some((answer, begun.elapsed()))
+}
+
+/// A list of objects, whose pages are asked for again and again, within the time for one question.
+async fn listed<T>(list: impl Future<Output = Result<T, KubeError>>) -> Result<T, KubeError> {
+    timed(list)
+        .await
+        .map_or(Err(KubeError::Timeout), |(answer, _)| answer)
 }
 
 /// What is said of a question that has no answer in time.
