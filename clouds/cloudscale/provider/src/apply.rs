@@ -5,7 +5,7 @@ use std::future::ready;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
-    Monitor, Pool, PoolId,
+    Monitor, MonitorId, NewMonitor, Pool, PoolId,
 };
 use bowline_plan::{Refusal, Step as _};
 
@@ -13,6 +13,7 @@ use crate::observe::Seen;
 use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
 
+mod in_the_way;
 mod put_back;
 mod refusals;
 
@@ -197,8 +198,8 @@ impl Writer<'_> {
                     return create().await.map(Learned::created);
                 };
                 let put_back = || ready(());
-                self.replace(balancer, create, || client.delete_member(*pool, old.id), put_back)
-                    .await
+                let delete = || client.delete_member(*pool, old.id);
+                self.replace(balancer, create, delete, put_back, None).await
             }
             PartChange::Listener { new, old, .. } => {
                 let create = || async { client.create_listener(new).await.map(Created::Listener) };
@@ -206,8 +207,8 @@ impl Writer<'_> {
                     return create().await.map(Learned::created);
                 };
                 let put_back = || self.put_back_listener(old.id, new);
-                self.replace(balancer, create, || client.delete_listener(old.id), put_back)
-                    .await
+                let delete = || client.delete_listener(old.id);
+                self.replace(balancer, create, delete, put_back, None).await
             }
             PartChange::Monitor { new, old, .. } => {
                 let create = || async { client.create_monitor(new).await.map(Created::Monitor) };
@@ -215,7 +216,8 @@ impl Writer<'_> {
                     return create().await.map(Learned::created);
                 };
                 let put_back = || self.put_back_monitor(old.id, new);
-                self.replace(balancer, create, || client.delete_monitor(old.id), put_back)
+                let delete = || client.delete_monitor(old.id);
+                self.replace(balancer, create, delete, put_back, Some((old.id, new)))
                     .await
             }
             PartChange::DeletePool { old, .. } => self.delete_pool(old.id).await.map(gone),
@@ -234,7 +236,7 @@ impl Writer<'_> {
     }
 
     /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between. If the
-    /// API refuses that too, the old object was not in the way, and is put back.
+    /// API refuses that too, the old object was not in the way, and is put back. `monitor` is what goes and what comes if that is one.
     ///
     /// The deletion is left to a later wave, where the old object is a surplus one, if the API wants the creation to be
     /// done before: nothing is created a second time for it.
@@ -249,6 +251,7 @@ impl Writer<'_> {
         create: impl Fn() -> C,
         delete: impl Fn() -> D,
         put_back: impl Fn() -> P,
+        monitor: Option<(MonitorId, &NewMonitor)>,
     ) -> Result<Learned, ApiError>
     where
         C: Future<Output = Result<Created, ApiError>>,
@@ -275,7 +278,10 @@ impl Writer<'_> {
                     Err(error) => Err(error),
                 }
             }
-            Err(error) if self.blocks(balancer, &error).await => {
+            Err(error)
+                if self.blocks(balancer, &error).await
+                    || self.is_in_the_way(balancer, monitor, &error).await =>
+            {
                 delete().await?;
                 let created = create().await;
                 let is_in_vain = |error: &ApiError| matches!(error.class, Class::Invalid | Class::Exhausted);

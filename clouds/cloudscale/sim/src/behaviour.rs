@@ -38,6 +38,8 @@ pub struct Behaviour {
     pub unique_listener_ports: bool,
     /// Whether a pool can have one monitor only.
     pub one_monitor_per_pool: bool,
+    /// What is said of a second monitor of a pool. The API's own words are not known.
+    pub second_monitor_text: String,
     /// Whether protocol and port of a listener can be changed by PATCH.
     pub listener_port_patchable: bool,
     /// What a DELETE of a pool does to its parts.
@@ -83,6 +85,7 @@ impl Default for Behaviour {
             duplicate_members: true,
             unique_listener_ports: true,
             one_monitor_per_pool: true,
+            second_monitor_text: "The pool already has a health monitor.".to_owned(),
             listener_port_patchable: false,
             pool_delete: PoolDelete::Cascade,
             vip_order: VipOrder::V4First,

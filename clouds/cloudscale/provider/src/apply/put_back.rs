@@ -10,12 +10,18 @@ use crate::planning::http_of;
 impl Writer<'_> {
     /// Creates a monitor as it was; `new` is the one that it went for.
     pub(super) async fn put_back_monitor(&self, id: MonitorId, new: &NewMonitor) {
+        if let Some(again) = self.as_it_was(id, new) {
+            let made = self.client.create_monitor(&again).await;
+            tracing::debug!(pool = %again.pool, is_done = made.is_ok(), "Health monitor put back");
+        }
+    }
+
+    /// What creates a monitor as it was; `new` is the one that it goes for.
+    pub(super) fn as_it_was(&self, id: MonitorId, new: &NewMonitor) -> Option<NewMonitor> {
         let mut monitors = self.seen.pools.iter().flat_map(|pool| &pool.monitors);
-        let Some(old) = monitors.find(|old| old.uuid == id) else {
-            return;
-        };
+        let old = monitors.find(|old| old.uuid == id)?;
         let http = http_of(old).cloned().unwrap_or_default();
-        let again = NewMonitor {
+        Some(NewMonitor {
             pool: old.pool.uuid,
             delay_s: old.delay_s,
             timeout_s: old.timeout_s,
@@ -30,9 +36,7 @@ impl Writer<'_> {
                 host: http.host,
             },
             tags: Arc::clone(&new.tags),
-        };
-        let made = self.client.create_monitor(&again).await;
-        tracing::debug!(pool = %again.pool, is_done = made.is_ok(), "Health monitor put back");
+        })
     }
 
     /// Creates a listener as it was; `new` is the one that it went for.

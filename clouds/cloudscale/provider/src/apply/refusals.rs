@@ -31,6 +31,20 @@ pub(super) fn can_be_in_the_way(error: &ApiError) -> bool {
     }
 }
 
+/// Whether a refusal leaves open what it is about: it names no attribute, and says nothing of another object.
+pub(super) fn leaves_open(error: &ApiError) -> bool {
+    error.class == Class::Invalid
+        && !error.fields.is_empty()
+        && annotations_of(error).is_empty()
+        && !can_be_in_the_way(error)
+}
+
+/// Whether a refusal says all that another one says.
+pub(super) fn repeats(error: &ApiError, other: &ApiError) -> bool {
+    let said = |key: &str, text: &str| error.fields.get(key).is_some_and(|said| said.contains(text));
+    other.fields.iter().all(|(key, text)| said(key, text))
+}
+
 /// Keys of what the API does not say of one attribute.
 const UNNAMED: [&str; 2] = ["detail", "non_field_errors"];
 

@@ -21,6 +21,17 @@ const KEYS: [RefusalKeys; 4] = [
     RefusalKeys::NonField,
 ];
 
+/// Those that name what is wrong.
+const NAMED: [RefusalKeys; 2] = [RefusalKeys::Attribute, RefusalKeys::Field];
+
+/// What may be said of a second monitor: with and without words for what is there.
+const SECOND: [&str; 4] = [
+    "The pool already has a health monitor.",
+    "This pool can have one health monitor.",
+    "Der Pool hat einen Monitor.",
+    "Invalid request.",
+];
+
 /// Details of a check that the API refuses, and what is told of each.
 const BAD_DETAILS: [(&str, &str); 9] = [
     (r#"{"version":"2"}"#, "unsupported `version` '2'"),
@@ -113,7 +124,9 @@ async fn a_monitor_stays_whose_successor_is_refused_for_its_values() {
                 run.complaint().contains("must be at least 3"),
                 "{keys:?}: {run:?}"
             );
-            assert_eq!(in_short(&writes), ["POST health-monitors"], "{keys:?}");
+            // Where no attribute is named, it is asked once more what the refusal is about.
+            let tries = if NAMED.contains(&keys) { 1 } else { 2 };
+            assert_eq!(in_short(&writes), vec!["POST health-monitors"; tries], "{keys:?}");
             assert_eq!(monitor_ids(&world), before, "{keys:?}");
         }
         world.annotate("web", "health-monitor-delay-s", "3");
@@ -124,16 +137,60 @@ async fn a_monitor_stays_whose_successor_is_refused_for_its_values() {
 
 #[tokio::test(start_paused = true)]
 async fn a_monitor_makes_room_for_another_one_whatever_the_keys_of_the_refusal() {
-    for keys in KEYS {
+    for (keys, text) in KEYS.into_iter().flat_map(|keys| SECOND.map(|text| (keys, text))) {
         let world = settled(1).await;
-        world
-            .sim
-            .set_behaviour(|behaviour| behaviour.monitor_refusals = keys);
+        world.sim.set_behaviour(|behaviour| {
+            behaviour.monitor_refusals = keys;
+            behaviour.second_monitor_text = text.to_owned();
+        });
         world.annotate("web", "health-monitor-type", "ping");
-        world.run("web").await.settled();
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
         let monitors = world.sim.health_monitors().into_iter();
         let kinds: Vec<String> = monitors.map(|it| format!("{:?}", it.kind)).collect();
-        assert_eq!(kinds, ["Ping"; 2], "{keys:?}");
+        assert_eq!(kinds, ["Ping"; 2], "{keys:?} {text}");
+        let is_clear = NAMED.contains(&keys) || text == SECOND[0];
+        let tries = vec!["POST health-monitors"; if is_clear { 1 } else { 3 }];
+        let halves = ["DELETE health-monitors", "POST health-monitors"];
+        let pool = [tries.as_slice(), &halves].concat();
+        assert_eq!(in_short(&writes), pool.repeat(2), "{keys:?} {text}");
+    }
+}
+
+/// The values matter and the pool, but not what the pool has; or nothing is taken at all; or it is not known any more.
+#[tokio::test(start_paused = true)]
+async fn a_monitor_is_not_deleted_because_of_a_guess() {
+    let path = "/v1/load-balancers/health-monitors";
+    let type_ = r#"{"detail":"The type is not for this pool."}"#;
+    let none = r#"{"detail":"No monitors are made at present."}"#;
+    for is_only in [true, false] {
+        for (faults, writes) in [
+            (vec![(1, 1, 400, type_)], if is_only { 3 } else { 4 }),
+            (vec![(1, u64::MAX, 400, none)], 2),
+            (vec![(1, 1, 400, none), (2, 1, 503, none)], 2),
+            (vec![(1, 1, 400, none), (3, 1, 503, none)], 3),
+        ] {
+            let case = format!("{is_only} {faults:?}");
+            let world = settled(1).await;
+            let before = monitor_ids(&world);
+            world.sim.set_behaviour(|behaviour| {
+                behaviour.one_monitor_per_pool = is_only;
+                behaviour.monitor_refusals = RefusalKeys::Detail;
+                behaviour.second_monitor_text = SECOND[1].to_owned();
+            });
+            for (nth, times, status, body) in faults {
+                let fault = Fault::on(http::Method::POST, path).nth(nth).times(times);
+                world.sim.faults().add(fault.answer(Canned::json(status, body)));
+            }
+            world.annotate("web", "health-monitor-type", "ping");
+            let (run, made) = world.writes_of(world.run("web")).await;
+            assert!(
+                run.complaint().starts_with("error during replace-monitor("),
+                "{case}: {run:?}"
+            );
+            assert_eq!(made.len(), writes, "{case}: {:?}", in_short(&made));
+            assert_eq!(monitor_ids(&world), before, "{case}");
+        }
     }
 }
 

@@ -132,7 +132,8 @@ impl Call<'_> {
         fields.check()?;
         given(kind, "type")?;
         if self.state.behaviour.one_monitor_per_pool && self.state.monitor_of(monitor.pool).is_some() {
-            return Err(ApiError::field("pool", "The pool already has a health monitor."));
+            let text = self.state.behaviour.second_monitor_text.clone();
+            return Err(ApiError::field("pool", text));
         }
         self.state.monitors.insert(uuid, monitor.clone());
         if let Some(balancer) = self.state.balancer_of_pool(monitor.pool) {
