@@ -197,12 +197,16 @@ pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) ->
     let candidates = candidates
         .iter()
         .filter(|balancer| is_candidate(identity, balancer))
-        .filter(|balancer| !is_gone || !claims.is_annotated(balancer) && !is_held(balancer));
+        .filter(|balancer| !is_gone || !claims.is_annotated(balancer));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
         candidates.partition(|balancer| is_made_for(identity, balancer));
     let others = others.into_iter().filter(|_| identity.adopts_unmarked);
-    let (foreign, unmarked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
+    let (mut foreign, unmarked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
         others.partition(|balancer| owner(identity, balancer).is_some() || is_held(balancer));
+    // What was made for one that is gone may serve another one by now, and nobody will ask for it again.
+    let (held, marked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
+        marked.into_iter().partition(|it| is_gone && is_held(it));
+    foreign.extend(held);
     let is_ambiguous = unmarked.len() + usize::from(!marked.is_empty()) > 1;
     let mut own = marked;
     if !is_ambiguous {

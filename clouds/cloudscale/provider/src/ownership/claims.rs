@@ -4,6 +4,7 @@
 //! says about it can be lost: anybody may remove an annotation. Its name, and the address in the Service's status, stay.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use bowline_cloud_provider::{Service, ServicesView, facts};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
@@ -25,6 +26,8 @@ struct Held {
     name: String,
     /// The addresses that the status shows.
     addresses: Vec<String>,
+    /// The balancer that it names by its UUID.
+    annotated: Option<LoadBalancerId>,
 }
 
 impl Held {
@@ -37,18 +40,28 @@ impl Held {
                 .iter()
                 .map(|address| names::spelling(address).into_owned())
                 .collect(),
+            annotated: intent::annotated(service),
             uid,
         })
     }
 
     fn holds(&self, balancer: &LoadBalancer) -> bool {
+        // Another private network may have the same address: whoever names another balancer has it from that one.
+        let names_another = self.annotated.is_some_and(|id| id != balancer.uuid);
         let shows = |address: &str| {
-            self.addresses
-                .iter()
-                .any(|shown| *shown == names::spelling(address))
+            let mut shown = self.addresses.iter();
+            shown.any(|shown| *shown == names::spelling(address)) && !(names_another && is_private(address))
         };
         balancer.name.trim() == self.name || balancer.vip_addresses.iter().any(|vip| shows(&vip.address))
     }
+}
+
+/// Whether an address is of a range that any private network may have (RFC 1918, RFC 6598, RFC 4193).
+fn is_private(address: &str) -> bool {
+    address.parse().is_ok_and(|address| match address {
+        IpAddr::V4(v4) => v4.is_private() || matches!(v4.octets(), [100, 64..=127, ..]),
+        IpAddr::V6(v6) => v6.is_unique_local(),
+    })
 }
 
 impl Claims {
@@ -69,8 +82,9 @@ impl Claims {
         self.annotated.contains(&balancer.uuid)
     }
 
-    /// Whether the balancer bears the UID of a Service in its name, or a Service's status shows its address. The Service that it is
-    /// marked for does not count, nor `asking`, the UID of the one that the question is about.
+    /// Whether the balancer bears the UID of a Service in its name, or a Service's status shows its address; a private one only if that
+    /// Service names no other balancer. The Service that it is marked for does not count, nor `asking`, the UID of the one that the
+    /// question is about.
     pub(super) fn is_held(&self, balancer: &LoadBalancer, asking: &str) -> bool {
         let marked = balancer.tags.get(TAG_SERVICE_UID);
         let mut others = self

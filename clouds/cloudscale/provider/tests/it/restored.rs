@@ -67,9 +67,30 @@ async fn what_serves_a_living_service_is_not_left_behind_by_one_that_is_gone() {
     world.forget("gone");
     let mut session = world.cloud.load_balancer().unwrap().begin(facts).unwrap();
     session.observe().await.unwrap();
-    let answer = session.plan().unwrap().answer;
-    assert!(matches!(answer, Answer::Settled(_)), "{answer:?}");
+    let plan = session.plan().unwrap();
+    assert!(matches!(plan.answer, Answer::Settled(_)), "{:?}", plan.answer);
+    let [note] = plan.notes.as_slice() else {
+        panic!("{:?}", plan.notes)
+    };
+    assert_eq!(note.reason, "ForeignLoadBalancerKept");
+    assert!(note.text.ends_with(&there.to_string()), "{}", note.text);
     assert_eq!(world.sim.load_balancers()[0].uuid, there);
+    // One that has an address of its own network, which is the same.
+    let own = world
+        .sim
+        .add_load_balancer("k8s-service-uid-web", Tags::default());
+    world.annotate("web", "uuid", &own.to_string());
+    let private = "10.20.0.99".parse().unwrap();
+    world
+        .sim
+        .edit_load_balancer(there, |it| it.vips[0].address = private);
+    world.edit("web", |service| {
+        let status = service.status.as_mut().unwrap().load_balancer.as_mut().unwrap();
+        let ingress = status.ingress.as_mut().unwrap();
+        ingress.truncate(1);
+        ingress[0].ip = Some(private.to_string());
+    });
+    assert_eq!(made_for(&world).await, ["uid-before"]);
     // When it goes, so does the balancer.
     world.forget("web");
     assert_eq!(made_for(&world).await, ["uid-before"]);

@@ -49,6 +49,46 @@ fn a_living_service_holds_what_bears_its_uid_in_its_name_or_serves_its_address()
     assert!(!held_by(&balancer(1, "edge", None, None), &is_as_it_is));
 }
 
+/// Any private network may have it.
+#[test]
+fn a_private_address_holds_nothing_for_a_service_that_names_another_balancer() {
+    let uuid = |number: u128| uuid::Uuid::from_u128(number).to_string();
+    for (address, is_private) in [
+        ("10.0.0.5", true),
+        ("172.31.0.5", true),
+        ("192.168.0.5", true),
+        ("100.64.0.5", true),
+        ("fd00::5", true),
+        ("FD00:0::5", true),
+        ("203.0.113.5", false),
+        ("172.32.0.5", false),
+        ("100.128.0.5", false),
+        ("2001:db8::5", false),
+    ] {
+        let mut there = balancer(1, "edge", Some("u1"), None);
+        there.vip_addresses = serde_json::from_value(json!([{ "address": address }])).unwrap();
+        for (named, is_another) in [(Some(uuid(2)), true), (Some(uuid(1)), false), (None, false)] {
+            let annotations = json!({ "k8s.cloudscale.ch/loadbalancer-uuid": named.unwrap_or_default() });
+            let service = json!({
+                "metadata": { "uid": "u2", "annotations": annotations },
+                "status": { "loadBalancer": { "ingress": [{ "ip": address }] } },
+            });
+            let expected = !(is_private && is_another);
+            assert_eq!(held_by(&there, &service), expected, "{address} {is_another}");
+        }
+        // It bears the UID in its name all the same.
+        let named = LoadBalancer {
+            name: "k8s-service-u2".into(),
+            ..there
+        };
+        let annotations = json!({ "k8s.cloudscale.ch/loadbalancer-uuid": uuid(2) });
+        assert!(held_by(
+            &named,
+            &json!({ "metadata": { "uid": "u2", "annotations": annotations } })
+        ));
+    }
+}
+
 #[test]
 fn the_name_that_holds_the_service_s_uid_proves_a_restore_like_the_annotation() {
     for (marked, theirs, ours, expected) in [
