@@ -31,9 +31,10 @@ fn rules() -> Vec<Value> {
 
 /// Where a target with these labels is asked; `None` if it is not kept. The two actions that the guide uses are as Prometheus
 /// has them: an expression fits as a whole or not at all.
-fn address(rules: &[Value], container: &str, ip: &str) -> Option<String> {
+fn address(rules: &[Value], container: &str, phase: &str, ip: &str) -> Option<String> {
     let mut labels = BTreeMap::from([
         ("__meta_kubernetes_pod_container_name", container.to_owned()),
+        ("__meta_kubernetes_pod_phase", phase.to_owned()),
         ("__meta_kubernetes_pod_ip", ip.to_owned()),
         ("__address__", ip.to_owned()),
     ]);
@@ -65,18 +66,33 @@ fn every_cloud_s_container_is_kept_and_no_other() {
         let preset = yaml(&read(&format!("deploy/chart/presets/{cloud}.yaml")));
         let name = preset["name"].as_str().unwrap();
         assert_eq!(
-            address(&rules, name, "10.0.0.5").as_deref(),
+            address(&rules, name, "Running", "10.0.0.5").as_deref(),
             Some("10.0.0.5:10258"),
             "{name}"
         );
     }
     for name in ["kube-controller-manager", "cloud-provider", "coredns"] {
-        assert_eq!(address(&rules, name, "10.0.0.5"), None, "{name}");
+        assert_eq!(address(&rules, name, "Running", "10.0.0.5"), None, "{name}");
     }
 }
 
 #[test]
 fn an_ipv6_address_stands_in_brackets() {
-    let at = address(&rules(), "cloud-controller-manager", "fd00::5");
+    let at = address(&rules(), "cloud-controller-manager", "Running", "fd00::5");
     assert_eq!(at.as_deref(), Some("[fd00::5]:10258"));
+}
+
+/// One that was evicted stays in the list of pods, with the address of its node: it would count as a process that is down.
+#[test]
+fn a_pod_that_has_ended_is_not_scraped_and_one_that_does_not_start_is() {
+    let rules = rules();
+    for (phase, is_kept) in [
+        ("Pending", true),
+        ("Running", true),
+        ("Failed", false),
+        ("Succeeded", false),
+    ] {
+        let at = address(&rules, "cloud-controller-manager", phase, "10.0.0.5");
+        assert_eq!(at.is_some(), is_kept, "{phase}");
+    }
 }
