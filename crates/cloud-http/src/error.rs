@@ -93,7 +93,7 @@ pub enum Failure {
         /// How long it was waited for.
         after: Duration,
     },
-    /// No request may begin because the cloud asked for a pause, by a 429 or a 503 with `Retry-After`; nothing was sent.
+    /// No request may begin because the cloud asked for a pause, by a 429 with `Retry-After`; nothing was sent.
     #[error("not sent within {} s: the cloud limits requests, and has asked for a pause", .waited.as_secs_f64())]
     Paused {
         /// How long it was waited for the end of the pause, and of those that came after it.
