@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use bowline_cloud_kit::Fault;
+use bowline_cloud_kit::{Fault, faults::Canned};
 use bowline_conformance::cloud::{CloudUnderTest, Denial, Instance, Start, Wish, tainted_node, web};
 use bowline_conformance::clouds::{OpenStack, Phoenixnap};
 use bowline_controllers::route::RouteTiming;
@@ -374,4 +374,48 @@ async fn routes_that_cannot_be_read_are_told_of() {
     watched.shows("routes_failing{operation=\"list\"} 1");
     watched.expect(&["BowlineRoutesFailing"]);
     watched.judge("a router that is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_may_not_look_for_servers_are_told_of_without_a_service_that_waits() {
+    let mut watched = Watched::<OpenStack>::healthy().await;
+    let refusal = r#"{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:detail to be performed."}}"#;
+    let faults = watched.world.cloud().faults();
+    faults.add(
+        Fault::operation("nova.servers.list")
+            .always()
+            .answer(Canned::json(403, refusal)),
+    );
+    watched.pass(40).await;
+    watched.shows("load_balancers_unsettled{reason=\"denied\"} 0");
+    for _ in 0..10 {
+        watched.pass(1).await;
+        watched.expect(&["BowlineCloudCredentialsRefused/nodes"]);
+    }
+    watched.world.cloud().faults().clear();
+    watched.pass(30).await;
+    watched.expect(&[]);
+    watched.judge("credentials that may not look for servers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_credential_that_was_deleted_is_told_of_as_refused_credentials() {
+    let mut watched = Watched::<OpenStack>::healthy().await;
+    watched.world.sim.revoke_tokens();
+    let gone = r#"{"error": {"code": 404, "message": "Could not find Application Credential: 7.", "title": "Not Found"}}"#;
+    let faults = watched.world.cloud().faults();
+    faults.add(
+        Fault::operation("keystone.tokens.create")
+            .always()
+            .answer(Canned::json(404, gone)),
+    );
+    watched.pass(25).await;
+    for _ in 0..20 {
+        watched.pass(1).await;
+        watched.expect(&[
+            "BowlineCloudCredentialsRefused/rejected",
+            "BowlineCloudCredentialsRefused/denied",
+        ]);
+    }
+    watched.judge("an application credential that was deleted");
 }
