@@ -15,7 +15,18 @@ use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measure
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
 /// What a write's answer told, erased.
-pub struct DynLearned(Box<dyn Any + Send>);
+pub struct DynLearned {
+    learned: Box<dyn Any + Send>,
+    ends_wave: bool,
+}
+
+impl DynLearned {
+    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`].
+    #[must_use]
+    pub fn ends_wave(&self) -> bool {
+        self.ends_wave
+    }
+}
 
 /// A step of any provider.
 #[derive(Clone)]
@@ -200,7 +211,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 )));
             };
             let learned = self.reconciler.apply(&self.intent, seen, step).await?;
-            Ok(DynLearned(Box::new(learned)))
+            Ok(DynLearned {
+                ends_wave: self.reconciler.ends_wave(&learned),
+                learned: Box::new(learned),
+            })
         })
     }
 
@@ -214,7 +228,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         if let (Some(seen), Some(step), Ok(learned)) = (
             self.seen.as_mut(),
             step.cloud_step::<R::Step>(),
-            learned.0.downcast::<R::Learned>(),
+            learned.learned.downcast::<R::Learned>(),
         ) {
             self.reconciler.learn(seen, step, *learned);
             self.put_off = seen.memory.take_put_off().then(|| label.clone());

@@ -122,6 +122,13 @@ pub trait Reconciler: Send + Sync + 'static {
         ))))
     }
 
+    /// Whether no further step of the wave is to begin, because the answer changes what is right: a quota is met, or the cloud is
+    /// busy. Steps under way are waited for, and the next plan has the rest. Pure.
+    fn ends_wave(&self, learned: &Self::Learned) -> bool {
+        let _ = learned;
+        false
+    }
+
     /// Adds what a write's answer told to the observation, and to the memory what no read would tell. Pure.
     fn learn(&self, seen: &mut SeenBy<Self>, step: &Self::Step, learned: Self::Learned) {
         let _ = (seen, step, learned);

@@ -26,8 +26,8 @@ pub(crate) async fn predict<F: Send, E>(
     Ok(())
 }
 
-/// Applies the steps of one wave: in plan order where they share a lane, side by side where they do not. After a failure
-/// no further step begins; those under way are waited for.
+/// Applies the steps of one wave: in plan order where they share a lane, side by side where they do not. After a failure, and after
+/// an answer that ends the wave, no further step begins; those under way are waited for.
 pub(crate) async fn apply<F: Send, E>(
     session: &mut dyn Reconcile<F>,
     steps: &[DynStep],
@@ -40,13 +40,14 @@ pub(crate) async fn apply<F: Send, E>(
     let mut busy: BTreeSet<&Lane> = BTreeSet::new();
     let mut learned: Vec<(usize, DynLearned)> = Vec::new();
     let mut failure = None;
+    let mut is_over = false;
     let executing = AtomicUsize::new(0);
     hooks.progressed(false);
     {
         let session: &dyn Reconcile<F> = session;
         let mut running = FuturesUnordered::new();
         loop {
-            if failure.is_none() {
+            if !is_over {
                 let mut taken = busy.clone();
                 waiting.retain(|&index| {
                     let wanted = &lanes_of[index];
@@ -77,8 +78,14 @@ pub(crate) async fn apply<F: Send, E>(
                 busy.remove(lane);
             }
             match result {
-                Ok(answer) => learned.extend(answer.map(|answer| (index, answer))),
-                Err(error) => failure = failure.or(Some(error)),
+                Ok(answer) => {
+                    is_over |= answer.as_ref().is_some_and(DynLearned::ends_wave);
+                    learned.extend(answer.map(|answer| (index, answer)));
+                }
+                Err(error) => {
+                    is_over = true;
+                    failure = failure.or(Some(error));
+                }
             }
         }
     }

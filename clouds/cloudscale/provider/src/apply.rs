@@ -10,7 +10,6 @@ use bowline_cloudscale_client::{
 use bowline_plan::{Refusal, Step as _};
 
 use crate::observe::Seen;
-use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
 
 mod in_the_way;
@@ -31,7 +30,9 @@ pub(crate) struct Learned {
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
     /// Why the API refused a floating IP, which holds up nothing else.
-    pub(crate) refused: Option<String>,
+    pub(crate) refused_ip: Option<String>,
+    /// Why the API refused to create something that holds up nothing else.
+    pub(crate) refused: Option<Refusal>,
     /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
@@ -74,6 +75,11 @@ impl Learned {
             ..Self::default()
         }
     }
+
+    /// Whether the other steps of the wave would meet the same: they are planned again as far as they can be made.
+    pub(crate) fn ends_wave(&self) -> bool {
+        self.is_busy || self.refused.as_ref().is_some_and(|why| why.is_limit)
+    }
 }
 
 /// How often a conflict without a visible cause is waited for before it counts as a failure: about ten seconds.
@@ -88,13 +94,6 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// Makes a step's write, and both halves of a replacement back to back.
     pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
-        let own = &self.seen.memory.own;
-        if own.busy.is_now() {
-            return Ok(Learned::busy());
-        }
-        if Place::taken_by(step).is_some_and(|place| own.refused.has_no(place)) {
-            return Ok(Learned::default());
-        }
         let outcome = match step {
             CloudStep::CreateBalancer { new } => {
                 let created = self.client.create_load_balancer(new).await;
@@ -120,21 +119,13 @@ impl Writer<'_> {
             CloudStep::Part { balancer, change } => self.change(*balancer, change).await,
         };
         match (outcome, step.balancer()) {
-            (Ok(learned), _) => {
-                if learned.created.is_some() {
-                    own.refused.made(step);
-                }
-                if learned.old_is_gone {
-                    own.refused.gone(step);
-                }
-                Ok(learned)
-            }
+            (Ok(learned), _) => Ok(learned),
             (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await => Ok(Learned::busy()),
             (Err(error), _)
                 if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
             {
                 Ok(Learned {
-                    refused: Some(format!(
+                    refused_ip: Some(format!(
                         "error during {}: {}",
                         step.label(),
                         CloudError::of_write(error)
@@ -145,8 +136,10 @@ impl Writer<'_> {
             (Err(error), _) if holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;
                 let reason = format!("error during {}: {}", step.label(), of_write(error));
-                own.refused.add(step, Refusal::new(reason).of_limit(is_limit));
-                Ok(Learned::default())
+                Ok(Learned {
+                    refused: Some(Refusal::new(reason).of_limit(is_limit)),
+                    ..Learned::default()
+                })
             }
             (Err(error), _) => Err(of_write(error)),
         }
@@ -162,12 +155,8 @@ impl Writer<'_> {
             return false;
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
-        let is_busy = balancer.status == LoadBalancerStatus::Changing
-            || error.class == Class::Conflict && self.seen.memory.looks() < MAX_UNSEEN_CONFLICTS;
-        if is_busy {
-            self.seen.memory.own.busy.set();
-        }
-        is_busy
+        balancer.status == LoadBalancerStatus::Changing
+            || error.class == Class::Conflict && self.seen.memory.looks() < MAX_UNSEEN_CONFLICTS
     }
 
     async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, ApiError> {
@@ -265,7 +254,7 @@ impl Writer<'_> {
                     is_busy: true,
                     ..created
                 };
-                if self.seen.memory.own.busy.was_once() {
+                if self.seen.memory.own.busy.was_once {
                     return Ok(busy(created));
                 }
                 match delete().await {
@@ -301,14 +290,11 @@ impl Writer<'_> {
                 old_is_gone: true,
                 ..Learned::created(created)
             }),
-            Err(error) if error.class == Class::Conflict => {
-                // Busy with the deletion: the creation is planned again as soon as it is done.
-                self.seen.memory.own.busy.set();
-                Ok(Learned {
-                    old_is_gone: true,
-                    ..Learned::busy()
-                })
-            }
+            // Busy with the deletion: the creation is planned again as soon as it is done.
+            Err(error) if error.class == Class::Conflict => Ok(Learned {
+                old_is_gone: true,
+                ..Learned::busy()
+            }),
             Err(error) => Err(error),
         }
     }

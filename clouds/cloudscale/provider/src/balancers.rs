@@ -109,6 +109,10 @@ impl Reconciler for Balancers {
         Writer { client, seen }.apply(step).await
     }
 
+    fn ends_wave(&self, learned: &Learned) -> bool {
+        learned.ends_wave()
+    }
+
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
         learn::learn(seen, step, learned);
     }

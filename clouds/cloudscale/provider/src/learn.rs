@@ -16,10 +16,12 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let is_progress = !learned.is_busy || learned.created.is_some() || learned.old_is_gone;
     if is_progress {
         seen.memory.new_wait();
+    } else {
+        seen.memory.put_off();
     }
     let own = &mut seen.memory.own;
     // Once the API has refused to be hurried, the balancer is looked at before the next write.
-    if learned.is_busy || own.busy.was_once() && step.balancer().is_some() {
+    if learned.is_busy || own.busy.was_once && step.balancer().is_some() {
         own.busy.set();
     }
     let is_of_member = matches!(
@@ -34,7 +36,16 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         own.done.push(step.clone());
         own.reads = 0;
     }
-    if let (Some(why), CloudStep::AssignFloatingIp { address, .. }) = (&learned.refused, step) {
+    if learned.created.is_some() {
+        own.refused.made(step);
+    }
+    if learned.old_is_gone {
+        own.refused.gone(step);
+    }
+    if let Some(why) = &learned.refused {
+        own.refused.add(step, why.clone());
+    }
+    if let (Some(why), CloudStep::AssignFloatingIp { address, .. }) = (&learned.refused_ip, step) {
         own.refused_ips.push((address.0, why.clone()));
     }
     if learned.is_crowded

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloudscale_client::{
     FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
@@ -103,28 +102,15 @@ impl ObservedPool {
 /// Whether the API said that the balancer is busy.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
-    /// It said so just now. Set while steps are applied, so that the other steps of the wave are not even tried.
-    now: AtomicBool,
+    /// It said so just now.
+    pub(crate) is_now: bool,
     /// It said so once: from then on one write is made at a time, and the balancer looked at before the next one.
-    once: AtomicBool,
+    pub(crate) was_once: bool,
 }
 
 impl Busy {
-    pub(crate) fn is_now(&self) -> bool {
-        self.now.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn was_once(&self) -> bool {
-        self.once.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self) {
-        self.now.store(true, Ordering::Relaxed);
-        self.once.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn clear(&self) {
-        self.now.store(false, Ordering::Relaxed);
+    pub(crate) fn set(&mut self) {
+        (self.is_now, self.was_once) = (true, true);
     }
 }
 

@@ -280,7 +280,7 @@ impl There<'_> {
         if let Some(refusal) = guards::before_change(wanted, desired, balancer, &href) {
             return self.served.only_members(&wanted.backends(), refusal, notes);
         }
-        if seen.memory.own.busy.is_now() {
+        if seen.memory.own.busy.is_now {
             return wait_for(balancer, seen, notes);
         }
         let NextSteps { steps, unkept } = self.next_steps(notes);

@@ -215,14 +215,14 @@ impl Reads {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let busy = &memory.own.busy;
+        let is_busy = memory.own.busy.is_now;
         let waits_for: Vec<LoadBalancerId> = if observed.deleting.is_empty() {
             let may_be_ours = observed
                 .balancers
                 .iter()
                 .filter(|balancer| ownership::is_candidate(identity, balancer));
             may_be_ours
-                .filter(|balancer| super::is_changing(balancer) || busy.is_now())
+                .filter(|balancer| super::is_changing(balancer) || is_busy)
                 .map(|balancer| balancer.uuid)
                 .collect()
         } else {
@@ -231,7 +231,7 @@ impl Reads {
         if waits_for.is_empty() || !observed.covers(intent) {
             return self.all(intent, memory).await;
         }
-        busy.clear(); // to be seen anew
+        memory.own.busy.is_now = false; // to be seen anew
         let answers = join_all(waits_for.iter().map(|id| self.balancer(*id))).await;
         for (id, answer) in waits_for.into_iter().zip(answers) {
             match answer? {

@@ -1,7 +1,5 @@
 //! What the API refused to create, and what holds up nothing else.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::Refusal;
 
@@ -42,22 +40,17 @@ impl Place {
     }
 }
 
-/// Creations that the API refused in this reconcile. It is added to while steps are applied, so that the steps of the same wave
-/// that would meet the same quota are not even tried.
+/// Creations that the API refused in this reconcile.
 #[derive(Debug, Default)]
-pub(crate) struct Refused(Mutex<Vec<(CloudStep, Refusal)>>);
+pub(crate) struct Refused(Vec<(CloudStep, Refusal)>);
 
 impl Refused {
-    fn list(&self) -> MutexGuard<'_, Vec<(CloudStep, Refusal)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn add(&self, step: &CloudStep, why: Refusal) {
-        self.list().push((step.clone(), why));
+    pub(crate) fn add(&mut self, step: &CloudStep, why: Refusal) {
+        self.0.push((step.clone(), why));
     }
 
     /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where.
-    pub(crate) fn gone(&self, step: &CloudStep) {
+    pub(crate) fn gone(&mut self, step: &CloudStep) {
         let Some(left) = Place::left_by(step) else {
             return;
         };
@@ -65,26 +58,25 @@ impl Refused {
             let taken = Place::taken_by(step);
             left == Place::Pool || taken.is_some_and(|taken| taken != Place::Pool)
         };
-        self.list()
-            .retain(|(step, why)| !why.is_limit || !is_of_kind(step));
+        self.0.retain(|(step, why)| !why.is_limit || !is_of_kind(step));
     }
 
     /// Something was created all the same, as in place of something else.
-    pub(crate) fn made(&self, step: &CloudStep) {
-        self.list().retain(|(refused, _)| !refused.asks_the_same(step));
+    pub(crate) fn made(&mut self, step: &CloudStep) {
+        self.0.retain(|(refused, _)| !refused.asks_the_same(step));
     }
 
     /// Whether a quota leaves no room there.
     pub(crate) fn has_no(&self, place: Place) -> bool {
-        let list = self.list();
-        list.iter()
+        self.0
+            .iter()
             .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
     }
 
     /// Whether just this was refused, and for another reason than a quota.
     pub(crate) fn has(&self, asked: &CloudStep) -> bool {
-        let list = self.list();
-        list.iter()
+        self.0
+            .iter()
             .any(|(step, why)| !why.is_limit && step.asks_the_same(asked))
     }
 
@@ -99,8 +91,8 @@ impl Refused {
     }
 
     fn first(&self, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
-        let list = self.list();
-        let mut found = list
+        let mut found = self
+            .0
             .iter()
             .filter(|(step, _)| Place::taken_by(step).is_some_and(&is_it));
         found.next().map(|(_, why)| why.clone())

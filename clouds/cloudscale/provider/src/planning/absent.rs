@@ -35,7 +35,7 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalan
         )
     } else if let Some(busy) = next
         .iter()
-        .find(|balancer| is_changing(balancer) || seen.memory.own.busy.is_now())
+        .find(|balancer| is_changing(balancer) || seen.memory.own.busy.is_now)
     {
         wait_for(busy, seen, &mut notes)
     } else if !next.is_empty() {

@@ -46,7 +46,7 @@ impl Served<'_> {
         if is_changing(self.balancer) {
             return wait_for(self.balancer, self.seen, notes);
         }
-        if self.seen.memory.own.busy.was_once() {
+        if self.seen.memory.own.busy.was_once {
             steps.truncate(1);
         }
         apply(steps)
@@ -59,7 +59,7 @@ impl Served<'_> {
         refusal: Refusal,
         notes: &mut Vec<Note>,
     ) -> Next {
-        if self.seen.memory.own.busy.is_now() {
+        if self.seen.memory.own.busy.is_now {
             return wait_for(self.balancer, self.seen, notes);
         }
         // Whatever else is wrong with them: of two pools of one name, either may be the one that a listener leads to.

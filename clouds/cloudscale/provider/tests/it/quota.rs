@@ -3,6 +3,8 @@
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
+use bowline_test_log::Log;
+use tracing::Level;
 
 use crate::change::{set_ports, settled};
 use crate::world::{Outcome, World, in_short, service_port};
@@ -32,9 +34,9 @@ async fn members_that_go_make_room_for_those_that_come() {
     world.add_node("n4");
     let (run, writes) = world.writes_of(world.run("web")).await;
     run.settled();
-    // Beside the old one first, in case that there is room; then in its place.
-    let halves = ["DELETE members", "POST members"].repeat(2);
-    assert_eq!(in_short(&writes), [vec!["POST members"; 2], halves].concat());
+    // Of each pool beside the old one first, in case that there is room; then in its place.
+    let of_pool = ["POST members", "DELETE members", "POST members"];
+    assert_eq!(in_short(&writes), of_pool.repeat(2));
     assert_eq!(refused(&writes), 2);
     assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
     assert!(world.writes_of(world.run("web")).await.1.is_empty());
@@ -67,6 +69,30 @@ async fn of_a_full_pool_one_member_after_the_other_makes_room() {
     );
     assert_eq!(refused(&writes), 1);
     assert!(members(&world, "tcp/web").iter().all(|it| it.ends_with(":32200")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_quota_the_log_has_one_action_for_each_write_that_was_sent() {
+    let mut world = settled(3).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(4));
+    for node in ["n4", "n5", "n6", "n7"] {
+        world.add_node(node);
+    }
+    let (log, _guards) = Log::listen(Level::INFO);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
+    let lines = log.take();
+    let actions = lines.iter().filter(|line| line.contains("executing action"));
+    assert_eq!(actions.count(), writes.len(), "{lines:#?}");
+    // Of each of the two pools one creation is refused, and no more is tried.
+    assert_eq!(
+        (writes.len(), refused(&writes)),
+        (4, 2),
+        "{:?}",
+        in_short(&writes)
+    );
 }
 
 #[tokio::test(start_paused = true)]
