@@ -70,7 +70,13 @@ impl InstanceDirectory for Servers {
         match listing.with_name(name)[..] {
             [] => Ok(None),
             [server] => Ok(Some(server)),
-            _ => Err(CloudError::other("found more than one")),
+            ref several => {
+                let ids: Vec<String> = several.iter().map(|server| server.uuid.to_string()).collect();
+                Err(CloudError::other(format!(
+                    "found more than one server named {name} ({}); set spec.providerID of the node, or rename all but one of them",
+                    ids.join(", ")
+                )))
+            }
         }
     }
 

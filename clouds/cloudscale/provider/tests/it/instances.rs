@@ -93,11 +93,19 @@ async fn a_node_keeps_the_spelling_of_its_id() {
 async fn a_name_that_two_servers_share_is_an_error_until_it_is_not() {
     let world = World::new();
     let first = world.sim.add_server(ServerSpec::new("app"));
-    world.sim.add_server(ServerSpec::new("app"));
+    let second = world.sim.add_server(ServerSpec::new("app"));
     let error = ask_one(&world, &unnamed("app"), Purpose::Metadata)
         .await
         .unwrap_err();
-    assert_eq!(error.to_string(), "unable to find node app: found more than one");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("unable to find node app: found more than one"),
+        "{error}"
+    );
+    assert!(
+        [first, second].iter().all(|id| error.contains(&id.to_string())),
+        "{error}"
+    );
     world.sim.rename_server(first, "other");
     present(ask_one(&world, &unnamed("app"), Purpose::Metadata).await);
     let error = ask_one(&world, &unnamed("gone"), Purpose::Metadata)
