@@ -124,12 +124,3 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
     };
     site.die_at_every_write().await;
 }
-
-#[tokio::test]
-async fn killed_at_any_write_to_kubernetes_it_makes_no_second_balancer() {
-    let Some(site) = Site::start("death at every write of cloudscale.ch's manager to Kubernetes").await
-    else {
-        return;
-    };
-    site.die_at_every_object_write().await;
-}

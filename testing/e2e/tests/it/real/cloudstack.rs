@@ -225,21 +225,13 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
-    let Some(site) = Site::<CloudStack>::start("death at every write to CloudStack").await else {
-        return;
-    };
-    site.die_at_every_write().await;
-}
-
-#[tokio::test]
-async fn killed_at_any_write_to_kubernetes_it_remembers_whose_address_it_took() {
     let Some(site) = Site::start_in(
         CloudStack::at_a_free_address(),
-        "death at every write of CloudStack's manager to Kubernetes",
+        "death at every write of CloudStack's manager",
     )
     .await
     else {
         return;
     };
-    site.die_at_every_object_write().await;
+    site.die_at_every_write().await;
 }

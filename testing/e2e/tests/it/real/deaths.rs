@@ -50,23 +50,22 @@ pub(crate) trait Mortal: Life {
 
 impl<C: Mortal> Site<C> {
     /// Kills a process at every write to the cloud, which is carried out and whose answer never comes. The next process
-    /// finishes the job.
+    /// finishes the job. Then the same as soon as a write to Kubernetes is in the audit log, while the next call to the cloud is
+    /// under way.
     pub(crate) async fn die_at_every_write(&self) {
-        self.die_at_all(To::Cloud, self.cloud.writes()).await;
-    }
-
-    /// The same as soon as a write to Kubernetes is in the audit log, while the next call to the cloud is under way.
-    pub(crate) async fn die_at_every_object_write(&self) {
-        self.die_at_all(To::Kubernetes, self.cloud.object_writes()).await;
-    }
-
-    async fn die_at_all(&self, to: To, writes: [u64; 3]) {
         let mut first = self.mortal();
         for name in C::INSTANCES {
             self.join(name).await;
             self.initialised(&first, name).await;
         }
-        self.undisturbed(&mut first, to, writes).await;
+        first.signal(Signal::KILL);
+        first.ended().await;
+        self.die_at_all(To::Cloud, self.cloud.writes()).await;
+        self.die_at_all(To::Kubernetes, self.cloud.object_writes()).await;
+    }
+
+    async fn die_at_all(&self, to: To, writes: [u64; 3]) {
+        self.undisturbed(&mut self.mortal(), to, writes).await;
         for (doing, writes) in Doing::ALL.into_iter().zip(writes) {
             for k in 1..=writes {
                 // Only the last write to the cloud takes anything away that lingers.

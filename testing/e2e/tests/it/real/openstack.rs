@@ -170,14 +170,6 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
 }
 
 #[tokio::test]
-async fn killed_at_any_write_to_kubernetes_it_makes_no_second_balancer() {
-    let Some(site) = Site::start("death at every write of OpenStack's manager to Kubernetes").await else {
-        return;
-    };
-    site.die_at_every_object_write().await;
-}
-
-#[tokio::test]
 async fn the_next_leader_finishes_what_the_last_one_began() {
     let Some(site) = Site::start("a hand-over in OpenStack").await else {
         return;
