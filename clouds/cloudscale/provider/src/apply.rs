@@ -33,6 +33,8 @@ pub(crate) struct Learned {
     pub(crate) refused_ip: Option<String>,
     /// Why the API refused to create something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
+    /// Whether something went for it to make room, and there was none; `None` if it says nothing about that.
+    pub(crate) is_room_vain: Option<bool>,
     /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }

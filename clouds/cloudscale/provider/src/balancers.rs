@@ -16,6 +16,7 @@ use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
+use crate::observe::refused;
 use crate::observe::{Memory, Observed, Remembered, Seen, Unkept};
 use crate::ownership;
 use crate::planning::{self, Hrefs};
@@ -29,6 +30,9 @@ pub(crate) struct Balancers {
     cluster_name_annotation: String,
     /// Changes that the API answered and did not keep, by the UID of the Service. Without it, each try would write once more.
     unkept: Kept<String, Vec<Unkept>>,
+    /// Services of which something went to make room at a quota, and there was no room after it, by UID; until something was created.
+    /// Without it, each try would take one more member or pool that serves.
+    vain: Kept<String, ()>,
 }
 
 impl Balancers {
@@ -44,6 +48,7 @@ impl Balancers {
             hrefs: Hrefs::new(base),
             cluster_name_annotation,
             unkept: Kept::default(),
+            vain: Kept::default(),
         }
     }
 
@@ -55,6 +60,7 @@ impl Balancers {
             planning::remember(&mut unkept, observed, &mut memory.own);
             *kept = Some(unkept).filter(|unkept| !unkept.is_empty());
         });
+        memory.own.is_room_vain = self.vain.with(&intent.identity().uid, |kept| kept.is_some());
     }
 }
 
@@ -104,9 +110,18 @@ impl Reconciler for Balancers {
         planning::plan(&self.hrefs, intent, seen)
     }
 
-    async fn apply(&self, _intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+    async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let client = &self.client;
-        Writer { client, seen }.apply(step).await
+        let mut outcome = Writer { client, seen }.apply(step).await;
+        let is_vain = refused::is_room_vain(&seen.memory.own.refused, step, outcome.as_ref());
+        if let Some(is_vain) = is_vain {
+            let uid = &intent.identity().uid;
+            self.vain.with(uid, |kept| *kept = is_vain.then_some(()));
+        }
+        if let Ok(learned) = &mut outcome {
+            learned.is_room_vain = is_vain;
+        }
+        outcome
     }
 
     fn ends_wave(&self, learned: &Learned) -> bool {

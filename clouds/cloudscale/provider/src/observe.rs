@@ -62,6 +62,8 @@ pub(crate) struct Remembered {
     pub(crate) reads: u32,
     /// Pools and members that the API refused to create.
     pub(crate) refused: Refused,
+    /// Something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
+    pub(crate) is_room_vain: bool,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
     /// Floating IPs that led elsewhere before, in words.

@@ -1,8 +1,10 @@
 //! What the API refused to create, and what holds up nothing else.
 
+use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::Refusal;
 
+use crate::apply::Learned;
 use crate::step::{CloudStep, PartChange};
 
 /// Something of which there may be no more than a quota allows.
@@ -37,6 +39,28 @@ impl Place {
             },
             _ => None,
         }
+    }
+}
+
+/// Whether something went to make room, and there was none after it: then nothing more is to go. `None` if a step says nothing
+/// about it. `before` is what was refused before the wave of the step: where there was no room, only what makes some is planned.
+pub(crate) fn is_room_vain(
+    before: &Refused,
+    step: &CloudStep,
+    outcome: Result<&Learned, &CloudError>,
+) -> Option<bool> {
+    let CloudStep::Part { change, .. } = step else {
+        return None;
+    };
+    let is_told = match change {
+        PartChange::Member { pool, .. } => before.has_no(Place::Member(*pool)),
+        PartChange::Pool { old, .. } => old.is_some(),
+        _ => return None,
+    };
+    match outcome {
+        Ok(learned) if learned.created.is_some() => Some(false),
+        Ok(learned) => (is_told && learned.refused.as_ref()?.is_limit).then_some(true),
+        Err(error) => (is_told && error.kind() == ErrorKind::Exhausted).then_some(true),
     }
 }
 

@@ -90,7 +90,7 @@ impl Served<'_> {
     }
 
     /// Creates members; when none is missing in any pool, deletes surplus ones. In a pool without room, each one that goes makes
-    /// room for one that comes.
+    /// room for one that comes, unless that was tried in vain.
     pub(super) fn members<'p>(
         &self,
         pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool, Checks)>,
@@ -105,7 +105,7 @@ impl Served<'_> {
             let mut surplus = members.surplus;
             let mut is_one_kept = !members.kept.is_empty();
             let (mut additions, mut replacements) = (Vec::new(), Vec::new());
-            let mut is_any_refused = false;
+            let (mut is_any_refused, mut is_one_missing) = (false, false);
             for missing in members.missing {
                 // The API may refuse a second member with this address and port.
                 let twin = surplus.iter().position(|old| {
@@ -113,6 +113,7 @@ impl Served<'_> {
                         && old.protocol_port == missing.protocol_port
                 });
                 let addition = self.member(pool, missing, None, Meanwhile::Others);
+                is_one_missing |= twin.is_none();
                 match twin.map(|index| surplus.remove(index)) {
                     Some(old) if checks == Checks::Stay && moves_check(missing, old) => is_one_kept = true,
                     Some(old) => replacements.push((missing, old)),
@@ -127,14 +128,21 @@ impl Served<'_> {
             });
             let mut surplus = surplus.collect::<Vec<_>>();
             if refused.has_no(Place::Member(pool)) {
-                let pairs = surplus.len().min(additions.len());
+                let pairs = match self.seen.memory.own.is_room_vain {
+                    true => 0,
+                    false => surplus.len().min(additions.len()),
+                };
+                is_any_refused |= pairs < additions.len();
                 let room = surplus.drain(..pairs);
                 creations.extend(room.zip(additions).flat_map(<[_; 2]>::from));
             } else {
                 creations.extend(additions);
             }
-            // After the others, so that somebody is there while a member is away.
-            creations.extend(replacements.into_iter().map(|(missing, old)| {
+            // After the others, so that somebody is there while a member is away; and none is taken for it while one that was wished
+            // for cannot come: the API may have refused that one when the old one was gone.
+            is_one_kept |= is_one_missing && !replacements.is_empty();
+            let replacements = Some(replacements).filter(|_| !is_one_missing);
+            creations.extend(replacements.into_iter().flatten().map(|(missing, old)| {
                 let meanwhile = match moves_check(missing, old) {
                     true => Meanwhile::CheckMoves,
                     false if is_only => Meanwhile::Nobody,

@@ -44,6 +44,7 @@ impl<'a> Parts<'a> {
     /// room.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
         let is_full = self.has_no_room();
+        let makes_room = is_full && !self.served.seen.memory.own.is_room_vain;
         let mut going = self.surplus.clone();
         let mut steps = Vec::new();
         for missing in &self.missing {
@@ -52,8 +53,9 @@ impl<'a> Parts<'a> {
                 .seen
                 .crowded_pools
                 .contains(&missing.backend.pool_name);
-            let gone_for = |old: &&ObservedPool| self.rank(missing, old).filter(|rank| is_full || *rank == 0);
-            let old = match is_full || is_crowded {
+            let gone_for =
+                |old: &&ObservedPool| self.rank(missing, old).filter(|rank| makes_room || *rank == 0);
+            let old = match makes_room || is_crowded {
                 true => going
                     .iter()
                     .copied()
@@ -61,7 +63,7 @@ impl<'a> Parts<'a> {
                     .min_by_key(gone_for),
                 false => None,
             };
-            if is_full && old.is_none() {
+            if is_full && (old.is_none() || !makes_room) {
                 continue; // nothing makes room for it
             }
             going.retain(|pool| old.is_none_or(|old| pool.pool.uuid != old.pool.uuid));
@@ -76,6 +78,13 @@ impl<'a> Parts<'a> {
     /// Whether a quota leaves no room for another pool.
     pub(super) fn has_no_room(&self) -> bool {
         self.served.seen.memory.own.refused.has_no(Place::Pool)
+    }
+
+    /// Whether a surplus pool serves on for a missing one, for which it would make room in vain.
+    fn stays(&self, old: &ObservedPool) -> bool {
+        let is_vain = self.has_no_room() && self.served.seen.memory.own.is_room_vain;
+        let mut missing = self.missing.iter();
+        is_vain && missing.any(|missing| self.rank(missing, old).is_some_and(|rank| rank < 2))
     }
 
     /// How well a surplus pool gives its place to a missing one: first its forerunner by name, then the one that its port leads to
@@ -201,8 +210,8 @@ impl<'a> Parts<'a> {
                 )
                 .surplus
             });
-            kept.chain(self.surplus.iter().flat_map(|pool| &pool.listeners))
-                .collect()
+            let surplus = self.surplus.iter().filter(|pool| !self.stays(pool));
+            kept.chain(surplus.flat_map(|pool| &pool.listeners)).collect()
         })
     }
 
@@ -253,8 +262,8 @@ impl<'a> Parts<'a> {
 
     /// Deletes pools that nobody wants, with all that hangs on them.
     pub(super) fn surplus_pools(&self) -> Vec<CloudStep> {
-        self.surplus
-            .iter()
+        let going = self.surplus.iter().filter(|pool| !self.stays(pool));
+        going
             .map(|pool| {
                 self.step(PartChange::DeletePool {
                     old: self.old_pool(pool),

@@ -207,6 +207,87 @@ async fn a_pool_without_room_holds_up_no_other_port() {
     assert_eq!(world.sim.members().len(), 6);
 }
 
+/// As where somebody else takes each place that gets free, or the quota was lowered below what is in use.
+#[tokio::test(start_paused = true)]
+async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
+    let quota_of = |what: &str| {
+        let body = format!(r#"{{"detail":"The quota for {what} is exceeded."}}"#);
+        Canned::json(400, &body)
+    };
+    let mut world = settled(3).await;
+    for pool in world.sim.pools() {
+        let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+        let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+        world.sim.faults().add(refuse.answer(quota_of("members")));
+    }
+    for (old, new) in [("n1", "n4"), ("n2", "n5"), ("n3", "n6")] {
+        world.remove_node(old);
+        world.add_node(new);
+    }
+    for _ in 0..3 {
+        let run = world.run("web").await;
+        assert!(
+            run.complaint().contains("The quota for members is exceeded."),
+            "{run:?}"
+        );
+    }
+    let left: Vec<usize> = ["tcp/web", "tcp/admin"]
+        .map(|pool| members(&world, pool).len())
+        .into();
+    assert_eq!(left, [2, 3], "one was taken to make room");
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    assert_eq!(members(&world, "tcp/web").len(), 3);
+
+    let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/pools").always();
+    world.sim.faults().add(refuse.answer(quota_of("pools")));
+    set_ports(
+        &world,
+        &[("www", "TCP", 8080, 31200), ("root", "TCP", 9000, 31201)],
+    );
+    for _ in 0..3 {
+        let run = world.run("web").await;
+        assert!(
+            run.complaint().contains("The quota for pools is exceeded."),
+            "{run:?}"
+        );
+    }
+    let left = (world.sim.pools().len(), world.sim.listeners().len());
+    assert_eq!(left, (1, 1), "one was taken to make room");
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    let names: Vec<String> = world.sim.pools().into_iter().map(|it| it.name).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+/// The API says that a member is in the way, and when that is gone something else.
+#[tokio::test(start_paused = true)]
+async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one() {
+    let world = settled(3).await;
+    for pool in world.sim.pools() {
+        let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+        let body = r#"{"detail":"A member with this address already exists, or the subnet is locked."}"#;
+        let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+        world.sim.faults().add(refuse.answer(Canned::json(400, body)));
+    }
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_traffic_policy = Some("Local".into());
+        spec.health_check_node_port = Some(32500);
+    });
+    for _ in 0..6 {
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("the subnet is locked"), "{run:?}");
+    }
+    for pool in ["tcp/web", "tcp/admin"] {
+        assert!(members(&world, pool).len() >= 2, "{pool}");
+    }
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 6);
+}
+
 /// A new Service that no pool has room for is served by nothing yet.
 #[tokio::test(start_paused = true)]
 async fn without_its_pools_a_new_service_shows_no_address() {
