@@ -43,11 +43,11 @@ pub(super) fn next(
         }]);
     };
     let Changes { opening, closing } = changes(wanted, seen, there, subnets, served)?;
-    let refused = seen.memory.own.rule_failure.as_ref();
-    match refused {
+    let refused = seen.memory.own.rule_failure.clone();
+    match refused.or_else(|| seats(wanted).without_server) {
         _ if !opening.is_empty() => Ok(opening),
         _ if !closing.is_empty() => Ok(closing),
-        Some(refused) => Err(refused.clone()),
+        Some(refused) => Err(refused),
         // What the others open is open by now.
         None => Ok(without(&surplus, seen)),
     }
@@ -102,7 +102,7 @@ fn changes(
         Some(refused) if refused.is_limit => changes.opening.clear(),
         Some(_) => (changes.opening, changes.closing) = (Vec::new(), Vec::new()),
     }
-    let of_ports = ports(wanted, seen, &there.id, &subnets)?;
+    let of_ports = ports(wanted, seen, &there.id, &subnets);
     changes.opening.extend(of_ports.opening);
     changes.closing.extend(of_ports.closing);
     Ok(changes)
@@ -187,31 +187,38 @@ fn in_words(rule: &SecurityGroupRule) -> String {
     )
 }
 
-/// The ports of members get the group, those of nodes that left lose it.
-fn ports(
-    wanted: &Wanted,
-    observed: &Observed,
-    group: &SecurityGroupId,
-    subnets: &[SubnetId],
-) -> Result<Changes, Refusal> {
-    let seats = seats(wanted)?;
-    let seats: Vec<Seat> = seats.into_iter().map(|(_, seat)| seat).collect();
+/// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
+fn ports(wanted: &Wanted, observed: &Observed, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
+    let Seats {
+        known,
+        without_server,
+    } = seats(wanted);
+    let seats: Vec<Seat> = known.into_iter().map(|(_, seat)| seat).collect();
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let membership = memberships(ports, group, &seats, subnets);
     let join = membership.joining.into_iter().map(|port| GroupChange::Join {
         group: group.clone(),
         port: Box::new(port.clone()),
     });
-    let leaving = membership.leaving.into_iter().map(|port| leave(group, port));
-    Ok(Changes {
+    let leaving = membership.leaving.into_iter();
+    let leaving = leaving.filter(|_| without_server.is_none());
+    Changes {
         opening: join.collect(),
-        closing: leaving.collect(),
-    })
+        closing: leaving.map(|port| leave(group, port)).collect(),
+    }
 }
 
-/// Where the members are reached, with the names of their nodes.
-fn seats(wanted: &Wanted) -> Result<Vec<(String, Seat)>, Refusal> {
-    let mut seats = Vec::new();
+/// Where the members are reached.
+#[derive(Default)]
+struct Seats {
+    /// With the names of their nodes.
+    known: Vec<(String, Seat)>,
+    /// Why a node has none. The others get the group all the same.
+    without_server: Option<Refusal>,
+}
+
+fn seats(wanted: &Wanted) -> Seats {
+    let mut seats = Seats::default();
     for node in &wanted.nodes {
         let families = [wanted.family(), wanted.second_family()];
         let second = families[1].map(Some);
@@ -219,17 +226,24 @@ fn seats(wanted: &Wanted) -> Result<Vec<(String, Seat)>, Refusal> {
             let Some(address) = members::address(node, family) else {
                 continue;
             };
-            let server = members::server(node).ok_or_else(|| {
-                Refusal::new(format!(
-                    "node {} has no provider ID of a server, so its port cannot get the security group",
-                    node.name
-                ))
-                .with_remedy("wait until the node is initialised, or leave it out with node-selector")
-            })?;
-            seats.push((node.name.to_string(), Seat { server, address }));
+            match members::server(node) {
+                Some(server) => seats
+                    .known
+                    .push((node.name.to_string(), Seat { server, address })),
+                None => {
+                    let refusal = Refusal::new(format!(
+                        "node {} has no provider ID of a server, so its port cannot get the security group",
+                        node.name
+                    ));
+                    let refusal = refusal.with_remedy(
+                        "wait until the node is initialised, or leave it out with node-selector",
+                    );
+                    seats.without_server.get_or_insert(refusal);
+                }
+            }
         }
     }
-    Ok(seats)
+    seats
 }
 
 /// What is told of nodes whose address is on a port of their server, but in another subnet than the members are taken to be in.
@@ -247,7 +261,7 @@ pub(super) fn elsewhere_note(wanted: &Wanted, observed: &Observed, subnets: &Mem
         |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
     let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
     let elsewhere: BTreeSet<String> = seats(wanted)
-        .ok()?
+        .known
         .into_iter()
         .filter(|(_, seat)| is_reached(seat) && has_seat(seat, &[]) && !has_seat(seat, &known))
         .map(|(node, _)| node)

@@ -1,5 +1,7 @@
 //! The security group of a Service.
 
+use std::sync::Arc;
+
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
@@ -65,6 +67,32 @@ async fn a_node_that_left_loses_the_group_and_a_new_one_gets_it() {
     world.add_node("node-3");
     world.run("web").await.settled();
     assert_eq!(members(&world), 2);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_a_server_keeps_the_group_off_nobody_else_s_port() {
+    let mut world = managed(1);
+    world.add_node("ghost");
+    let ghost = Arc::make_mut(world.nodes.last_mut().unwrap());
+    let id = ghost.provider_id.take();
+    for (name, count) in [("node-2", 2), ("node-3", 3)] {
+        world.add_node(name);
+        let run = world.run("web").await;
+        assert!(
+            run.complaint().contains("node ghost has no provider ID"),
+            "{run:?}"
+        );
+        assert_eq!(members(&world), count);
+    }
+    // Whose port it is becomes known; until then none loses the group.
+    world.remove_node("node-2");
+    assert!(world.run("web").await.complaint().contains("ghost"));
+    assert_eq!(members(&world), 3);
+    let ghost = world.nodes.iter_mut().find(|node| node.name.as_str() == "ghost");
+    Arc::make_mut(ghost.unwrap()).provider_id = id;
+    world.run("web").await.settled();
+    assert_eq!(members(&world), 3);
     world.assert_settled("web").await;
 }
 
