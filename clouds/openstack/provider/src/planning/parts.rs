@@ -240,13 +240,23 @@ impl<'a> PartsPlan<'a> {
         if self.is_held {
             return self.next_of_members();
         }
-        let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
+        // Whatever Octavia makes of all else, nobody is balanced over who left.
+        let mut served = self.desired.iter();
+        let members = served.find_map(|port| {
+            let pool = self.pool_of(port)?;
+            match has_failed(pool) {
+                true => self.mend(pool),
+                false => self.members(port, pool),
+            }
+        });
+        let of_ports = || self.desired.iter().find_map(|port| self.next_of_port(port));
         let listener = || self.surplus().map(|(_, removal)| removal);
         let orphan = || orphan(self.identity, self.balancer, self.there, self.own).map(delete_pool);
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
         let mut ports = self.desired.iter();
         let name = || ports.find_map(|port| self.monitor(port, self.writable_pool_of(port)?));
+        let of_ports = members.or_else(of_ports);
         of_ports.or_else(listener).or_else(orphan).or_else(name)
     }
 

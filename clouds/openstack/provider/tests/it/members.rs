@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Taint, keys};
-use bowline_openstack_sim::kit::Entry;
+use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::{NetworkSpec, NicSpec, ServerSpec, SubnetSpec};
 
 use crate::world::{World, in_short, service};
@@ -268,4 +269,19 @@ async fn a_list_of_members_that_octavia_took_and_did_not_make_is_written_again_a
     );
     assert_eq!(names(&world), ["node-1", "node-2"]);
     world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_follow_the_nodes_whatever_octavia_makes_of_the_listener() {
+    let mut world = World::with_nodes(2);
+    world.run("web").await.settled();
+    let body =
+        r#"{"faultcode": "Client", "faultstring": "Validation failure: no such CIDR", "debuginfo": null}"#;
+    let fault = Fault::operation("octavia.listeners.update").always();
+    world.sim.faults().add(fault.answer(Canned::json(400, body)));
+    world.annotate("web", "connection-limit", "7");
+    world.remove_node("node-1");
+    world.add_node("node-3");
+    assert!(world.run("web").await.complaint().contains("no such CIDR"));
+    assert_eq!(names(&world), ["node-2", "node-3"]);
 }
