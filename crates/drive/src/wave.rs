@@ -115,7 +115,10 @@ async fn run<F: Send, E>(
         None => session
             .apply(step)
             .await
-            .map(Some)
+            .map(|answer| {
+                hooks.applied();
+                Some(answer)
+            })
             .map_err(|error| DriveError::Step {
                 label: view.label.clone(),
                 error,

@@ -26,6 +26,12 @@ fn ensuring(progress: Progress) -> &'static str {
     }
 }
 
+/// Whether there may be a balancer: then its Nodes are followed, though the sync failed. Without one, nobody is served by Nodes
+/// that left, and a change of them is no reason to ask a cloud again that has failed.
+fn may_be_there(service: &Service, progress: Progress) -> bool {
+    progress.has_made || !facts::published_addresses(service).is_empty()
+}
+
 impl ServiceController {
     /// One sync of a Service that wants a balancer.
     ///
@@ -42,9 +48,10 @@ impl ServiceController {
             Ok(Parked { session, progress }) => (session, progress),
             Err(outcome) => return *outcome,
         };
-        match self.drive(key, &mut *session, &mut progress).await {
+        let driven = self.drive(key, &mut *session, &mut progress).await;
+        let ServiceFacts { service, nodes, .. } = session.facts();
+        match driven {
             Ok(Driven::Settled(status, again)) => {
-                let ServiceFacts { service, nodes, .. } = session.facts();
                 let identities = self.identities(nodes);
                 match self.publish(service, &status, &identities, progress).await {
                     Ok(()) => {
@@ -65,14 +72,14 @@ impl ServiceController {
                 Outcome::Parked(Parked { session, progress }, after)
             }
             Ok(Driven::Refused(refusal, status)) => {
-                let ServiceFacts { service, nodes, .. } = session.facts();
                 if let Some(status) = &status
                     && let Err(outcome) = self.publish_status(service, status, progress).await
                 {
                     return *outcome;
                 }
-                if status.is_some() || !facts::published_addresses(service).is_empty() {
-                    // What is served is up to date with these Nodes but for what is refused, and follows them.
+                // What is served is up to date with these Nodes but for what is refused, and follows them. What is not, may have
+                // been refused for want of others.
+                if !refusal.is_limit || status.is_some() || may_be_there(service, progress) {
                     let identities = self.identities(nodes);
                     self.tracked(key, |tracked| tracked.nodes = Some(identities));
                 }
@@ -82,9 +89,18 @@ impl ServiceController {
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })
                 if error.kind() == ErrorKind::ImplementedElsewhere =>
             {
-                Outcome::Settled(self.identities(&session.facts().nodes), None) // another controller's work: silence, no status
+                Outcome::Settled(self.identities(nodes), None) // another controller's work: silence, no status
             }
-            Err(error) => Outcome::of_drive_error(ensuring(progress), &error, progress),
+            Err(error) => {
+                if may_be_there(service, progress) {
+                    // How far it came is not known. A change of the Nodes does not wait for the back-off all the same.
+                    let identities = self.identities(nodes);
+                    self.tracked(key, |tracked| {
+                        tracked.nodes.get_or_insert(identities);
+                    });
+                }
+                Outcome::of_drive_error(ensuring(progress), &error, progress)
+            }
         }
     }
 

@@ -122,7 +122,7 @@ impl ServiceController {
             let Some(service) = service.filter(|service| facts::wants_load_balancer(service)) else {
                 return false;
             };
-            // One that was never brought up to date is under way, or waits for its next try with the Nodes of then.
+            // One that never had a balancer is under way, or waits for its next try with the Nodes of then.
             tracked.nodes.as_ref().is_some_and(|nodes| {
                 let may_select = || with_labels && follows_nodes && provider.selects_nodes_by_label(service);
                 *nodes != balanced.identities || may_select()

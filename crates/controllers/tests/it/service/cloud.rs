@@ -55,6 +55,8 @@ pub(super) struct State {
     pub(super) refuses_a_part: bool,
     /// Says nothing of the status then.
     pub(super) refuses_silently: bool,
+    /// Makes no balancer without Nodes to lead to.
+    pub(super) refuses_without_nodes: bool,
     /// Only Nodes with this label are balanced over.
     pub(super) selected_label: Option<&'static str>,
     /// Balancers do not change with the Nodes.
@@ -274,6 +276,9 @@ impl Reconciler for Cloud {
                 after: Duration::from_secs(2),
                 reason: "no node tells where".into(),
             },
+            (true, None) if state.refuses_without_nodes && intent.nodes.is_empty() => {
+                Answer::Refused(Refusal::new("there is no node to lead to"))
+            }
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
             (_, Some(_)) if state.busy_looks > 0 => {

@@ -261,6 +261,50 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_balancer_that_was_never_finished_follows_its_nodes_before_its_back_off_ends() {
+    let world = World::running(&["a"]).await;
+    let second = [("web".to_owned(), seconds(1))];
+    world.cloud.set(|cloud| cloud.write_time = second.into());
+    let uid = world.add_service("web");
+    world
+        .until("it is made", |w| w.cloud.balancer(&uid).is_some())
+        .await;
+    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
+    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    world.cloud.set(|cloud| cloud.write_errors.clear());
+    world.add_node("b");
+    world.pass(seconds(5)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_made_no_balancer_is_not_asked_again_because_a_node_joined() {
+    let world = World::running(&["a"]).await;
+    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
+    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
+    world.add_service("web");
+    world.pass(seconds(400)).await;
+    let tries = world.cloud.calls("create").len();
+    assert!(tries > 3, "{tries}");
+    world.add_node("b");
+    world.pass(seconds(5)).await;
+    assert_eq!(world.cloud.calls("create").len(), tries);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_for_want_of_nodes_is_made_when_one_joins() {
+    let world = World::running(&[]).await;
+    world.cloud.set(|cloud| cloud.refuses_without_nodes = true);
+    let uid = world.add_service("web");
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    assert_eq!(world.cloud.balancer(&uid), None);
+    world.add_node("a");
+    world.pass(seconds(5)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_balancer_that_somebody_deleted_is_made_anew_without_a_warning_when_nodes_change() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
