@@ -1,0 +1,157 @@
+//! The routes that go, and the proof that nobody needs them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bowline_cloud_provider::{ErrorKind, Node, Route, RouteChange};
+use bowline_kube_io::KubeError;
+use futures::future::{self, BoxFuture, FutureExt as _, Shared};
+use ipnet::IpNet;
+use tokio::time::timeout;
+
+use super::Pass;
+use crate::queue::Stated;
+use crate::route::attempts::Wish;
+use crate::route::calls::{Answer, Calls};
+use crate::route::plan::{self, Plan};
+use crate::route::{NAME, RouteController};
+
+/// How long the API server may take for the list of all Nodes. Page after page it may take longer than a controller is believed to
+/// get on; the routes in question are kept until it is asked again.
+const LISTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// The deletions of routes to one destination, for those who have to wait for them.
+pub(super) type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
+
+impl RouteController {
+    /// Takes the routes to an address out of the deletions, unless it is certain that no Node has the address. That none is
+    /// known is no proof: the API server is asked for all Nodes, once for all such routes.
+    pub(super) async fn keep_what_leads_to_nodes(&self, pass: &Pass, plan: &mut Plan) {
+        let is_in_question = |route: &Route| {
+            route.target_node.is_none()
+                && route.next_hop.is_some()
+                && route.is_blackhole
+                && self.is_due(pass, &Wish::delete(route))
+        };
+        if !plan.deletions.iter().any(is_in_question) {
+            return;
+        }
+        let asked = {
+            let _working = self.ctx.heartbeat.begin();
+            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_nodes());
+            self.ctx.stop.run_until_cancelled(list).await
+        };
+        let Some(asked) = asked else {
+            return; // nothing is deleted after the stop
+        };
+        let asked = asked.unwrap_or(Err(KubeError::Timeout));
+        let known: Result<BTreeSet<IpAddr>, KubeError> =
+            asked.map(|nodes| nodes.iter().flat_map(|node| plan::addresses(node)).collect());
+        plan.deletions.retain(|route| {
+            let Some(address) = route.next_hop.filter(|_| is_in_question(route)) else {
+                return true;
+            };
+            match &known {
+                Ok(known) if !known.contains(&address) => return true,
+                Ok(_) => {
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, %address, "Route kept: the node with its address was missing from the list of nodes, but is there");
+                }
+                Err(error) => self.cannot_tell(pass, route, error),
+            }
+            false
+        });
+    }
+
+    /// The deletions by destination.
+    pub(super) fn deletions<'a>(
+        &'a self,
+        pass: &'a Pass,
+        routes: &'a [Route],
+        calls: &'a Calls,
+    ) -> BTreeMap<IpNet, Deletion<'a>> {
+        let mut by_destination: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
+        for route in routes {
+            by_destination.entry(route.destination).or_default().push(route);
+        }
+        by_destination
+            .into_iter()
+            .map(|(destination, routes)| {
+                let deletions =
+                    future::join_all(routes.into_iter().map(|route| self.delete(pass, route, calls)));
+                (destination, deletions.map(drop).boxed().shared())
+            })
+            .collect()
+    }
+
+    async fn delete(&self, pass: &Pass, route: &Route, calls: &Calls) {
+        let wish = Wish::delete(route);
+        if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
+            return;
+        }
+        if !self.has_no_node(pass, route).await {
+            return;
+        }
+        let target = route.target_node.as_ref().map_or("", |node| node.as_str());
+        let Some(Answer { result, .. }) = calls.make(RouteChange::Delete(route.clone())).await else {
+            return;
+        };
+        match result {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                if self.failed(pass, wish, &error).is_some() {
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Failed to delete a route; it will be tried again");
+                }
+            }
+            deleted => {
+                if deleted.is_ok() {
+                    pass.has_changed.store(true, Ordering::Relaxed);
+                }
+                self.attempts().succeeded(&wish);
+                tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "Route deleted");
+            }
+        }
+    }
+
+    /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
+    /// is no proof: the API server is asked for it by its name.
+    async fn has_no_node(&self, pass: &Pass, route: &Route) -> bool {
+        let nodes = &self.ctx.nodes;
+        let id = route.target_provider_id.as_ref();
+        let is_known = |name| {
+            let has_id = |node: &Arc<Node>| id.is_some() && node.provider_id.as_deref() == id.map(|id| &**id);
+            nodes.get(name).is_some() || nodes.all().iter().any(has_id)
+        };
+        let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
+            return true;
+        };
+        let Ok(_turn) = pass.requests.acquire().await else {
+            return false;
+        };
+        let _working = self.ctx.heartbeat.begin();
+        match self.ctx.kube.has_node(name).await {
+            Ok(false) => true,
+            Ok(true) => {
+                tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, "Route kept: its node was missing from the list of nodes, but is there");
+                false
+            }
+            Err(error) => {
+                self.cannot_tell(pass, route, &error);
+                false
+            }
+        }
+    }
+
+    /// Remembers that a route is kept because its Node may be there.
+    fn cannot_tell(&self, pass: &Pass, route: &Route, error: &KubeError) {
+        let (text, wish) = (error.to_string(), Wish::delete(route));
+        let say = self
+            .attempts()
+            .failed(wish, &text, Stated::by_kube(error), pass.share, || text.clone());
+        if say.is_some() {
+            let target = route.target_node.as_ref().map_or("", |node| node.as_str());
+            tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
+        }
+    }
+}
