@@ -17,16 +17,7 @@ use super::NodeLifecycleSettings;
 use super::throttle::Throttle;
 use crate::events;
 use crate::sighting::Sighting;
-use suspect::{Hold, Stage, Suspect, align};
-
-/// The longest distance between two questions about one Node.
-const LONGEST: Duration = Duration::from_secs(60);
-/// The answers about a Node have to be the same for so long before it is asked about less often: a Node that is not ready
-/// has most of its news in its first minutes, and they are waited for.
-const STEADY: Duration = Duration::from_secs(2 * 60);
-/// A Node that is not initialised, or names no instance, is not deleted before it is so old: its instance may be too new
-/// for the cloud's listing.
-const GRACE: Duration = Duration::from_secs(5 * 60);
+use suspect::{Hold, Rules, Stage, Suspect, Ticks};
 
 /// A time by the clock for distances and by the one on the wall.
 #[derive(Debug, Clone, Copy)]
@@ -92,10 +83,7 @@ pub(super) struct Held {
 /// What is known of all Nodes that are not ready, or that carry the shutdown taint although they are.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    period: Duration,
-    confirmation: Duration,
-    is_guarded: bool,
-    started: Instant,
+    rules: Rules,
     throttle: Throttle,
     suspects: BTreeMap<NodeName, Suspect>,
 }
@@ -103,10 +91,14 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(settings: &NodeLifecycleSettings, now: Instant) -> Self {
         Self {
-            period: settings.node_monitor_period,
-            confirmation: settings.node_deletion_confirmation,
-            is_guarded: settings.is_guarded(),
-            started: now,
+            rules: Rules {
+                ticks: Ticks {
+                    started: now,
+                    period: settings.node_monitor_period,
+                },
+                confirmation: settings.node_deletion_confirmation,
+                is_guarded: settings.is_guarded(),
+            },
             throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window, now),
             suspects: BTreeMap::new(),
         }
@@ -133,7 +125,7 @@ impl Ledger {
                     uid: Arc::clone(&node.uid),
                     is_ready,
                     stage: Stage::Due(now),
-                    interval: self.period,
+                    interval: self.rules.ticks.period,
                     last: None,
                     since: now,
                     absent_since: None,
@@ -160,7 +152,7 @@ impl Ledger {
 
     /// Whether more is asked for than one proof; see [`NodeLifecycleSettings::is_guarded`].
     pub(super) fn is_guarded(&self) -> bool {
-        self.is_guarded
+        self.rules.is_guarded
     }
 
     /// When the next Node is to be looked at.
@@ -183,12 +175,12 @@ impl Ledger {
 
     /// Whether asking for these Nodes now may confirm that one of them is gone.
     pub(super) fn may_confirm(&self, nodes: &[Arc<Node>], now: Instant) -> bool {
-        self.is_guarded
+        self.rules.is_guarded
             && nodes.iter().any(|node| {
                 self.suspects.get(&node.name).is_some_and(|suspect| {
                     let unseen = (suspect.last == Some(Seen::Unseen)).then_some(suspect.since);
                     let since = suspect.absent_since.or(unseen);
-                    since.is_some_and(|since| since + self.confirmation <= now)
+                    since.is_some_and(|since| since + self.rules.confirmation <= now)
                 })
             })
     }
@@ -203,65 +195,9 @@ impl Ledger {
     /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
     /// because the Node came back or is another one, counts for nothing.
     pub(super) fn judge(&mut self, node: &Node, asked: Instant, now: Moment, seen: Seen) -> Verdict {
-        let (period, confirmation, is_guarded) = (self.period, self.confirmation, self.is_guarded);
-        let Some(suspect) = busy(&mut self.suspects, node) else {
-            return Verdict::Nothing;
-        };
-        let is_same = suspect.last.is_some_and(|last| last.is_like(seen));
-        if !is_same {
-            suspect.since = now.instant;
-        }
-        // A Node that is held stays as it is until a person or time changes something.
-        let is_steady = suspect.hold.is_some() || now.instant >= suspect.since + STEADY;
-        suspect.interval = if is_same && is_steady {
-            (suspect.interval * 2).min(LONGEST.max(period))
-        } else {
-            period
-        };
-        suspect.last = Some(seen);
-        suspect.stage = Stage::Due(align(self.started, period, now.instant + suspect.interval));
-        match seen {
-            // It proves nothing and contradicts nothing.
-            Seen::Unknown { after } => {
-                if let Some(after) = after {
-                    suspect.stage = Stage::Due(now.instant + after);
-                }
-                Verdict::Nothing
-            }
-            // Nor does this; but where ready Nodes are not seen either, somebody should know. After a proof the cloud was not
-            // asked for another one if it does not show those.
-            Seen::Unseen => {
-                let since = suspect.absent_since.or(is_same.then_some(suspect.since));
-                if is_guarded && since.is_some_and(|since| asked >= since + confirmation) {
-                    suspect.stage = Stage::Busy;
-                    Verdict::Doubt
-                } else {
-                    Verdict::Nothing
-                }
-            }
-            Seen::Foreign | Seen::Running | Seen::Off => {
-                suspect.absent_since = None;
-                suspect.hold = None;
-                match seen {
-                    Seen::Running => Verdict::SetTaint(false),
-                    Seen::Off => Verdict::SetTaint(true),
-                    _ => Verdict::Nothing,
-                }
-            }
-            Seen::Absent => {
-                let first = *suspect.absent_since.get_or_insert(now.instant);
-                if !confirmation.is_zero() && asked < first + confirmation {
-                    suspect.stage = Stage::Due(first + confirmation);
-                    return Verdict::Nothing;
-                }
-                if let Some(left) = grace_left(node, now.wall).filter(|_| is_guarded) {
-                    let end = Stage::Due(now.instant + left);
-                    suspect.stage = suspect.stage.earlier(end);
-                    return Verdict::Nothing;
-                }
-                suspect.stage = Stage::Busy;
-                Verdict::Delete
-            }
+        match busy(&mut self.suspects, node) {
+            Some(suspect) => suspect.enter(node, asked, now, seen, self.rules),
+            None => Verdict::Nothing,
         }
     }
 
@@ -287,7 +223,7 @@ impl Ledger {
             let Some(suspect) = busy(&mut self.suspects, node) else {
                 continue;
             };
-            let later = align(self.started, self.period, now + suspect.interval);
+            let later = self.rules.ticks.nearest(now + suspect.interval);
             let has_turn = self.throttle.has_turn(node, now);
             let ruling = match sighting {
                 Sighting::Blind { missing: ready } => {
@@ -363,17 +299,16 @@ impl Ledger {
         let Some(suspect) = busy(&mut self.suspects, node) else {
             return false;
         };
-        suspect.stage = Stage::Due(align(self.started, self.period, now + suspect.interval));
+        suspect.ask_again(now, self.rules.ticks);
         suspect.has_failed = true;
         suspect.said.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
     /// A ready Node was freed from its taint, or could not be: it is looked at again if the watch does not show it free.
     pub(super) fn rest(&mut self, node: &Node, now: Instant) {
-        let (started, period) = (self.started, self.period);
         if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.stage = Stage::Due(align(started, period, now + suspect.interval));
-            suspect.interval = (suspect.interval * 2).min(LONGEST.max(period));
+            suspect.ask_again(now, self.rules.ticks);
+            suspect.slow_down(self.rules.ticks);
         }
     }
 
@@ -387,9 +322,8 @@ impl Ledger {
 
     /// That has ended, well or not.
     pub(super) fn written(&mut self, node: &Node, now: Instant) {
-        let (started, period) = (self.started, self.period);
         if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.stage = Stage::Due(align(started, period, now + suspect.interval));
+            suspect.ask_again(now, self.rules.ticks);
         }
     }
 
@@ -421,15 +355,6 @@ fn busy<'a>(suspects: &'a mut BTreeMap<NodeName, Suspect>, node: &Node) -> Optio
     suspects
         .get_mut(&node.name)
         .filter(|suspect| suspect.uid == node.uid && suspect.stage == Stage::Busy)
-}
-
-/// How long a Node is still too young to be deleted; none if it is not.
-fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
-    if !node.is_uninitialized() && node.provider_id.is_some() {
-        return None;
-    }
-    let age = Duration::try_from(now.duration_since(node.created)).unwrap_or_default();
-    GRACE.checked_sub(age).filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]

@@ -3,10 +3,38 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::Node;
 use bowline_plan::Said;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::Seen;
+use super::{Moment, Seen, Verdict};
+
+/// The longest distance between two questions about one Node.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The answers about a Node have to be the same for so long before it is asked about less often: a Node that is not ready
+/// has most of its news in its first minutes, and they are waited for.
+const STEADY: Duration = Duration::from_secs(2 * 60);
+/// A Node that is not initialised, or names no instance, is not deleted before it is so old: its instance may be too new
+/// for the cloud's listing.
+pub(super) const GRACE: Duration = Duration::from_secs(5 * 60);
+
+/// What all of them are judged by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) ticks: Ticks,
+    /// How long an absence has to last.
+    pub(super) confirmation: Duration,
+    /// Whether more is asked for than one proof.
+    pub(super) is_guarded: bool,
+}
+
+/// The times at which Nodes are asked about together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticks {
+    pub(super) started: Instant,
+    pub(super) period: Duration,
+}
 
 /// What is known of it.
 #[derive(Debug)]
@@ -51,6 +79,83 @@ impl Suspect {
         }
     }
 
+    /// It is asked about again when its interval is over.
+    pub(super) fn ask_again(&mut self, now: Instant, ticks: Ticks) {
+        self.stage = Stage::Due(ticks.nearest(now + self.interval));
+    }
+
+    /// It is asked about less often from now on.
+    pub(super) fn slow_down(&mut self, ticks: Ticks) {
+        self.interval = (self.interval * 2).min(LONGEST.max(ticks.period));
+    }
+
+    /// Enters an answer to a question that was asked at `asked`.
+    pub(super) fn enter(
+        &mut self,
+        node: &Node,
+        asked: Instant,
+        now: Moment,
+        seen: Seen,
+        rules: Rules,
+    ) -> Verdict {
+        let is_same = self.last.is_some_and(|last| last.is_like(seen));
+        if !is_same {
+            self.since = now.instant;
+        }
+        // A Node that is held stays as it is until a person or time changes something.
+        let is_steady = self.hold.is_some() || now.instant >= self.since + STEADY;
+        if is_same && is_steady {
+            self.slow_down(rules.ticks);
+        } else {
+            self.interval = rules.ticks.period;
+        }
+        self.last = Some(seen);
+        self.ask_again(now.instant, rules.ticks);
+        match seen {
+            // It proves nothing and contradicts nothing.
+            Seen::Unknown { after } => {
+                if let Some(after) = after {
+                    self.stage = Stage::Due(now.instant + after);
+                }
+                Verdict::Nothing
+            }
+            // Nor does this; but where ready Nodes are not seen either, somebody should know. After a proof the cloud was not
+            // asked for another one if it does not show those.
+            Seen::Unseen => {
+                let since = self.absent_since.or(is_same.then_some(self.since));
+                if rules.is_guarded && since.is_some_and(|since| asked >= since + rules.confirmation) {
+                    self.stage = Stage::Busy;
+                    Verdict::Doubt
+                } else {
+                    Verdict::Nothing
+                }
+            }
+            Seen::Foreign | Seen::Running | Seen::Off => {
+                self.absent_since = None;
+                self.hold = None;
+                match seen {
+                    Seen::Running => Verdict::SetTaint(false),
+                    Seen::Off => Verdict::SetTaint(true),
+                    _ => Verdict::Nothing,
+                }
+            }
+            Seen::Absent => {
+                let first = *self.absent_since.get_or_insert(now.instant);
+                if !rules.confirmation.is_zero() && asked < first + rules.confirmation {
+                    self.stage = Stage::Due(first + rules.confirmation);
+                    return Verdict::Nothing;
+                }
+                if let Some(left) = grace_left(node, now.wall).filter(|_| rules.is_guarded) {
+                    let end = Stage::Due(now.instant + left);
+                    self.stage = self.stage.earlier(end);
+                    return Verdict::Nothing;
+                }
+                self.stage = Stage::Busy;
+                Verdict::Delete
+            }
+        }
+    }
+
     /// Holds the Node back. Answers whether that is news.
     pub(super) fn hold(&mut self, hold: Hold) -> bool {
         self.hold.replace(hold) != Some(hold)
@@ -66,19 +171,30 @@ impl Stage {
     }
 }
 
-/// The tick of the period that is nearest to this time: questions that are in no hurry are asked together. An answer comes
-/// a moment after its question, so one period after it the nearest tick is the next one, not the one after that.
-pub(super) fn align(started: Instant, period: Duration, at: Instant) -> Instant {
-    if period.is_zero() {
-        return at;
+impl Ticks {
+    /// The tick of the period that is nearest to this time: questions that are in no hurry are asked together. An answer comes
+    /// a moment after its question, so one period after it the nearest tick is the next one, not the one after that.
+    pub(super) fn nearest(self, at: Instant) -> Instant {
+        if self.period.is_zero() {
+            return at;
+        }
+        let over = at.saturating_duration_since(self.started).as_nanos() % self.period.as_nanos();
+        let Ok(over) = u64::try_from(over).map(Duration::from_nanos) else {
+            return at; // longer than five centuries
+        };
+        if over <= self.period / 2 {
+            at - over
+        } else {
+            at + (self.period - over)
+        }
     }
-    let over = at.saturating_duration_since(started).as_nanos() % period.as_nanos();
-    let Ok(over) = u64::try_from(over).map(Duration::from_nanos) else {
-        return at; // longer than five centuries
-    };
-    if over <= period / 2 {
-        at - over
-    } else {
-        at + (period - over)
+}
+
+/// How long a Node is still too young to be deleted; none if it is not.
+fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
+    if !node.is_uninitialized() && node.provider_id.is_some() {
+        return None;
     }
+    let age = Duration::try_from(now.duration_since(node.created)).unwrap_or_default();
+    GRACE.checked_sub(age).filter(|left| !left.is_zero())
 }

@@ -212,7 +212,7 @@ fn a_node_that_is_new_to_its_cloud_is_not_deleted_before_it_is_five_minutes_old(
             questions += 1;
         }
         assert_eq!(verdict, Verdict::Delete);
-        assert_eq!(world.passed, GRACE, "neither earlier nor later");
+        assert_eq!(world.passed, suspect::GRACE, "neither earlier nor later");
         assert!(questions < 35, "{questions}");
     }
 }
@@ -624,7 +624,7 @@ proptest! {
                     match seen {
                         Seen::Absent => {
                             let first = *first_proof.get_or_insert(now);
-                            let is_earned = now >= first + confirmation && (is_named || now >= GRACE);
+                            let is_earned = now >= first + confirmation && (is_named || now >= suspect::GRACE);
                             prop_assert_eq!(verdict == Verdict::Delete, is_earned);
                         }
                         Seen::Unknown { .. } => prop_assert_eq!(verdict, Verdict::Nothing),
