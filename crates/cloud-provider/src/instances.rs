@@ -76,12 +76,24 @@ pub struct Instance {
     pub metadata: InstanceMetadata,
     /// Whether it runs.
     pub power: PowerState,
+    /// What it was found by.
+    pub found_by: FoundBy,
+}
+
+/// What the instance of a Node was found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FoundBy {
+    /// The Node's provider ID, in whatever spelling.
+    Id,
+    /// The Node's name: weak evidence, because other credentials may show another instance of that name.
+    Name,
 }
 
 /// What an instance contributes to its Node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InstanceMetadata {
-    /// `spec.providerID`, written only while that is empty. Customary form: `<provider>://<id>`.
+    /// `spec.providerID`, written only while that is empty. Customary form: `<provider>://<id>`. Of an instance that was found by
+    /// the Node's own, it is that, in the Node's spelling.
     pub provider_id: Option<String>,
     /// The label `node.kubernetes.io/instance-type` and its beta twin. Empty: not touched.
     pub instance_type: String,

@@ -41,7 +41,7 @@ pub use bowline_plan as plan;
 pub use erased::{Begin, DynLearned, DynPlan, DynStep, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
-    AbsenceProof, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
+    AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
     InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
 };
 pub use kept::Kept;

@@ -10,36 +10,37 @@
 //! question.rs      the question for new Nodes, and what is believed
 //! initialize.rs    the writes of an initialisation
 //! refresh.rs       the periodic pass
+//! agree.rs         the two names of type, zone and region
+//! remembered.rs    what was said and written, while a Node is not as usual
 //! intent.rs        what is to be written, as data       (pure)
 //! addresses.rs     which addresses a Node should show   (pure)
 //! labels.rs        type, zone, region under both names  (pure)
 //! ```
 
 pub mod addresses;
+mod agree;
 mod initialize;
 pub mod intent;
 pub mod labels;
 mod question;
 mod refresh;
+mod remembered;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{Instance, InstancesV2, Node, NodeName, keys};
-use bowline_kube_io::{Change, KubeError, Written};
-use bowline_plan::Said;
+use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeName, keys};
+use bowline_kube_io::Change;
 use futures::future::{self, BoxFuture, FutureExt as _};
-use futures::stream::{self, StreamExt as _};
 
 use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
-use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::queue::{WorkQueue, of_nodes};
 use crate::workers::{self, Work};
-use initialize::{Failure, Initialized};
-use question::Found;
+use initialize::Failure;
+use remembered::Remembered;
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-controller";
@@ -74,19 +75,9 @@ pub struct NodeController {
     instances: Arc<dyn InstancesV2>,
     settings: NodeSettings,
     queue: Arc<WorkQueue<NodeName>>,
-    /// Most Nodes are as usual and have no entry.
-    told: Mutex<BTreeMap<NodeName, Told>>,
+    remembered: Remembered,
     /// Whether a Node may wait because of what is said of the others.
     is_held: AtomicBool,
-}
-
-/// What is remembered of a Node while it is not as usual.
-#[derive(Default, PartialEq, Eq)]
-struct Told {
-    /// The failure and the other provider ID of its events, and in the log why its addresses were left as they are.
-    said: Said,
-    /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
-    written: Option<u64>,
 }
 
 impl Work for NodeController {
@@ -104,7 +95,7 @@ impl Work for NodeController {
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
-                Some(node) if self.is_behind(&node) => self.queue.finish(&key),
+                Some(node) if self.remembered.is_behind(&node) => self.queue.finish(&key),
                 Some(node) if node.is_uninitialized() => new.push(node),
                 Some(node) => disagreeing.push(node),
                 None => self.queue.finish(&key),
@@ -146,7 +137,7 @@ impl NodeController {
             instances,
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
-            told: Mutex::default(),
+            remembered: Remembered::new(Arc::clone(&ctx.nodes)),
             is_held: AtomicBool::new(false),
             ctx,
         });
@@ -179,11 +170,11 @@ impl NodeController {
         let node = match change {
             Change::Added(node) => node,
             // Changes that came while the cache was behind were left out.
-            Change::Updated { old, new } if self.has_caught_up(new) || matters(old, new) => new,
+            Change::Updated { old, new } if self.remembered.has_caught_up(new) || matters(old, new) => new,
             Change::Updated { .. } => return,
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
-                self.told().remove(&node.name);
+                self.remembered.forget(&node.name);
                 self.let_go();
                 return;
             }
@@ -207,97 +198,11 @@ impl NodeController {
         }
     }
 
-    /// Asks for the instances of new Nodes, then initialises each whose instance is there.
-    async fn initialize_all(&self, nodes: Vec<Arc<Node>>) {
-        if nodes.is_empty() {
-            return;
-        }
-        let mut failed = Vec::new();
-        let mut present = Vec::with_capacity(nodes.len());
-        for (node, found) in self.ask(nodes).await {
-            match found {
-                Ok(Found::Instance(instance)) => present.push((node, instance)),
-                Ok(Found::Foreign) => {
-                    tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
-                    self.queue.finish(&node.name);
-                }
-                Err(failure) => failed.push((node, failure)),
-            }
-        }
-        // Nodes that failed on one answer are tried again together, so that they share the next question, too.
-        let mut again = Vec::new();
-        for (node, failure) in failed {
-            if matches!(failure, Failure::OnlyName) {
-                self.is_held.store(true, Ordering::Relaxed);
-            }
-            self.tell_failure(&node, &failure);
-            match failure.stated() {
-                Stated::Nothing => again.push(node.name.clone()),
-                stated => {
-                    self.queue.retry_after(node.name.clone(), stated);
-                    self.queue.done(&node.name);
-                }
-            }
-        }
-        self.queue.retry_together(again.iter().cloned());
-        for key in &again {
-            self.queue.done(key);
-        }
-        self.wait_for_their_turn(present.iter().map(|(node, _)| node));
-        let initialize = |(node, instance): (Arc<Node>, Box<Instance>)| async move {
-            let node = &node;
-            match self.initialize(node, &instance.metadata).await {
-                Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
-                Ok(Initialized::NotNeeded) => {}
-                Err(failure) => {
-                    self.tell_failure(node, &failure);
-                    self.queue.retry_after(node.name.clone(), failure.stated());
-                    self.queue.done(&node.name);
-                    return;
-                }
-            }
-            self.queue.finish(&node.name);
-        };
-        stream::iter(present)
-            .for_each_concurrent(AT_ONCE, initialize)
-            .await;
-    }
-
     /// Of these Nodes only some are written to at a time: for the others nothing is under way yet.
     fn wait_for_their_turn<'a>(&self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) {
         for node in nodes {
             self.queue.rest(&node.name);
         }
-    }
-
-    async fn agree_all(&self, nodes: Vec<Arc<Node>>) {
-        self.wait_for_their_turn(&nodes);
-        let agree = |node: Arc<Node>| async move { self.agree(&node).await };
-        stream::iter(nodes).for_each_concurrent(AT_ONCE, agree).await;
-    }
-
-    /// Brings the two names of type, zone and region to one value.
-    async fn agree(&self, node: &Node) {
-        self.queue.touch(&node.name);
-        let update = intent::NodeUpdate {
-            labels: labels::agreed(node),
-            ..intent::NodeUpdate::default()
-        };
-        if update.has_patch() {
-            match self.ctx.kube.patch_node(node, &update.into_patch()).await {
-                Ok(_) | Err(KubeError::NotFound(_)) => {}
-                Err(error) => {
-                    // After a conflict the next try looks at the Node anew, which may be another one by then.
-                    if !matches!(error, KubeError::Conflict(_) | KubeError::GateClosed) {
-                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to bring the labels of a node together");
-                    }
-                    self.queue.retry(node.name.clone());
-                    self.queue.done(&node.name);
-                    return;
-                }
-            }
-        }
-        self.queue.finish(&node.name);
     }
 
     /// Records why an initialisation failed, if that is news.
@@ -306,7 +211,10 @@ impl NodeController {
             return;
         }
         let text = failure.for_node(node);
-        if self.is_news(node, events::NODE_INIT_FAILED.reason, Some(&text)) {
+        if self
+            .remembered
+            .is_news(node, events::NODE_INIT_FAILED.reason, Some(&text))
+        {
             tracing::warn!(controller = NAME, node = %node.name, err = %text, "Failed to initialize a node; it will be tried again");
             self.ctx.event(node, events::NODE_INIT_FAILED.note(text));
         } else {
@@ -315,88 +223,17 @@ impl NodeController {
     }
 
     /// Records that the cloud knows the instance under another ID, if that is news.
-    fn tell_other_id(&self, node: &Node, metadata: &bowline_cloud_provider::InstanceMetadata) {
+    fn tell_other_id(&self, node: &Node, metadata: &InstanceMetadata) {
         let other = intent::other_provider_id(node, metadata);
-        let is_news = self.is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
+        let is_news = self
+            .remembered
+            .is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
             let text =
                 format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }
-
-    /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
-    fn remember_written(&self, node: &Node, written: &Written) {
-        let version = written.resource_version.parse().ok();
-        let mut told = self.told();
-        let cached = self.ctx.nodes.get(&node.name);
-        let is_behind =
-            cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
-        if is_behind {
-            let entry = Told {
-                written: version,
-                ..Told::default()
-            };
-            told.insert(node.name.clone(), entry);
-        } else {
-            told.remove(&node.name);
-        }
-    }
-
-    /// Whether the cache shows a Node as it was before this controller wrote to it.
-    fn is_behind(&self, node: &Node) -> bool {
-        let told = self.told();
-        told.get(&node.name)
-            .is_some_and(|told| version_before(node, told.written))
-    }
-
-    /// Whether the watch has now brought what this controller wrote, or more.
-    fn has_caught_up(&self, node: &Node) -> bool {
-        let mut told = self.told();
-        match told.get_mut(&node.name) {
-            Some(entry) if entry.written.is_some() && !version_before(node, entry.written) => {
-                entry.written = None;
-                if *entry == Told::default() {
-                    told.remove(&node.name);
-                }
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether what is said of a Node is news; `None`: nothing holds on this subject. Of one that went meanwhile nothing is
-    /// remembered: nobody would ever forget it.
-    fn is_news(&self, node: &Node, subject: &'static str, text: Option<&str>) -> bool {
-        let mut told = self.told(); // before the look: a Node that goes after it is forgotten after this
-        let Some(text) = text else {
-            if let Some(told) = told.get_mut(&node.name) {
-                told.said.over(subject);
-            }
-            return false;
-        };
-        let there = self.ctx.nodes.get(&node.name);
-        there.is_some_and(|there| there.uid == node.uid)
-            && told
-                .entry(node.name.clone())
-                .or_default()
-                .said
-                .is_news(subject, text)
-    }
-
-    fn told(&self) -> MutexGuard<'_, BTreeMap<NodeName, Told>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The resource version as a number, which may be compared within one kind of objects. `None` if it is not one: then
-/// nothing counts as older.
-fn version(node: &Node) -> Option<u64> {
-    node.resource_version.parse().ok()
-}
-
-fn version_before(node: &Node, other: Option<u64>) -> bool {
-    matches!((version(node), other), (Some(version), Some(other)) if version < other)
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

@@ -62,7 +62,7 @@ pub(crate) fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::{AbsenceProof, Instance, InstanceMetadata, PowerState};
+    use bowline_cloud_provider::{AbsenceProof, FoundBy, Instance, InstanceMetadata, PowerState};
 
     use super::*;
 
@@ -72,6 +72,7 @@ mod tests {
             Ok(InstanceAnswer::Present(Box::new(Instance {
                 metadata: InstanceMetadata::default(),
                 power: PowerState::On,
+                found_by: FoundBy::Id,
             })))
         };
         let missing = || Err(CloudError::not_found("no such server"));

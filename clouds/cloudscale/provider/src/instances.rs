@@ -80,12 +80,9 @@ impl InstanceDirectory for Servers {
         }
     }
 
-    fn metadata(&self, node: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
-        // A UUID has many spellings, and the ID of a Node is never changed.
-        let own = node.provider_id.as_deref();
-        let own = own.filter(|text| provider_id::parse(text).is_ok_and(|id| id == server.uuid));
+    fn metadata(&self, _: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
         Ok(InstanceMetadata {
-            provider_id: Some(own.map_or_else(|| provider_id::format(server.uuid), str::to_owned)),
+            provider_id: Some(provider_id::format(server.uuid)),
             instance_type: server.flavor.slug.clone(),
             zone: server.zone.slug.clone(),
             region: region(&server.zone.slug).to_owned(),

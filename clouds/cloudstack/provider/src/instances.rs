@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, InstanceAnswer, InstanceDirectory, InstanceMetadata,
+    AbsenceProof, AddressType, CloudError, FoundBy, InstanceAnswer, InstanceDirectory, InstanceMetadata,
     InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
@@ -54,7 +54,7 @@ impl Instances {
     async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> Result<InstanceResult, Gone> {
         match self.virtual_machines.by_id(id).await {
             Ok(Lookup::Found(instance)) if is_going(&instance) => Err(Gone::Destroyed),
-            Ok(Lookup::Found(instance)) => Ok(self.present(query, &instance)),
+            Ok(Lookup::Found(instance)) => Ok(self.present(query, &instance, FoundBy::Id)),
             Ok(Lookup::Unknown) => Err(Gone::Unknown),
             Ok(Lookup::Unlisted) => Err(Gone::Unlisted),
             Err(error) => Ok(Err(self.unable(query, error))),
@@ -108,7 +108,7 @@ impl Instances {
     async fn named(&self, query: &InstanceQuery, listing: &VirtualMachineIndex) -> Option<InstanceResult> {
         let name = query.node.name.as_str();
         let several = match self.with_name(listing, name) {
-            Ok(found) => return found.map(|instance| self.present(query, instance)),
+            Ok(found) => return found.map(|instance| self.present(query, instance, FoundBy::Name)),
             Err(several) => several,
         };
         // Keys of an administrator see the virtual machines of all accounts. Those of their own go first.
@@ -118,7 +118,7 @@ impl Instances {
             Err(error) => return Some(Err(self.unable(query, error))),
         };
         Some(match self.with_name(&own, name) {
-            Ok(Some(instance)) => self.present(query, instance),
+            Ok(Some(instance)) => self.present(query, instance, FoundBy::Name),
             Ok(None) | Err(_) => Err(self.unable(query, several)),
         })
     }
@@ -132,7 +132,7 @@ impl Instances {
         listing: &VirtualMachineIndex,
     ) -> InstanceResult {
         if let Some(instance) = id.and_then(|id| self.with_id(listing, id)) {
-            return self.present(query, instance);
+            return self.present(query, instance, FoundBy::Id);
         }
         if let Some(answer) = self.named(query, listing).await {
             return answer;
@@ -256,18 +256,14 @@ impl InstanceDirectory for Instances {
         self.conclude(query, id, None, listing).await
     }
 
-    fn metadata(&self, node: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
-        // Whatever spelling names the virtual machine, as that of Cluster API, is the Node's own, and never changed.
-        let is_it = |id: VirtualMachineId| id.as_str().eq_ignore_ascii_case(instance.id.as_str());
-        let own = node.provider_id.as_deref();
-        let own = own.filter(|text| provider_id::instance_id(text).is_some_and(is_it));
+    fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
         let zone = self.label("zone", &instance.zone_name);
         let region = match &self.options.region {
             Some(region) => self.label("region", region),
             None => zone.clone(),
         };
         Ok(InstanceMetadata {
-            provider_id: Some(own.map_or_else(|| provider_id::format(&instance.id), str::to_owned)),
+            provider_id: Some(provider_id::format(&instance.id)),
             instance_type: if self.options.full_instance_types {
                 self.label("instance type", &instance.offering)
             } else {

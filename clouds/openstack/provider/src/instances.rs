@@ -95,15 +95,8 @@ impl InstanceDirectory for Instances {
         }
     }
 
-    fn metadata(&self, node: &Node, server: &Described) -> Result<InstanceMetadata, CloudError> {
-        let mut metadata = server.metadata.clone()?;
-        // An ID that names the server is its own in every form, and a Node keeps the one that it has.
-        if let Some(text) = node.provider_id.as_deref()
-            && matches!(provider_id::parse(text), Reference::Server { id, .. } if id == server.id.as_str())
-        {
-            metadata.provider_id = Some(text.to_owned());
-        }
-        Ok(metadata)
+    fn metadata(&self, _: &Node, server: &Described) -> Result<InstanceMetadata, CloudError> {
+        server.metadata.clone()
     }
 
     fn power(&self, server: &Described) -> PowerState {

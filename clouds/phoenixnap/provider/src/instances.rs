@@ -125,11 +125,8 @@ impl InstanceDirectory for Servers {
             .then(|| (SERVER_ID.key.to_owned(), server.id.clone()))
             .into_iter()
             .collect();
-        // A bare ID names the server as well, and the ID of a Node is never changed.
-        let own = node.provider_id.as_deref();
-        let own = own.filter(|text| provider_id::parse(text).is_ok_and(|id| id == server.id));
         Ok(InstanceMetadata {
-            provider_id: Some(own.map_or_else(|| provider_id::format(&server.id), str::to_owned)),
+            provider_id: Some(provider_id::format(&server.id)),
             instance_type: server.kind.clone(),
             // A location is a region, and there is nothing below it.
             zone: String::new(),

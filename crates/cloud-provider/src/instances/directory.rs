@@ -7,8 +7,8 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
 use super::{
-    AbsenceProof, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2,
-    PowerState, Purpose,
+    AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult,
+    InstancesV2, PowerState, Purpose,
 };
 use crate::{CloudError, ErrorKind, Node};
 
@@ -66,7 +66,7 @@ pub trait InstanceDirectory: Send + Sync + 'static {
         name: &str,
     ) -> Result<Option<&'a Self::Item>, CloudError>;
 
-    /// What an instance contributes to its Node.
+    /// What an instance contributes to its Node, with the provider ID that the cloud writes.
     ///
     /// # Errors
     ///
@@ -83,20 +83,29 @@ pub trait InstanceDirectory: Send + Sync + 'static {
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError;
 
     /// The answer about an instance that is there.
-    fn present(&self, query: &InstanceQuery, item: &Self::Item) -> InstanceResult {
-        let metadata = match self.metadata(&query.node, item) {
+    fn present(&self, query: &InstanceQuery, item: &Self::Item, found_by: FoundBy) -> InstanceResult {
+        let mut metadata = match self.metadata(&query.node, item) {
             Ok(metadata) => metadata,
             Err(error) if query.purpose == Purpose::Metadata => return Err(error),
             Err(_) => InstanceMetadata::default(),
         };
-        let power = self.power(item);
-        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+        // An ID has many spellings, and that of a Node is never changed.
+        if found_by == FoundBy::Id
+            && let Some(own) = &query.node.provider_id
+        {
+            metadata.provider_id = Some(own.to_string());
+        }
+        Ok(InstanceAnswer::Present(Box::new(Instance {
+            metadata,
+            power: self.power(item),
+            found_by,
+        })))
     }
 
     /// The answer of [`ask`](Self::ask): what was found, or what proves that it is gone.
     fn answer(&self, query: &InstanceQuery, found: Result<&Self::Item, String>) -> InstanceResult {
         match found {
-            Ok(item) => self.present(query, item),
+            Ok(item) => self.present(query, item, FoundBy::Id),
             Err(evidence) if query.purpose == Purpose::Existence => {
                 Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence)))
             }
@@ -120,7 +129,8 @@ pub trait InstanceDirectory: Send + Sync + 'static {
                     .map_err(|error| self.unable(query, error))?,
             };
             match (found, id) {
-                (Some(item), _) => self.present(query, item),
+                (Some(item), Some(_)) => self.present(query, item, FoundBy::Id),
+                (Some(item), None) => self.present(query, item, FoundBy::Name),
                 (None, Some(id)) if self.is_asked_for(query.purpose) => self.ask(query, id).await,
                 (None, _) => Err(self.not_found(query)),
             }
@@ -325,6 +335,7 @@ mod tests {
             match *id {
                 "bare" => Err(CloudError::other("no address")),
                 id => Ok(InstanceMetadata {
+                    provider_id: Some("as the cloud writes it".to_owned()),
                     zone: format!("found {id}"),
                     ..InstanceMetadata::default()
                 }),
@@ -370,6 +381,22 @@ mod tests {
         });
         let calls = std::mem::take(&mut *cloud.calls.lock().unwrap());
         (calls.join(", "), texts.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Else a Node would be told that it has the ID of another instance.
+    #[test]
+    fn an_instance_found_by_the_nodes_id_has_that_in_the_nodes_spelling() {
+        let queries = ["a=1", "a"].map(|node| query(node, Purpose::Metadata));
+        let answers = answer_all(&Cloud::default(), &queries).now_or_never().unwrap();
+        let found = answers.into_iter().map(|answer| match answer.unwrap() {
+            InstanceAnswer::Present(instance) => (instance.found_by, instance.metadata.provider_id),
+            other => panic!("{other:?}"),
+        });
+        let expected = [
+            (FoundBy::Id, Some("1".to_owned())),
+            (FoundBy::Name, Some("as the cloud writes it".to_owned())),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //! nothing is scheduled to a Node that does not show its addresses yet.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
+use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
 use bowline_kube_io::{KubeError, Written};
+use futures::stream::{self, StreamExt as _};
 
 use super::intent::{self, IntentError};
-use super::{NAME, NodeController};
+use super::question::Found;
+use super::{AT_ONCE, NAME, NodeController};
 use crate::queue::Stated;
 use crate::{conflict, events};
 
@@ -79,6 +82,62 @@ impl Failure {
 }
 
 impl NodeController {
+    /// Asks for the instances of new Nodes, then initialises each whose instance is there.
+    pub(super) async fn initialize_all(&self, nodes: Vec<Arc<Node>>) {
+        if nodes.is_empty() {
+            return;
+        }
+        let mut failed = Vec::new();
+        let mut present = Vec::with_capacity(nodes.len());
+        for (node, found) in self.ask(nodes).await {
+            match found {
+                Ok(Found::Instance(instance)) => present.push((node, instance)),
+                Ok(Found::Foreign) => {
+                    tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
+                    self.queue.finish(&node.name);
+                }
+                Err(failure) => failed.push((node, failure)),
+            }
+        }
+        // Nodes that failed on one answer are tried again together, so that they share the next question, too.
+        let mut again = Vec::new();
+        for (node, failure) in failed {
+            if matches!(failure, Failure::OnlyName) {
+                self.is_held.store(true, Ordering::Relaxed);
+            }
+            self.tell_failure(&node, &failure);
+            match failure.stated() {
+                Stated::Nothing => again.push(node.name.clone()),
+                stated => {
+                    self.queue.retry_after(node.name.clone(), stated);
+                    self.queue.done(&node.name);
+                }
+            }
+        }
+        self.queue.retry_together(again.iter().cloned());
+        for key in &again {
+            self.queue.done(key);
+        }
+        self.wait_for_their_turn(present.iter().map(|(node, _)| node));
+        let initialize = |(node, instance): (Arc<Node>, Box<Instance>)| async move {
+            let node = &node;
+            match self.initialize(node, &instance.metadata).await {
+                Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
+                Ok(Initialized::NotNeeded) => {}
+                Err(failure) => {
+                    self.tell_failure(node, &failure);
+                    self.queue.retry_after(node.name.clone(), failure.stated());
+                    self.queue.done(&node.name);
+                    return;
+                }
+            }
+            self.queue.finish(&node.name);
+        };
+        stream::iter(present)
+            .for_each_concurrent(AT_ONCE, initialize)
+            .await;
+    }
+
     /// Writes what the instance's metadata says to a Node, and takes its taint away last.
     ///
     /// # Repeatability
@@ -108,7 +167,7 @@ impl NodeController {
             }
             match self.write(&node, metadata).await {
                 Ok(written) => {
-                    self.remember_written(asked, &written);
+                    self.remembered.written(asked, &written);
                     break;
                 }
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),

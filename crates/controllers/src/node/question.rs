@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
+use bowline_cloud_provider::{FoundBy, Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
 
 use super::{NodeController, initialize::Failure, labels};
 use crate::sighting::{Sighting, questions};
@@ -36,11 +36,7 @@ impl NodeController {
             false => Vec::new(),
         };
         let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses).await;
-        let is_any_weak = nodes
-            .iter()
-            .zip(&answers)
-            .any(|(node, answer)| is_weak(node, answer));
-        if needs_witnesses && is_any_weak && Sighting::of(&sightings) != Sighting::Seen {
+        if needs_witnesses && answers.iter().any(is_weak) && Sighting::of(&sightings) != Sighting::Seen {
             let all = self.witnesses();
             if all.len() > witnesses.len() && all.first().is_some_and(|node| is_ready(node)) {
                 // About the new Nodes too: between two listings, the credentials may have been put right.
@@ -52,7 +48,7 @@ impl NodeController {
         let mut answers = answers.into_iter();
         let found = |node: Arc<Node>| {
             let found = match answers.next() {
-                Some(answer) if is_elsewhere && is_weak(&node, &answer) => Err(Failure::OnlyName),
+                Some(answer) if is_elsewhere && is_weak(&answer) => Err(Failure::OnlyName),
                 Some(Ok(InstanceAnswer::Present(instance))) => Ok(Found::Instance(instance)),
                 Some(Ok(InstanceAnswer::Foreign)) => Ok(Found::Foreign),
                 Some(Ok(InstanceAnswer::Absent(proof))) => Err(Failure::Absent(proof)),
@@ -102,14 +98,9 @@ fn is_witness(node: &Node) -> bool {
     node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
 }
 
-/// Whether an instance was found that has only the Node's name: the Node names none, or another one.
-fn is_weak(node: &Node, answer: &InstanceResult) -> bool {
-    let Ok(InstanceAnswer::Present(instance)) = answer else {
-        return false;
-    };
-    let named = node.provider_id.as_deref();
-    let found = instance.metadata.provider_id.as_deref();
-    named.is_none() || found.is_some_and(|found| Some(found) != named)
+/// Whether an instance was found that has only the Node's name.
+fn is_weak(answer: &InstanceResult) -> bool {
+    matches!(answer, Ok(InstanceAnswer::Present(instance)) if instance.found_by == FoundBy::Name)
 }
 
 /// Whether the cloud shows the instance of none of these Nodes, and one of them at least certainly runs.

@@ -94,7 +94,7 @@ impl NodeController {
 
     /// Logs why the addresses of a Node stay as they are, once.
     fn log_problem(&self, node: &Node, problem: Option<String>) {
-        if self.is_news(node, "addresses", problem.as_deref())
+        if self.remembered.is_news(node, "addresses", problem.as_deref())
             && let Some(problem) = problem
         {
             tracing::warn!(controller = NAME, node = %node.name, err = %problem, "Addresses of a node left as they are");

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, NodeAddress, PowerState, Purpose,
+    AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
+    InstanceQuery, InstanceResult, InstancesV2, NodeAddress, PowerState, Purpose,
 };
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
@@ -116,14 +116,28 @@ impl State {
         match self.table.get(name) {
             // A listing without it proves nothing.
             Some(Ok(InstanceAnswer::Absent(_))) if query.purpose == Purpose::Sighting => unknown(),
-            Some(answer) => answer.clone(),
+            Some(answer) => {
+                let mut answer = answer.clone();
+                if let Ok(InstanceAnswer::Present(instance)) = &mut answer {
+                    let (own, found) = (&query.node.provider_id, &instance.metadata.provider_id);
+                    let is_other = |own: &Arc<str>| found.as_ref().is_some_and(|found| **found != **own);
+                    if own.as_ref().is_none_or(is_other) {
+                        instance.found_by = FoundBy::Name;
+                    }
+                }
+                answer
+            }
             None => unknown(),
         }
     }
 }
 
 pub(crate) fn present(metadata: InstanceMetadata, power: PowerState) -> InstanceResult {
-    Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+    Ok(InstanceAnswer::Present(Box::new(Instance {
+        metadata,
+        power,
+        found_by: FoundBy::Id,
+    })))
 }
 
 /// `fake://1`, `flex-4`, `z1`, `r1`, and these addresses, all internal but those of TEST-NET-3.

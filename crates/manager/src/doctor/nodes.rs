@@ -295,7 +295,7 @@ fn judge_waiting(
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::{CloudError, Instance, InstanceMetadata, Taint, TaintEffect};
+    use bowline_cloud_provider::{CloudError, FoundBy, Instance, InstanceMetadata, Taint, TaintEffect};
 
     use super::*;
     use crate::doctor::Outcome;
@@ -304,7 +304,11 @@ mod tests {
 
     fn present(power: PowerState) -> InstanceResult {
         let metadata = InstanceMetadata::default();
-        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+        Ok(InstanceAnswer::Present(Box::new(Instance {
+            metadata,
+            power,
+            found_by: FoundBy::Id,
+        })))
     }
 
     fn node(name: &str, id: &str, waits_since: Option<&str>) -> Arc<Node> {

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AddressType, CloudProvider as _, ErrorKind, Instance, InstanceAnswer, InstanceQuery, InstanceResult,
-    Node, NodeAddress, PowerState, Purpose,
+    AddressType, CloudProvider as _, ErrorKind, FoundBy, Instance, InstanceAnswer, InstanceQuery,
+    InstanceResult, Node, NodeAddress, PowerState, Purpose,
 };
 use bowline_openstack::OpenStack;
 use bowline_openstack_sim::kit::Fault;
@@ -69,20 +69,9 @@ async fn a_new_node_gets_all_that_its_server_says() {
     );
     assert_eq!(by_name.power, PowerState::On);
     let by_id = with_id("node-1", &format!("openstack:///{id}"));
-    assert_eq!(present(ask_one(&cloud, &by_id, Purpose::Metadata).await), by_name);
-}
-
-/// Else a Node would be told that it has the ID of another instance.
-#[tokio::test(start_paused = true)]
-async fn a_provider_id_in_another_form_is_the_servers_own() {
-    let sim = sim();
-    let id = sim.add_server(ServerSpec::new("node-1"));
-    let cloud = provider(&sim, "").await;
-    for text in [format!("openstack://RegionOne/{id}"), format!("/{id}")] {
-        let node = with_id("node-1", &text);
-        let metadata = present(ask_one(&cloud, &node, Purpose::Metadata).await).metadata;
-        assert_eq!(metadata.provider_id, Some(text));
-    }
+    let by_id = present(ask_one(&cloud, &by_id, Purpose::Metadata).await);
+    assert_eq!(by_id.metadata, by_name.metadata);
+    assert_eq!([by_id.found_by, by_name.found_by], [FoundBy::Id, FoundBy::Name]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,112 @@
+//! What was said of a Node and written to it, as long as the next look needs it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bowline_cloud_provider::{Node, NodeName};
+use bowline_kube_io::{NodeCache, Written};
+use bowline_plan::Said;
+
+/// The Nodes that are not as usual.
+pub(super) struct Remembered {
+    /// Most Nodes are as usual and have no entry.
+    nodes: Mutex<BTreeMap<NodeName, Entry>>,
+    cache: Arc<NodeCache>,
+}
+
+/// What is remembered of a Node while it is not as usual.
+#[derive(Default, PartialEq, Eq)]
+struct Entry {
+    /// The failure and the other provider ID of its events, and in the log why its addresses were left as they are.
+    said: Said,
+    /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
+    written: Option<u64>,
+}
+
+impl Remembered {
+    pub(super) fn new(cache: Arc<NodeCache>) -> Self {
+        Self {
+            nodes: Mutex::default(),
+            cache,
+        }
+    }
+
+    /// Nothing is remembered of a Node that went.
+    pub(super) fn forget(&self, name: &NodeName) {
+        self.nodes().remove(name);
+    }
+
+    /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
+    pub(super) fn written(&self, node: &Node, written: &Written) {
+        let version = written.resource_version.parse().ok();
+        let mut nodes = self.nodes();
+        let cached = self.cache.get(&node.name);
+        let is_behind =
+            cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
+        if is_behind {
+            let entry = Entry {
+                written: version,
+                ..Entry::default()
+            };
+            nodes.insert(node.name.clone(), entry);
+        } else {
+            nodes.remove(&node.name);
+        }
+    }
+
+    /// Whether the cache shows a Node as it was before this controller wrote to it.
+    pub(super) fn is_behind(&self, node: &Node) -> bool {
+        let nodes = self.nodes();
+        nodes
+            .get(&node.name)
+            .is_some_and(|entry| version_before(node, entry.written))
+    }
+
+    /// Whether the watch has now brought what this controller wrote, or more.
+    pub(super) fn has_caught_up(&self, node: &Node) -> bool {
+        let mut nodes = self.nodes();
+        match nodes.get_mut(&node.name) {
+            Some(entry) if entry.written.is_some() && !version_before(node, entry.written) => {
+                entry.written = None;
+                if *entry == Entry::default() {
+                    nodes.remove(&node.name);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what is said of a Node is news; `None`: nothing holds on this subject. Of one that went meanwhile nothing is
+    /// remembered: nobody would ever forget it.
+    pub(super) fn is_news(&self, node: &Node, subject: &'static str, text: Option<&str>) -> bool {
+        let mut nodes = self.nodes(); // before the look: a Node that goes after it is forgotten after this
+        let Some(text) = text else {
+            if let Some(entry) = nodes.get_mut(&node.name) {
+                entry.said.over(subject);
+            }
+            return false;
+        };
+        let there = self.cache.get(&node.name);
+        there.is_some_and(|there| there.uid == node.uid)
+            && nodes
+                .entry(node.name.clone())
+                .or_default()
+                .said
+                .is_news(subject, text)
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<NodeName, Entry>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The resource version as a number, which may be compared within one kind of objects. `None` if it is not one: then
+/// nothing counts as older.
+fn version(node: &Node) -> Option<u64> {
+    node.resource_version.parse().ok()
+}
+
+fn version_before(node: &Node, other: Option<u64>) -> bool {
+    matches!((version(node), other), (Some(version), Some(other)) if version < other)
+}
