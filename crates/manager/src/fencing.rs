@@ -1,10 +1,13 @@
 //! The gate: requests begin only while nobody else can hold the lease.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_edge::{Gate, GateClosed};
+use bowline_kube_io::{Clock, SystemClock};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// How long before the end of the lease requests stop to begin: what a request may need to reach the other side.
@@ -14,14 +17,15 @@ const MARGIN: Duration = Duration::from_secs(2);
 ///
 /// It is the innermost layer of every client, asked after queues, budgets and retries, and once more when a connection
 /// is ready to send. Between two renewals it closes by itself: a process that was stopped for a minute finds it closed
-/// at its first request, before it has noticed anything. What passes here is every request to the cloud and every write
+/// at its first request, before it has noticed anything. A virtual machine that was suspended has a monotonic clock that stood
+/// still with it, so the clock on the wall has to say so, too. What passes here is every request to the cloud and every write
 /// to the API server, but not the reads that keep a follower's caches warm, nor the lease itself.
 ///
 /// With leader migration there are two leases. From the moment at which the second one is held, both have to last: the
 /// loss of either ends the process.
-#[derive(Debug)]
 pub struct FencingGate {
     bound: Mutex<Bound>,
+    clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +34,8 @@ enum Bound {
     Open,
     /// We do not lead any more.
     Closed,
-    /// Until the first of these moments, one for each lease that was taken. None was taken: closed.
-    Leases(BTreeMap<String, Instant>),
+    /// Until the first of these moments by either clock, one for each lease that was taken. None was taken: closed.
+    Leases(BTreeMap<String, (Instant, Timestamp)>),
 }
 
 impl FencingGate {
@@ -40,14 +44,16 @@ impl FencingGate {
     pub fn open() -> Self {
         Self {
             bound: Mutex::new(Bound::Open),
+            clock: Arc::new(SystemClock), // nobody looks at it
         }
     }
 
-    /// A gate that is closed until the lease is ours.
+    /// A gate that is closed until the lease is ours. `clock` tells the time on the wall.
     #[must_use]
-    pub fn closed() -> Self {
+    pub fn closed(clock: Arc<dyn Clock>) -> Self {
         Self {
             bound: Mutex::new(Bound::Leases(BTreeMap::new())),
+            clock,
         }
     }
 
@@ -58,20 +64,21 @@ impl FencingGate {
             Bound::Open => true,
             Bound::Closed => false,
             Bound::Leases(ends) => {
-                let now = Instant::now();
-                !ends.is_empty() && ends.values().all(|end| now < *end)
+                let (now, wall) = (Instant::now(), self.clock.now());
+                !ends.is_empty() && ends.values().all(|end| now < end.0 && wall < end.1)
             }
         }
     }
 
-    /// The lease was taken or renewed by a request that was sent at `sent`.
-    pub(crate) fn renewed(&self, lease: &str, sent: Instant, lease_duration: Duration) {
+    /// The lease was taken or renewed by a request that was sent at `sent`, by either clock.
+    pub(crate) fn renewed(&self, lease: &str, sent: (Instant, Timestamp), lease_duration: Duration) {
         // The lease says whole seconds, and by these others take it over.
         let lease_duration = Duration::from_secs(lease_duration.as_secs());
         // A lease so short that the margin would swallow it keeps three quarters of itself.
         let margin = MARGIN.min(lease_duration / 4);
         if let Bound::Leases(ends) = &mut *self.lock() {
-            ends.insert(lease.to_owned(), sent + lease_duration - margin);
+            let lasts = lease_duration - margin;
+            ends.insert(lease.to_owned(), (sent.0 + lasts, sent.1 + lasts));
         }
     }
 
@@ -82,6 +89,12 @@ impl FencingGate {
 
     fn lock(&self) -> MutexGuard<'_, Bound> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for FencingGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FencingGate").field(&*self.lock()).finish()
     }
 }
 
@@ -98,13 +111,44 @@ impl Gate for FencingGate {
 
 #[cfg(test)]
 mod tests {
+    use bowline_kube_io::TokioClock;
+
     use super::*;
+
+    fn now() -> (Instant, Timestamp) {
+        (Instant::now(), SystemClock.now())
+    }
+
+    fn closed() -> FencingGate {
+        FencingGate::closed(Arc::new(SystemClock))
+    }
+
+    /// As on a virtual machine that was suspended: the monotonic clock stood still with it.
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_on_the_wall_closes_it_too() {
+        let clock = Arc::new(TokioClock::starting_at(Timestamp::UNIX_EPOCH));
+        let gate = FencingGate::closed(clock.clone());
+        let renewed = |wall: Timestamp| gate.renewed("main", (Instant::now(), wall), Duration::from_secs(15));
+        renewed(clock.now());
+        assert!(gate.is_open());
+        let minute = Duration::from_secs(60);
+        renewed(clock.now() - minute);
+        assert!(
+            !gate.is_open(),
+            "a minute has passed of which this process knows nothing"
+        );
+        renewed(clock.now() + minute);
+        assert!(
+            gate.is_open(),
+            "a clock that was set back says nothing of the lease"
+        );
+    }
 
     #[tokio::test(start_paused = true)]
     async fn writes_stop_two_seconds_before_the_lease_ends() {
-        let gate = FencingGate::closed();
+        let gate = closed();
         assert!(!gate.is_open());
-        gate.renewed("main", Instant::now(), Duration::from_secs(15));
+        gate.renewed("main", now(), Duration::from_secs(15));
         assert!(gate.is_open());
         tokio::time::advance(Duration::from_millis(12_999)).await;
         assert!(gate.is_open());
@@ -114,16 +158,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_counts_as_long_as_others_read_that_it_does() {
-        let gate = FencingGate::closed();
-        gate.renewed("main", Instant::now(), Duration::from_millis(2900));
+        let gate = closed();
+        gate.renewed("main", now(), Duration::from_millis(2900));
         tokio::time::advance(Duration::from_millis(1500)).await;
         assert!(!gate.is_open(), "the lease says two seconds");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_counts_is_when_the_renewal_was_sent() {
-        let gate = FencingGate::closed();
-        let sent = Instant::now();
+        let gate = closed();
+        let sent = now();
         tokio::time::advance(Duration::from_secs(14)).await;
         gate.renewed("main", sent, Duration::from_secs(15));
         assert!(!gate.is_open());
@@ -131,16 +175,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_second_lease_counts_from_when_it_is_held_and_the_first_one_to_end_closes() {
-        let gate = FencingGate::closed();
-        let begun = Instant::now();
+        let gate = closed();
+        let begun = now();
         let lease = Duration::from_secs(15);
         gate.renewed("main", begun, lease);
         assert!(gate.is_open());
         tokio::time::advance(Duration::from_secs(5)).await;
-        gate.renewed("migration", Instant::now(), lease);
+        gate.renewed("migration", now(), lease);
         tokio::time::advance(Duration::from_secs(8)).await;
         assert!(!gate.is_open(), "the first one is over");
-        gate.renewed("main", Instant::now(), lease);
+        gate.renewed("main", now(), lease);
         assert!(gate.is_open());
         tokio::time::advance(Duration::from_secs(5)).await;
         assert!(!gate.is_open(), "the second one is over");
@@ -148,10 +192,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_closed_stays_closed() {
-        let gate = FencingGate::closed();
-        gate.renewed("main", Instant::now(), Duration::from_secs(15));
+        let gate = closed();
+        gate.renewed("main", now(), Duration::from_secs(15));
         gate.close();
-        gate.renewed("main", Instant::now(), Duration::from_secs(15));
+        gate.renewed("main", now(), Duration::from_secs(15));
         assert!(!gate.is_open());
     }
 

@@ -414,8 +414,8 @@ impl Elector {
     }
 
     async fn write(&mut self) -> Result<Attempt, KubeError> {
-        let sent = Instant::now();
-        let decision = self.election.decide(sent, self.kube.clock().now());
+        let (sent, wall) = (Instant::now(), self.kube.clock().now());
+        let decision = self.election.decide(sent, wall);
         self.is_in_doubt |= !matches!(decision, Decision::Wait { .. });
         let answer = match decision {
             Decision::Create(record) => self.lock.create(&record).await,
@@ -426,7 +426,8 @@ impl Elector {
         self.is_in_doubt = answer.as_ref().is_err_and(|error| !error.is_conflict());
         let written: LeaseRecord = answer?;
         self.election.observe(Some(written), sent);
-        self.gate.renewed(&self.lease, sent, self.timings.lease_duration);
+        self.gate
+            .renewed(&self.lease, (sent, wall), self.timings.lease_duration);
         self.state.send_replace(Leadership::Leading { renewed: sent });
         Ok(Attempt::Held)
     }

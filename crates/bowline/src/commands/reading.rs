@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bowline_cloud_http::CancellationToken;
-use bowline_kube_io::{ConnectError, Kube, KubeMetrics};
+use bowline_kube_io::{ConnectError, Kube, KubeMetrics, SystemClock};
 use bowline_manager::FencingGate;
 
 use super::{Surroundings, connect};
@@ -40,7 +40,7 @@ impl Reading {
     ///
     /// It is not said where it is, or the credentials cannot be read.
     pub(super) async fn kube(&self, word: &str) -> Result<Kube, String> {
-        let gate = Arc::new(FencingGate::closed());
+        let gate = Arc::new(FencingGate::closed(Arc::new(SystemClock)));
         let kube = connect::api_server(&self.options, &self.surroundings, gate, KubeMetrics::default());
         kube.await.map_err(|error| match error {
             ConnectError::NotConfigured => {

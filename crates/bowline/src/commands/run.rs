@@ -185,7 +185,7 @@ async fn start(
         options.manager.migration = Some(loaded.migration);
     }
     let gate = Arc::new(if options.manager.election.is_some() {
-        FencingGate::closed()
+        FencingGate::closed(Arc::new(SystemClock))
     } else {
         FencingGate::open()
     });

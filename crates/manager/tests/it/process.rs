@@ -55,8 +55,9 @@ impl Process {
     }
 
     pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: TestInstances) -> Self {
+        let clock = Arc::new(TokioClock::starting_at(api.now()));
         let gate = Arc::new(if config.election.is_some() {
-            FencingGate::closed()
+            FencingGate::closed(clock.clone())
         } else {
             FencingGate::open()
         });
@@ -64,7 +65,7 @@ impl Process {
             api.service(),
             KubeOptions {
                 gate: Arc::clone(&gate) as Arc<_>,
-                clock: Arc::new(TokioClock::starting_at(api.now())),
+                clock,
                 ..KubeOptions::new("test")
             },
         );

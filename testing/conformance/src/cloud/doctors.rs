@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_kit::Fault;
 use bowline_cloud_provider::ServerVersion;
 use bowline_kube_api::{KubeApi, Permit};
-use bowline_kube_io::{Kube, KubeOptions, TokioClock};
+use bowline_kube_io::{Kube, KubeOptions, SystemClock, TokioClock};
 use bowline_manager::FencingGate;
 use bowline_manager::config::{Config, Lookup};
 use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, examine, render_json, render_text};
@@ -19,7 +19,7 @@ async fn found<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
     let kube = Kube::with_service(
         world.api.service(),
         KubeOptions {
-            gate: Arc::new(FencingGate::closed()),
+            gate: Arc::new(FencingGate::closed(Arc::new(SystemClock))),
             clock: Arc::new(TokioClock::starting_at(world.api.now())),
             ..KubeOptions::new("bowline/conformance")
         },

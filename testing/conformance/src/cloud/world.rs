@@ -179,8 +179,9 @@ impl<C: CloudUnderTest> World<C> {
         self.started += 1;
         let seed = self.seed.wrapping_add(1_000 * self.started);
         let identity = Identity::new(format!("control-{}", self.started), &format!("{seed:08x}"));
+        let clock = Arc::new(TokioClock::starting_at(self.api.now()));
         let gate = Arc::new(match start.config.election {
-            Some(_) => FencingGate::closed(),
+            Some(_) => FencingGate::closed(clock.clone()),
             None => FencingGate::open(),
         });
         let writer = Writer {
@@ -208,7 +209,7 @@ impl<C: CloudUnderTest> World<C> {
             kube,
             KubeOptions {
                 gate: Arc::clone(&gate) as Arc<_>,
-                clock: Arc::new(TokioClock::starting_at(self.api.now())),
+                clock,
                 metrics: KubeMetrics::register(&mut registry),
                 ..KubeOptions::new("bowline/conformance")
             },
