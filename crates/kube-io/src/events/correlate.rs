@@ -21,6 +21,9 @@ const FOLD_PREFIX: &str = "(combined from similar events): ";
 const BURST: f64 = 25.0;
 const SECONDS_PER_TOKEN: f64 = 300.0;
 
+/// Characters in the name of an object, at most.
+const MAX_NAME: usize = 253;
+
 /// Entries that are remembered per table.
 const REMEMBERED: usize = 4096;
 /// Entries that make room at once when a table is full: to look for the oldest of 4096 for each event of a large cluster
@@ -159,10 +162,15 @@ impl Correlator {
         has_token
     }
 
-    /// The object's name and a time in nanoseconds that was not used before.
+    /// The object's name, as far as there is room, and a time in nanoseconds that was not used before.
     fn name(&mut self, occurrence: &Occurrence) -> String {
         self.last_name = occurrence.at.as_nanosecond().max(self.last_name + 1);
-        format!("{}.{:x}", occurrence.object.name, self.last_name)
+        let time = format!(".{:x}", self.last_name);
+        let name = &occurrence.object.name;
+        // The names of objects are ASCII.
+        let name = name.get(..MAX_NAME - time.len()).unwrap_or(name);
+        let is_edge = |c: char| !c.is_ascii_alphanumeric();
+        name.trim_end_matches(is_edge).to_owned() + &time
     }
 }
 

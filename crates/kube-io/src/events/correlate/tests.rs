@@ -41,6 +41,15 @@ fn the_same_event_is_counted_up() {
 }
 
 #[test]
+fn the_longest_name_of_an_object_leaves_room_for_the_time() {
+    let node = "a-".repeat(126) + "a";
+    let entry = Correlator::default().correlate(&occurrence(&node, "m", 0));
+    let name = entry.unwrap().name;
+    assert!(name.len() <= 253 && name.starts_with("a-a-"), "{name}");
+    assert!(name.ends_with("a.17979cfe362a0000"), "{name}");
+}
+
+#[test]
 fn another_object_or_message_is_another_event() {
     let mut correlator = Correlator::default();
     let mut names = BTreeSet::new();
