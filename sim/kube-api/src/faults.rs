@@ -3,6 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::access::Attributes;
 use crate::status::Status;
 
 /// What goes wrong.
@@ -19,6 +22,8 @@ pub enum Effect {
     /// Something on the way answers in the server's place: this HTTP status with this text, which is no JSON. The request
     /// has no effect.
     Text(u16, &'static str),
+    /// What a patch makes of the object is changed before it is stored, as by a mutating admission webhook.
+    Rewrite(fn(&mut Value)),
     /// The server accepts the request and falls silent: a watch is opened and shows nothing, not even its end; any other
     /// request is never answered and has no effect.
     Silence,
@@ -139,7 +144,8 @@ impl Faults {
         let mut delay = Duration::ZERO;
         let mut met = None;
         self.lock().retain_mut(|fault| {
-            if met.is_some() || !fault.matches(verb, resource, subresource, name) {
+            let is_later = matches!(fault.effect, Effect::Rewrite(_));
+            if met.is_some() || is_later || !fault.matches(verb, resource, subresource, name) {
                 return true;
             }
             if fault.skip > 0 {
@@ -156,6 +162,17 @@ impl Faults {
             fault.times != Some(0)
         });
         (delay, met)
+    }
+
+    /// Changes what a patch has made of an object.
+    pub(crate) fn rewrite(&self, target: &Attributes, object: &mut Value) {
+        for fault in &*self.lock() {
+            if let Effect::Rewrite(change) = fault.effect
+                && fault.matches(&target.verb, &target.resource, &target.subresource, &target.name)
+            {
+                change(object);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Fault>> {

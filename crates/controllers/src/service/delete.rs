@@ -25,8 +25,11 @@ impl ServiceController {
             Ok(driven) => driven,
             Err(outcome) => return *outcome,
         };
-        // The API server clears the status itself when the type changes, and a Service on its way out has no readers.
-        if service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
+        // The API server clears the status itself when the type changes, and a Service on its way out has no readers. What has a
+        // class by now has a status that is another controller's.
+        let newest = self.services.get(key);
+        let is_ours = newest.is_none_or(|newest| facts::class(&newest).is_none());
+        if is_ours && service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
             match self.ctx.kube.patch_service_status(&service, &status).await {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
@@ -44,7 +47,12 @@ impl ServiceController {
         }
         if facts::has_finalizer(&service) {
             let synced = self.tracked(key, |tracked| tracked.synced.take()); // its disappearance is our own doing
+            let prefix = "failed to remove load balancer cleanup finalizer";
             match self.ctx.kube.set_service_finalizer(&service, false).await {
+                Ok(left) if facts::has_finalizer(&left) => {
+                    self.tracked(key, |tracked| tracked.synced = synced);
+                    return Outcome::Failed(Failure::undone(prefix), progress);
+                }
                 Ok(_) => {}
                 // The watch was late to show what the removal before this one did, and told of.
                 Err(KubeError::NotFound(_)) if !progress.has_written => return Outcome::Removed,
@@ -52,7 +60,6 @@ impl ServiceController {
                 Err(error) if error.may_be_made() && self.is_released(key, &service).await => {}
                 Err(error) => {
                     self.tracked(key, |tracked| tracked.synced = synced);
-                    let prefix = "failed to remove load balancer cleanup finalizer";
                     return Outcome::of_kube_error(prefix, &error, progress);
                 }
             }

@@ -8,6 +8,7 @@ use bowline_kube_io::Change;
 
 use super::tracked::{Causes, Tracked};
 use super::{Key, ServiceController};
+use crate::events;
 
 /// Time between two checks of all balancers against the cloud.
 const VERIFY_PERIOD: Duration = Duration::from_secs(10 * 60);
@@ -73,7 +74,7 @@ impl ServiceController {
                 if concerns_us || begins_cleanup {
                     self.enqueue(&key, Causes::CHANGED);
                 } else if lost_finalizer {
-                    self.enqueue(&key, Causes::VERIFY);
+                    self.put_finalizer_back(&key, new);
                 } else if is_waited_for {
                     self.queue.add(Key::Service(key)); // it goes on where it was interrupted
                 } else {
@@ -98,6 +99,18 @@ impl ServiceController {
                 }
             }
         }
+    }
+
+    fn put_finalizer_back(&self, key: &ServiceKey, service: &Service) {
+        let after = self.tracked(key, |tracked| {
+            tracked.add_causes(Causes::VERIFY);
+            tracked.stripped.again()
+        });
+        if !after.is_zero() {
+            tracing::warn!(service = %key, ?after, "Somebody took the finalizer off again, it is put back later");
+            self.ctx.event(service, events::FINALIZER_REMOVED.verbatim());
+        }
+        self.queue.add_after(Key::Service(key.clone()), after);
     }
 
     /// Has every balancer checked against the cloud, period by period, for ever.

@@ -53,7 +53,7 @@ impl ServiceController {
         match driven {
             Ok(Driven::Settled(status, again)) => {
                 let identities = self.identities(nodes);
-                match self.publish(service, &status, &identities, progress).await {
+                match self.publish(key, service, &status, &identities, progress).await {
                     Ok(()) => {
                         let lacks_nodes =
                             identities.is_empty() && self.provider.load_balancer.follows_nodes();
@@ -73,7 +73,7 @@ impl ServiceController {
             }
             Ok(Driven::Refused(refusal, status)) => {
                 if let Some(status) = &status
-                    && let Err(outcome) = self.publish_status(service, status, progress).await
+                    && let Err(outcome) = self.publish_status(key, service, status, progress).await
                 {
                     return *outcome;
                 }
@@ -134,15 +134,13 @@ impl ServiceController {
         self.annotate_nodes_soon();
         if !facts::has_finalizer(service) {
             // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
+            let prefix = "failed to add load balancer cleanup finalizer";
+            let written = self.ctx.kube.set_service_finalizer(service, true).await;
             let with_finalizer =
-                self.ctx
-                    .kube
-                    .set_service_finalizer(service, true)
-                    .await
-                    .map_err(|error| {
-                        let prefix = "failed to add load balancer cleanup finalizer";
-                        Box::new(Outcome::of_kube_error(prefix, &error, progress))
-                    })?;
+                written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
+            if !facts::has_finalizer(&with_finalizer) {
+                return Err(Box::new(Outcome::Failed(Failure::undone(prefix), progress)));
+            }
             let wanted = ServiceFacts {
                 service: Arc::new(with_finalizer),
                 ..session.facts().clone()
@@ -155,12 +153,13 @@ impl ServiceController {
     /// Writes the status if it differs, and says that the sync is done.
     async fn publish(
         &self,
+        key: &ServiceKey,
         service: &Arc<Service>,
         status: &LoadBalancerStatus,
         identities: &NodeIdentities,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
-        self.publish_status(service, status, progress).await?;
+        self.publish_status(key, service, status, progress).await?;
         // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
         if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
             self.tell_updated(service, identities);
@@ -171,13 +170,24 @@ impl ServiceController {
         Ok(())
     }
 
-    /// Writes the status if it differs.
+    /// Writes the status if it differs, unless the Service has changed during the last look at the cloud: it may be another
+    /// controller's by now.
     async fn publish_status(
         &self,
+        key: &ServiceKey,
         service: &Arc<Service>,
         status: &LoadBalancerStatus,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
+        let is_changed = !self.insists(key) && self.tracked(key, |tracked| tracked.causes.changed);
+        if is_changed
+            || !self
+                .services
+                .get(key)
+                .is_some_and(|newest| facts::is_wanted(&newest))
+        {
+            return Err(Box::new(Outcome::Superseded(progress)));
+        }
         if is_published(service, status) {
             return Ok(());
         }

@@ -7,6 +7,8 @@
 #[derive(Default)]
 pub(super) struct Interruptions {
     count: u32,
+    /// Those of them in a row that brought nothing new.
+    outdated: u32,
     /// The version of the Service that the cache showed after the last of them.
     version: Option<String>,
 }
@@ -32,6 +34,7 @@ impl Interruptions {
     pub(super) fn add(&mut self, version: Option<&str>) -> Interruption {
         let is_known = self.count > 0 && version.is_some() && self.version.as_deref() == version;
         self.count = self.count.saturating_add(1);
+        self.outdated = if is_known { self.outdated + 1 } else { 0 };
         self.version = version.map(str::to_owned);
         if self.count > Self::MOST {
             Interruption::Endless
@@ -40,6 +43,11 @@ impl Interruptions {
         } else {
             Interruption::Passing
         }
+    }
+
+    /// Whether somebody is to be told: a question brought nothing new either, or it has no end.
+    pub(super) fn are_told(&self) -> bool {
+        self.outdated >= 2 || self.count > Self::MOST
     }
 
     /// Whether the next sync gives way to changes no more. A Service that changes faster than its cloud can be looked at

@@ -54,12 +54,12 @@ impl ServiceController {
         Ok(())
     }
 
-    /// A Service that lives, and asks for no balancer any more, lost its finalizer before its balancer was removed.
+    /// A Service that lives, and asks us for no balancer any more, lost its finalizer before its balancer was removed; or it got a
+    /// class, with which its finalizer says nothing of whose balancer it is.
     fn take_back(&self, made: &MadeFor, living: &Service) {
-        let is_done_with = !facts::wants_load_balancer(living)
-            && facts::class(living).is_none()
-            && !facts::has_finalizer(living)
-            && living.metadata.deletion_timestamp.is_none();
+        let is_anothers = facts::class(living).is_some();
+        let is_released = !facts::has_finalizer(living) && living.metadata.deletion_timestamp.is_none();
+        let is_done_with = !facts::wants_load_balancer(living) && (is_anothers || is_released);
         let is_news = is_done_with
             && self.tracked(&made.key, |tracked| {
                 let is_unknown = tracked.synced.is_none();

@@ -37,8 +37,8 @@ pub(super) enum Outcome {
     Parked(Parked, Duration),
     /// Something moved under the sync: start anew, at once if the Service has changed meanwhile, else soon.
     Superseded(Progress),
-    /// An API conflict: start anew soon.
-    Conflict(Progress),
+    /// The API server has another version of the Service, or none: the same. Told, if it does not end.
+    Moved(Failure, Progress),
     /// It failed.
     Failed(Failure, Progress),
 }
@@ -66,9 +66,11 @@ impl Outcome {
 
     fn of_kube_text(prefix: &str, text: String, error: &KubeError, progress: Progress) -> Self {
         match error {
-            KubeError::Conflict(_) => Self::Conflict(progress),
-            // Gone meanwhile, or no longer leading: the watch or the next leader knows what to do.
-            KubeError::NotFound(_) | KubeError::GateClosed => Self::Superseded(progress),
+            // The watch or the next leader knows what to do.
+            KubeError::Conflict(_) | KubeError::NotFound(_) => {
+                Self::Moved(Failure::kube(prefix, text, error), progress)
+            }
+            KubeError::GateClosed => Self::Superseded(progress),
             _ => Self::Failed(Failure::kube(prefix, text, error), progress),
         }
     }
@@ -99,6 +101,18 @@ impl Failure {
                 true => Reason::Quota,
                 false => Reason::Refused,
             },
+            stated: Stated::Nothing,
+            is_quiet: true,
+        }
+    }
+
+    /// The API server took a write of the finalizer, and what it stored says otherwise.
+    pub(super) fn undone(prefix: &str) -> Self {
+        let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
+        Self {
+            text: said(prefix, text),
+            words: None,
+            reason: Reason::Kubernetes,
             stated: Stated::Nothing,
             is_quiet: true,
         }
@@ -169,7 +183,7 @@ impl ServiceController {
             Outcome::Settled(..) | Outcome::Removed => "settled",
             Outcome::Parked(..) => "waiting",
             Outcome::Superseded(_) => "interrupted",
-            Outcome::Conflict(_) => "conflict",
+            Outcome::Moved(..) => "conflict",
             Outcome::Failed(..) => "failed",
             Outcome::Nothing => return,
         };
@@ -178,7 +192,7 @@ impl ServiceController {
             return;
         }
         let begun = self.tracked(key, |tracked| tracked.begun.take());
-        let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Conflict(_));
+        let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Moved(..));
         if let Some((kind, begun)) = begun.filter(|_| is_over) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let provider = &self.provider.load_balancer;
@@ -250,34 +264,43 @@ impl ServiceController {
                 });
                 self.queue.add_after(queued, after);
             }
-            Outcome::Superseded(progress) | Outcome::Conflict(progress) => {
-                let known = self.services.get(key);
-                let version = known
-                    .as_deref()
-                    .and_then(|it| it.metadata.resource_version.as_deref());
-                let (is_changed, interruption) = self.tracked(key, |tracked| {
-                    tracked.unfinished = Some(progress);
-                    let interruption = tracked.interruptions.add(version);
-                    if interruption != Interruption::Passing {
-                        tracked.stays_unsettled(Reason::Kubernetes);
-                    }
-                    (tracked.causes.changed, interruption)
-                });
-                if interruption == Interruption::Outdated
-                    && let Some(known) = &known
-                {
-                    self.services.ask_about(known);
-                }
-                // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
-                if is_changed {
-                    self.queue.add(queued);
-                } else if interruption == Interruption::Passing {
-                    self.queue.add_after(queued, SOON);
-                } else {
-                    self.queue.retry(queued);
-                }
-            }
+            Outcome::Superseded(progress) => self.conclude_interruption(key, None, progress),
+            Outcome::Moved(failure, progress) => self.conclude_interruption(key, Some(&failure), progress),
             Outcome::Failed(failure, progress) => self.conclude_failure(key, &failure, progress),
+        }
+    }
+
+    fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, progress: Progress) {
+        let queued = Key::Service(key.clone());
+        let known = self.services.get(key);
+        let version = known
+            .as_deref()
+            .and_then(|it| it.metadata.resource_version.as_deref());
+        let (is_changed, interruption) = self.tracked(key, |tracked| {
+            tracked.unfinished = Some(progress);
+            let interruption = tracked.interruptions.add(version);
+            if interruption != Interruption::Passing {
+                tracked.stays_unsettled(Reason::Kubernetes);
+            }
+            (tracked.causes.changed, interruption)
+        });
+        if interruption == Interruption::Outdated
+            && let Some(known) = &known
+        {
+            self.services.ask_about(known);
+        }
+        if let Some(failure) = by
+            && self.tracked(key, |tracked| tracked.interruptions.are_told())
+        {
+            self.tell_failed(key, failure, progress);
+        }
+        // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
+        if is_changed {
+            self.queue.add(queued);
+        } else if interruption == Interruption::Passing {
+            self.queue.add_after(queued, SOON);
+        } else {
+            self.queue.retry(queued);
         }
     }
 
@@ -288,18 +311,7 @@ impl ServiceController {
 
     fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         let queued = Key::Service(key.clone());
-        let service = self.services.get(key);
-        let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
         let was_nodes_only = progress.causes.is_nodes_only();
-        let cause = &failure.text;
-        let note = if vanished.is_some() {
-            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))
-        } else if was_nodes_only {
-            self.ctx.metrics.nodesync_error_total.inc();
-            events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
-        } else {
-            events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
-        };
         // Whatever else is refused, without Nodes nobody would be served.
         let reason = match failure.reason {
             Reason::Refused | Reason::Invalid if !progress.is_removal && self.has_no_nodes() => {
@@ -311,7 +323,7 @@ impl ServiceController {
             retry: true,
             ..progress.causes
         };
-        let is_said = self.tracked(key, |tracked| {
+        self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             tracked.stays_unsettled(reason);
             tracked.interruptions = Interruptions::default();
@@ -319,17 +331,36 @@ impl ServiceController {
                 causes: retry,
                 ..progress
             });
-            tracked.said.is_news(note.reason, &note.text) || !failure.is_quiet
         });
-        let words = failure.words.as_deref();
-        tracing::warn!(service = %key, err = %failure.text, words, "Load balancer sync failed, will be tried again");
-        if is_said && let Some(service) = vanished.or(service) {
-            self.ctx.event(&*service, note);
+        if was_nodes_only {
+            self.ctx.metrics.nodesync_error_total.inc();
         }
+        self.tell_failed(key, failure, progress);
         if was_nodes_only && failure.stated == Stated::Nothing {
             self.queue.add(queued); // a full sync follows at once
         } else {
             self.queue.retry_after(queued, failure.stated);
+        }
+    }
+
+    /// Says in the log, and in an event if it is news, that a sync failed.
+    fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
+        let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
+        let cause = &failure.text;
+        let note = if vanished.is_some() {
+            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))
+        } else if progress.causes.is_nodes_only() {
+            events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
+        } else {
+            events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
+        };
+        let is_news = self.tracked(key, |tracked| tracked.said.is_news(note.reason, &note.text));
+        let words = failure.words.as_deref();
+        tracing::warn!(service = %key, err = %failure.text, words, "Load balancer sync failed, will be tried again");
+        if (is_news || !failure.is_quiet)
+            && let Some(service) = vanished.or_else(|| self.services.get(key))
+        {
+            self.ctx.event(&*service, note);
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::interruptions::Interruptions;
 use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
+use super::stripped::Stripped;
 use super::unsettled::Reason;
 use crate::events;
 
@@ -165,6 +166,8 @@ pub(super) struct Tracked {
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
+    /// How often somebody took our finalizer off.
+    pub(super) stripped: Stripped,
 }
 
 impl Tracked {

@@ -69,7 +69,11 @@ fn patch(core: &Core, kind: &'static Kind, request: &Request, part: Part) -> Res
         kind,
         request,
         part,
-        Update::Patch(&|old| patch_type.apply(kind, old, &body)),
+        Update::Patch(&|old| {
+            let mut new = patch_type.apply(kind, old, &body)?;
+            core.faults.rewrite(&request.target, &mut new);
+            Ok(new)
+        }),
     )
 }
 

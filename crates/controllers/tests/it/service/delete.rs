@@ -3,6 +3,7 @@
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::seconds;
 use super::world::World;
@@ -330,6 +331,90 @@ async fn a_finalizer_that_was_taken_off_a_living_service_comes_back_at_once() {
     world
         .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_the_finalizer_off_again_and_again_is_told_of_and_met_less_and_less_often() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let reads = world.cloud.calls("read web").len();
+    let begun = Instant::now();
+    while begun.elapsed() < seconds(300) {
+        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+        world.until("it is back", |w| w.has_finalizer("web")).await;
+    }
+    // At once, after 5, 15, 35, 75, 155 and 315 s.
+    assert_eq!(world.cloud.calls("read web").len() - reads, 7);
+    let told = world
+        .reasons("web")
+        .into_iter()
+        .filter(|reason| reason == "FinalizerRemoved");
+    assert_eq!(told.count(), 1, "one event that is counted up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_for_a_service_that_a_webhook_keeps_without_finalizer() {
+    let world = World::running(&["a"]).await;
+    let strip = Effect::Rewrite(|service| service["metadata"]["finalizers"] = json!([]));
+    world.api.faults().inject(Fault::new(strip).resource("services"));
+    let uid = world.add_service("web");
+    world.pass(seconds(60)).await;
+    assert_eq!(world.cloud.balancer(&uid), None);
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
+    assert!(failed.unwrap().1.contains("admission webhook"));
+    world.api.faults().clear();
+    world.settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_a_webhook_keeps_with_its_finalizer_is_told_of_and_let_go_in_the_end() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let keep = Effect::Rewrite(|service| {
+        service["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+    });
+    world.api.faults().inject(Fault::new(keep).resource("services"));
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(60)).await;
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
+    assert!(failed.unwrap().1.contains("admission webhook"));
+    assert!(!world.reasons("web").contains(&"DeletedLoadBalancer".to_owned()));
+    world.api.faults().clear();
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_changes_its_type_during_the_last_look_gets_no_address_and_no_warning() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.read_time = seconds(3));
+    let uid = world.add_service("web");
+    // After the first look come the writes, and then the look that verifies them.
+    world
+        .until("it is verified", |w| w.cloud.calls("read web").len() == 2)
+        .await;
+    world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+    world.pass(seconds(10)).await;
+    assert_eq!(
+        world.reasons("web"),
+        [
+            "EnsuringLoadBalancer",
+            "DeletingLoadBalancer",
+            "DeletedLoadBalancer"
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,6 +118,11 @@ async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pa
     world.pass(seconds(10)).await;
     let tries = world.api.journal().of("patch", "services").len();
     assert!((2..=15).contains(&tries), "{tries}");
+    assert!(
+        world
+            .reasons("web")
+            .contains(&"SyncLoadBalancerFailed".to_owned())
+    );
     world.api.faults().clear();
     world.settled("web").await;
 }
@@ -128,7 +133,19 @@ async fn a_service_whose_write_conflicts_is_not_written_without_pause() {
     let conflict = Status::new(409, "Conflict", "the object has been modified");
     world.api.faults().fail_next(1000, "patch", "services", conflict);
     world.add_service("web");
-    world.pass(seconds(14)).await;
+    world.pass(seconds(4)).await;
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer"],
+        "the watch may show what moved"
+    );
+    world.pass(seconds(10)).await;
+    let told = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
+    let text = told.expect("it does not end by itself").1;
+    assert!(text.ends_with("the object has been modified"), "{text}");
     // At once, after a moment, after 5 s; and with nothing new to see there is nothing to list anew.
     assert_eq!(world.conflicts(), 3);
     assert_eq!(world.api.journal().of("patch", "services").len(), 3);

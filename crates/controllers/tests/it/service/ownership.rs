@@ -90,11 +90,15 @@ async fn a_balancer_of_ours_goes_though_its_service_has_a_class_by_then() {
         s["spec"]["type"] = json!("LoadBalancer");
         s["spec"]["loadBalancerClass"] = json!("example.com/other");
     });
+    world.edit("web", |s| {
+        s["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "203.0.113.9" }] })
+    });
     world
         .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
         .await;
     world.pass(seconds(1)).await;
     assert!(!world.has_finalizer("web"));
+    assert_eq!(world.address("web").as_deref(), Some("203.0.113.9"));
     // From now on it is the other controller's, and so is the finalizer.
     let calls = world.cloud.calls("").len();
     world.edit("web", |s| {
