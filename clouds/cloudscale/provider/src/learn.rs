@@ -42,7 +42,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     if learned.old_is_gone {
         own.refused.gone(step);
     }
-    own.is_room_vain = learned.is_room_vain.unwrap_or(own.is_room_vain);
+    if let Some((place, is_vain)) = learned.is_room_vain {
+        own.vain.learn(place, is_vain);
+    }
     if let Some(why) = &learned.refused {
         own.refused.add(step, why.clone());
     }

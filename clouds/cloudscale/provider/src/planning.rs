@@ -25,6 +25,7 @@ use crate::step::CloudStep;
 
 mod absent;
 mod attributes;
+mod exchange;
 mod floating;
 mod following;
 mod guards;

@@ -174,19 +174,47 @@ impl CloudStep {
         }
     }
 
-    /// Whether the step does nothing but to move the check of a member elsewhere.
-    pub(crate) fn moves_check(&self) -> bool {
+    /// Whether something goes for what the step creates.
+    pub(crate) fn replaces(&self) -> bool {
+        use PartChange::{Listener, Member, Monitor, Pool};
         let Self::Part { change, .. } = self else {
             return false;
         };
         matches!(
             change,
-            PartChange::Member {
-                old: Some(_),
-                meanwhile: Meanwhile::CheckMoves,
-                ..
-            }
+            Pool { old: Some(_), .. }
+                | Member { old: Some(_), .. }
+                | Listener { old: Some(_), .. }
+                | Monitor { old: Some(_), .. }
         )
+    }
+
+    /// Whether another step asks the API for the same, or for the same member probed on another port.
+    pub(crate) fn asks_for_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Part {
+                    change: PartChange::Member { pool, new, .. },
+                    ..
+                },
+                Self::Part {
+                    change:
+                        PartChange::Member {
+                            pool: other_pool,
+                            new: other,
+                            ..
+                        },
+                    ..
+                },
+            ) => {
+                let probed_as = |member: &NewMember, port| NewMember {
+                    monitor_port: port,
+                    ..member.clone()
+                };
+                pool == other_pool && probed_as(new, other.monitor_port) == *other
+            }
+            _ => self.asks_the_same(other),
+        }
     }
 
     /// Whether another step asks the API for the same object or the same value, whatever goes for it.

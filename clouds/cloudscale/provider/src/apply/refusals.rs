@@ -66,8 +66,8 @@ fn speaks_of_another(text: &str) -> bool {
 /// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
 /// a member in any case, because others serve.
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
-    match Place::taken_by(step) {
-        Some(Place::Pool) => error.class == Class::Exhausted,
+    match Place::of(step) {
+        Some(Place::Pool) => error.class == Class::Exhausted && !step.replaces(),
         Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
         None => false,
     }

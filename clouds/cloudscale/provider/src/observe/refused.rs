@@ -1,5 +1,7 @@
 //! What the API refused to create, and what holds up nothing else.
 
+use std::mem::discriminant;
+
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::Refusal;
@@ -17,16 +19,21 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What a step takes that creates something and lets nothing go for it.
-    pub(crate) fn taken_by(step: &CloudStep) -> Option<Self> {
+    /// The place of what a step creates, whatever goes for it.
+    pub(crate) fn of(step: &CloudStep) -> Option<Self> {
         match step {
             CloudStep::Part { change, .. } => match change {
-                PartChange::Pool { old: None, .. } => Some(Self::Pool),
-                PartChange::Member { pool, old: None, .. } => Some(Self::Member(*pool)),
+                PartChange::Pool { .. } => Some(Self::Pool),
+                PartChange::Member { pool, .. } => Some(Self::Member(*pool)),
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// What a step takes that creates something and lets nothing go for it.
+    pub(crate) fn taken_by(step: &CloudStep) -> Option<Self> {
+        Self::of(step).filter(|_| !step.replaces())
     }
 
     /// What is left by a step that takes nothing.
@@ -42,26 +49,63 @@ impl Place {
     }
 }
 
+/// What is known of the room for what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There is some beside what is there.
+    Free,
+    /// A quota leaves none; what goes may make some.
+    Full,
+    /// A quota leaves none, and what went made none.
+    Vain,
+}
+
+/// Where something went to make room, and there was none after it; until something was created there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Vain(Vec<Place>);
+
+impl Vain {
+    /// Remembers what a step told.
+    pub(crate) fn learn(&mut self, place: Place, is_vain: bool) {
+        self.0.retain(|known| *known != place);
+        self.0.extend(Some(place).filter(|_| is_vain));
+    }
+
+    /// The same, without members of pools that are not there any more.
+    pub(crate) fn of_pools(mut self, is_there: impl Fn(PoolId) -> bool) -> Option<Self> {
+        self.0.retain(|place| match place {
+            Place::Member(pool) => is_there(*pool),
+            Place::Pool => true,
+        });
+        Some(self).filter(|vain| !vain.0.is_empty())
+    }
+
+    /// Whether it is so of this kind. A quota may be of the whole project, so it matters not where.
+    fn is_of_kind(&self, place: Place) -> bool {
+        self.0
+            .iter()
+            .any(|known| discriminant(known) == discriminant(&place))
+    }
+}
+
 /// Whether something went to make room, and there was none after it: then nothing more is to go. `None` if a step says nothing
 /// about it. `before` is what was refused before the wave of the step: where there was no room, only what makes some is planned.
 pub(crate) fn is_room_vain(
     before: &Refused,
     step: &CloudStep,
     outcome: Result<&Learned, &CloudError>,
-) -> Option<bool> {
-    let CloudStep::Part { change, .. } = step else {
-        return None;
+) -> Option<(Place, bool)> {
+    let place = Place::of(step)?;
+    let is_told = match place {
+        Place::Member(_) => before.has_no(place),
+        Place::Pool => step.replaces(),
     };
-    let is_told = match change {
-        PartChange::Member { pool, .. } => before.has_no(Place::Member(*pool)),
-        PartChange::Pool { old, .. } => old.is_some(),
-        _ => return None,
-    };
-    match outcome {
+    let is_vain = match outcome {
         Ok(learned) if learned.created.is_some() => Some(false),
         Ok(learned) => (is_told && learned.refused.as_ref()?.is_limit).then_some(true),
         Err(error) => (is_told && error.kind() == ErrorKind::Exhausted).then_some(true),
-    }
+    };
+    Some((place, is_vain?))
 }
 
 /// Creations that the API refused in this reconcile.
@@ -90,6 +134,15 @@ impl Refused {
         self.0.retain(|(refused, _)| !refused.asks_the_same(step));
     }
 
+    /// What is known of the room there.
+    pub(crate) fn room(&self, vain: &Vain, place: Place) -> Room {
+        match self.has_no(place) {
+            false => Room::Free,
+            true if vain.is_of_kind(place) => Room::Vain,
+            true => Room::Full,
+        }
+    }
+
     /// Whether a quota leaves no room there.
     pub(crate) fn has_no(&self, place: Place) -> bool {
         self.0
@@ -97,11 +150,16 @@ impl Refused {
             .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
     }
 
-    /// Whether just this was refused, and for another reason than a quota.
+    /// Whether just this was refused, and for another reason than a quota; a member wherever it is probed.
     pub(crate) fn has(&self, asked: &CloudStep) -> bool {
         self.0
             .iter()
-            .any(|(step, why)| !why.is_limit && step.asks_the_same(asked))
+            .any(|(step, why)| !why.is_limit && step.asks_for_the_same(asked))
+    }
+
+    /// Whether a member was refused in the place of another one.
+    pub(crate) fn has_replacement(&self) -> bool {
+        self.0.iter().any(|(step, _)| step.replaces())
     }
 
     /// Why pools are missing.
@@ -118,7 +176,7 @@ impl Refused {
         let mut found = self
             .0
             .iter()
-            .filter(|(step, _)| Place::taken_by(step).is_some_and(&is_it));
+            .filter(|(step, _)| Place::of(step).is_some_and(&is_it));
         found.next().map(|(_, why)| why.clone())
     }
 }

@@ -6,7 +6,8 @@ use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, Monito
 use bowline_plan::diff;
 
 use super::attributes;
-use super::members::{Checks, Served, as_monitored};
+use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
+use super::members::{Checks, MovingChecks, Served, as_monitored};
 use crate::desired::{self, ListenerKey, PoolKey};
 use crate::intent::{Backend, Port, Wanted};
 use crate::observe::ObservedPool;
@@ -20,18 +21,31 @@ pub(super) struct Parts<'a> {
     missing: Vec<&'a Port>,
     surplus: Vec<&'a ObservedPool>,
     kept: Vec<(&'a Port, &'a ObservedPool)>,
+    pools: Exchange<&'a Port, &'a ObservedPool>,
     surplus_listeners: OnceCell<Vec<&'a Listener>>,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn new(served: Served<'a>, wanted: &'a Wanted) -> Self {
-        let pools = diff(&wanted.ports, &served.seen.pools, Port::key, pool_key);
+        let seen = served.seen;
+        let pools = diff(&wanted.ports, &seen.pools, Port::key, pool_key);
+        let terms = Terms {
+            room: seen.memory.own.room(Place::Pool),
+            twins: Twins::AtOnce,
+            stead: Stead::Forerunners,
+        };
+        let (missing, surplus) = (pools.missing, pools.surplus);
+        let fit = |port: &Port, old: &ObservedPool| match fit(port, old, &missing) {
+            Some(Fit::Forerunner) if seen.crowded_pools.contains(&old.pool.name) => Some(Fit::Twin),
+            fit => fit,
+        };
         Self {
             served,
             wanted,
-            missing: pools.missing,
-            surplus: pools.surplus,
+            pools: Exchange::new(terms, &missing, &surplus, |_| true, fit),
             kept: pools.kept,
+            missing,
+            surplus,
             surplus_listeners: OnceCell::new(),
         }
     }
@@ -43,64 +57,18 @@ impl<'a> Parts<'a> {
     /// Creates pools beside those that they replace; in their place where the API wants no two of one name, or a quota leaves no
     /// room.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
-        let is_full = self.has_no_room();
-        let makes_room = is_full && !self.served.seen.memory.own.is_room_vain;
-        let mut going = self.surplus.clone();
-        let mut steps = Vec::new();
-        for missing in &self.missing {
-            let is_crowded = self
-                .served
-                .seen
-                .crowded_pools
-                .contains(&missing.backend.pool_name);
-            let gone_for =
-                |old: &&ObservedPool| self.rank(missing, old).filter(|rank| makes_room || *rank == 0);
-            let old = match makes_room || is_crowded {
-                true => going
-                    .iter()
-                    .copied()
-                    .filter(|old| gone_for(old).is_some())
-                    .min_by_key(gone_for),
-                false => None,
-            };
-            if is_full && (old.is_none() || !makes_room) {
-                continue; // nothing makes room for it
-            }
-            going.retain(|pool| old.is_none_or(|old| pool.pool.uuid != old.pool.uuid));
-            steps.push(self.step(PartChange::Pool {
+        let steps = self.pools.coming.iter().map(|(missing, old)| {
+            self.step(PartChange::Pool {
                 new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
-                old: old.map(|old| self.old_pool(old)),
-            }));
-        }
-        steps
+                old: old.map(|(old, _)| self.old_pool(old)),
+            })
+        });
+        steps.collect()
     }
 
     /// Whether a quota leaves no room for another pool.
     pub(super) fn has_no_room(&self) -> bool {
         self.served.seen.memory.own.refused.has_no(Place::Pool)
-    }
-
-    /// Whether a surplus pool serves on for a missing one, for which it would make room in vain.
-    fn stays(&self, old: &ObservedPool) -> bool {
-        let is_vain = self.has_no_room() && self.served.seen.memory.own.is_room_vain;
-        let mut missing = self.missing.iter();
-        is_vain && missing.any(|missing| self.rank(missing, old).is_some_and(|rank| rank < 2))
-    }
-
-    /// How well a surplus pool gives its place to a missing one: first its forerunner by name, then the one that its port leads to
-    /// now, then one that is nobody's forerunner.
-    fn rank(&self, missing: &Port, old: &ObservedPool) -> Option<u8> {
-        let is_of = |missing: &Port| old.pool.name == missing.backend.pool_name;
-        let is_led_to = |missing: &Port| {
-            let mut listeners = old.listeners.iter();
-            listeners.any(|it| it.protocol == missing.listener_protocol && it.protocol_port == missing.port)
-        };
-        match (is_of(missing), is_led_to(missing)) {
-            (true, _) => Some(0),
-            (false, true) => Some(1),
-            _ if self.missing.iter().any(|other| is_of(other) || is_led_to(other)) => None,
-            _ => Some(2),
-        }
     }
 
     /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace. Where a
@@ -141,12 +109,11 @@ impl<'a> Parts<'a> {
     pub(super) fn moved_monitors(&self) -> Vec<CloudStep> {
         let of_pool = |kept: &(&'a Port, &'a ObservedPool)| {
             let (port, there) = kept;
-            let members = (&port.backend, *there, Checks::Move);
-            let members = self.served.members(std::iter::once(members));
-            let moves_checks = members.iter().any(CloudStep::moves_check);
-            match moves_checks || is_of_other_policy(port, there) {
-                true => self.monitors_of(std::slice::from_ref(kept), moves_checks),
-                false => Vec::new(),
+            let kept = std::slice::from_ref(kept);
+            match self.served.moving_checks(&port.backend, there) {
+                MovingChecks::Now => self.monitors_of(kept, true),
+                MovingChecks::None if is_of_other_policy(port, there) => self.monitors_of(kept, false),
+                MovingChecks::None | MovingChecks::Later => Vec::new(),
             }
         };
         let mut pools = self.kept.iter().map(of_pool);
@@ -210,14 +177,25 @@ impl<'a> Parts<'a> {
                 )
                 .surplus
             });
-            let surplus = self.surplus.iter().filter(|pool| !self.stays(pool));
-            kept.chain(surplus.flat_map(|pool| &pool.listeners)).collect()
+            let going = self.pools.going.iter();
+            kept.chain(going.flat_map(|pool| &pool.listeners)).collect()
         })
     }
 
     /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
-        self.monitors_of(&self.kept, false)
+        let kept: Vec<_> = self
+            .kept
+            .iter()
+            .copied()
+            .filter(|kept| !self.waits(kept))
+            .collect();
+        self.monitors_of(&kept, false)
+    }
+
+    /// Whether a pool keeps its monitor as it is, because its members cannot follow to where another one finds its answer.
+    fn waits(&self, (port, there): &(&Port, &ObservedPool)) -> bool {
+        self.served.moving_checks(&port.backend, there) == MovingChecks::Later
     }
 
     fn monitors_of(&self, pools: &[(&Port, &ObservedPool)], moves_checks: bool) -> Vec<CloudStep> {
@@ -262,7 +240,7 @@ impl<'a> Parts<'a> {
 
     /// Deletes pools that nobody wants, with all that hangs on them.
     pub(super) fn surplus_pools(&self) -> Vec<CloudStep> {
-        let going = self.surplus.iter().filter(|pool| !self.stays(pool));
+        let going = self.pools.going.iter();
         going
             .map(|pool| {
                 self.step(PartChange::DeletePool {
@@ -276,7 +254,8 @@ impl<'a> Parts<'a> {
     /// Changes attributes where they stand.
     pub(super) fn attributes(&self) -> Vec<CloudStep> {
         let mut steps = Vec::new();
-        for (port, there) in &self.kept {
+        for kept in &self.kept {
+            let (port, there) = kept;
             let wanted = std::slice::from_ref(*port);
             for (_, listener) in diff(wanted, &there.listeners, Port::listener_key, listener_key).kept {
                 let changes = attributes::listener_changes(&self.wanted.listener, listener);
@@ -289,7 +268,7 @@ impl<'a> Parts<'a> {
                 }));
             }
             // Exactly one is left by now.
-            for monitor in there.monitors.iter().take(1) {
+            for monitor in there.monitors.iter().take(1).filter(|_| !self.waits(kept)) {
                 let changes = attributes::monitor_changes(&self.wanted.monitor, monitor);
                 steps.extend(changes.into_iter().map(|change| {
                     self.step(PartChange::UpdateMonitor {
@@ -326,6 +305,22 @@ impl<'a> Parts<'a> {
             name: monitor.kind.to_string(),
             href: self.served.hrefs.monitor(monitor.uuid),
         }
+    }
+}
+
+/// How a surplus pool stands to a missing one: its forerunner by name, the one that its port leads to now, or one that is nobody's
+/// forerunner.
+fn fit(missing: &Port, old: &ObservedPool, all: &[&Port]) -> Option<Fit> {
+    let is_of = |missing: &Port| old.pool.name == missing.backend.pool_name;
+    let is_led_to = |missing: &Port| {
+        let mut listeners = old.listeners.iter();
+        listeners.any(|it| it.protocol == missing.listener_protocol && it.protocol_port == missing.port)
+    };
+    match (is_of(missing), is_led_to(missing)) {
+        (true, _) => Some(Fit::Forerunner),
+        (false, true) => Some(Fit::SamePort),
+        _ if all.iter().any(|other| is_of(other) || is_led_to(other)) => None,
+        _ => Some(Fit::Stranger),
     }
 }
 

@@ -288,6 +288,72 @@ async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one(
     assert_eq!(world.sim.members().len(), 6);
 }
 
+/// The API refuses no more than what takes the place of a member that serves.
+#[tokio::test(start_paused = true)]
+async fn members_of_nodes_that_left_go_while_a_replacement_is_refused() {
+    for nodes in [1, 3] {
+        let mut world = settled(nodes).await;
+        let mut faults = Vec::new();
+        for pool in world.sim.pools() {
+            let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+            let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+            let body = r#"{"detail":"The subnet is locked at the moment."}"#;
+            faults.push(world.sim.faults().add(refuse.answer(Canned::json(400, body))));
+        }
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.external_traffic_policy = Some("Local".into());
+            spec.health_check_node_port = Some(32500);
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("-pool-member("), "{run:?}");
+        assert_eq!(
+            refused(&writes),
+            2,
+            "one monitor beside the old one, and one member"
+        );
+        world.remove_node("n1");
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            if nodes > 1 {
+                assert!(run.complaint().contains("The subnet is locked"), "{run:?}");
+            }
+            for pool in ["tcp/web", "tcp/admin"] {
+                assert_eq!(members(&world, pool).len(), nodes - 1, "{pool}");
+            }
+        }
+        // Nothing was taken for what cannot come, and no other pool was drawn into it.
+        let monitors = world.sim.health_monitors().into_iter();
+        let kinds: Vec<String> = monitors.map(|it| format!("{:?}", it.kind)).collect();
+        if nodes > 1 {
+            assert_eq!(kinds, ["Tcp", "Http"]);
+        }
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(world.sim.members().len(), 2 * (nodes - 1));
+    }
+}
+
+/// The place that a member makes is in its own pool, and what another pool has room for says nothing about that.
+#[tokio::test(start_paused = true)]
+async fn room_in_another_pool_takes_no_second_member_of_a_full_one() {
+    let mut world = settled(3).await;
+    let full = world.sim.pools()[0].clone();
+    let path = format!("/v1/load-balancers/pools/{}/members", full.uuid);
+    let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+    let body = r#"{"detail":"The quota for members is exceeded."}"#;
+    world.sim.faults().add(refuse.answer(Canned::json(400, body)));
+    for node in ["n1", "n2", "n3"] {
+        world.remove_node(node);
+    }
+    for node in ["n4", "n5", "n6"] {
+        world.add_node(node);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("The quota for members"), "{run:?}");
+    }
+    assert_eq!(world.sim.members().len(), 3 + 2, "one was taken to make room");
+}
+
 /// A new Service that no pool has room for is served by nothing yet.
 #[tokio::test(start_paused = true)]
 async fn without_its_pools_a_new_service_shows_no_address() {
