@@ -40,6 +40,8 @@ pub(crate) struct Observed {
     pub(crate) floating_asked: Vec<FloatingAddress>,
     /// Those of them that exist.
     pub(crate) floating_ips: Vec<FloatingIp>,
+    /// Why it is not known which of them exist, and where they lead: their list could not be read, which holds up nothing else.
+    pub(crate) floating_failure: Option<String>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
 }

@@ -45,13 +45,14 @@ pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: Loa
 
 /// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.
 pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let failure = seen.floating_failure.as_ref();
     let missing: Vec<String> = wanted
         .floating_ips
         .iter()
-        .filter(|wish| !seen.floating_ips.iter().any(|found| wish.is(found)))
+        .filter(|wish| failure.is_none() && !seen.floating_ips.iter().any(|found| wish.is(found)))
         .map(ToString::to_string)
         .collect();
-    let mut problems = Vec::new();
+    let mut problems = Vec::from_iter(failure.cloned());
     if !missing.is_empty() {
         problems.push(format!(
             "floating IPs do not exist in this project: {}",
@@ -70,10 +71,13 @@ pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
             .filter(|(ip, _)| wanted.floating_ips.contains(ip))
             .map(|(_, why)| why.clone()),
     );
-    let remedy = format!(
-        "correct {}, or create the floating IP in the project and region of the load balancer; all else is done",
-        keys::FLOATING_IPS.key
-    );
+    let remedy = match failure.is_some() && problems.len() == 1 {
+        true => "until they can be read, floating IPs stay as they are; all else is done".to_owned(),
+        false => format!(
+            "correct {}, or create the floating IP in the project and region of the load balancer; all else is done",
+            keys::FLOATING_IPS.key
+        ),
+    };
     (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")).with_remedy(remedy))
 }
 
