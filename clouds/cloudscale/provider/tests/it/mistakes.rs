@@ -7,7 +7,7 @@ use crate::change::{set_ports, settled};
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
-const MISTAKES: [(&str, &str, &str); 22] = [
+const MISTAKES: [(&str, &str, &str); 26] = [
     ("uuid", "42", "not a UUID: 42"),
     ("config-version", "7", "unsupported config version '7'"),
     ("name", " ", "no load balancer with empty name found"),
@@ -29,6 +29,10 @@ const MISTAKES: [(&str, &str, &str); 22] = [
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
     ("health-monitor-down-threshold", " 3", "cannot convert  3 to int"),
+    ("health-monitor-delay-s", "0", "cannot convert 0 to int"),
+    ("health-monitor-timeout-s", "0", "cannot convert 0 to int"),
+    ("health-monitor-up-threshold", "0", "cannot convert 0 to int"),
+    ("health-monitor-down-threshold", "0", "cannot convert 0 to int"),
     ("ip-mode", "vip", "unsupported IP mode: 'vip'"),
 ];
 
@@ -293,7 +297,7 @@ async fn what_the_api_refuses_is_told_with_its_annotation() {
                 false => World::with_nodes(1),
             };
             let suffix = format!("health-monitor-{suffix}");
-            world.annotate("web", &suffix, "0");
+            world.annotate("web", &suffix, "100000");
             let run = world.run("web").await;
             let key = format!("the value is that of k8s.cloudscale.ch/loadbalancer-{suffix}");
             assert!(run.complaint().contains(&key), "{run:#?}");
