@@ -311,7 +311,9 @@ impl There<'_> {
             Err(refusal) => return Answer::Refused(refusal),
         };
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        let refusal = unkept_refusal.or_else(|| refused.of_members());
+        let refusal = unkept_refusal
+            .or_else(|| refused.of_members())
+            .or_else(|| refused.of_attributes());
         match refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {

@@ -189,6 +189,18 @@ impl CloudStep {
         )
     }
 
+    /// Whether the step changes one attribute of a part where it stands.
+    pub(crate) fn changes_attribute(&self) -> bool {
+        use PartChange::{UpdateListener, UpdateMonitor};
+        matches!(
+            self,
+            Self::Part {
+                change: UpdateListener { .. } | UpdateMonitor { .. },
+                ..
+            }
+        )
+    }
+
     /// Whether another step asks the API for the same, or for the same member probed on another port.
     pub(crate) fn asks_for_the_same(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,10 +1,11 @@
 //! What the API refused to create, and what holds up nothing else.
 
+use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, Step as _};
 
 use crate::apply::Learned;
 use crate::step::{CloudStep, PartChange};
@@ -108,7 +109,7 @@ pub(crate) fn is_room_vain(
     Some((place, is_vain?))
 }
 
-/// Creations that the API refused in this reconcile.
+/// What the API refused in this reconcile: creations, and changes of attributes.
 #[derive(Debug, Default)]
 pub(crate) struct Refused(Vec<(CloudStep, Refusal)>);
 
@@ -150,11 +151,10 @@ impl Refused {
             .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
     }
 
-    /// Whether just this was refused, and for another reason than a quota; a member wherever it is probed.
+    /// Whether just this was refused, and where it is a creation for another reason than a quota; a member wherever it is probed.
     pub(crate) fn has(&self, asked: &CloudStep) -> bool {
-        self.0
-            .iter()
-            .any(|(step, why)| !why.is_limit && step.asks_for_the_same(asked))
+        let mut refused = self.0.iter();
+        refused.any(|(step, why)| !(why.is_limit && step.creates()) && step.asks_for_the_same(asked))
     }
 
     /// Whether a member was refused in the place of another one.
@@ -170,6 +170,17 @@ impl Refused {
     /// Why members are missing.
     pub(crate) fn of_members(&self) -> Option<Refusal> {
         self.first(|place| place != Place::Pool)
+    }
+
+    /// Why attributes are not changed: once for each of them, on however many parts.
+    pub(crate) fn of_attributes(&self) -> Option<Refusal> {
+        let changes = self.0.iter().filter(|(step, _)| step.changes_attribute());
+        let mut told = BTreeSet::new();
+        let reasons: Vec<&str> = changes
+            .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))
+            .map(|(_, why)| why.reason.as_str())
+            .collect();
+        (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")))
     }
 
     fn first(&self, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {

@@ -251,8 +251,9 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// Changes attributes where they stand.
+    /// Changes attributes where they stand, but for what the API has refused.
     pub(super) fn attributes(&self) -> Vec<CloudStep> {
+        let refused = &self.served.seen.memory.own.refused;
         let mut steps = Vec::new();
         for kept in &self.kept {
             let (port, there) = kept;
@@ -279,6 +280,7 @@ impl<'a> Parts<'a> {
                 }));
             }
         }
+        steps.retain(|step| !refused.has(step));
         steps
     }
 
