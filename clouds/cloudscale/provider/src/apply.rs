@@ -28,6 +28,8 @@ pub(crate) struct Learned {
     pub(crate) old_is_gone: bool,
     /// Whether an attribute was changed.
     pub(crate) is_changed: bool,
+    /// The number of a floating IP's move among all of them: each is told of.
+    pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
     /// Why the API refused a floating IP, which holds up nothing else.

@@ -1,6 +1,7 @@
 //! Load balancers as the service controller wants them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
@@ -33,6 +34,8 @@ pub(crate) struct Balancers {
     /// Where something went to make room at a quota, and there was no room after it, by the UID of the Service. Without it, each try
     /// would take one more member or pool that serves.
     vain: Kept<String, Vain>,
+    /// How many floating IPs were led elsewhere by this process.
+    moves: AtomicU64,
 }
 
 impl Balancers {
@@ -49,6 +52,7 @@ impl Balancers {
             cluster_name_annotation,
             unkept: Kept::default(),
             vain: Kept::default(),
+            moves: AtomicU64::default(),
         }
     }
 
@@ -125,6 +129,9 @@ impl Reconciler for Balancers {
         }
         if let Ok(learned) = &mut outcome {
             learned.is_room_vain = is_vain;
+            if matches!(step, CloudStep::AssignFloatingIp { .. }) {
+                learned.move_number = self.moves.fetch_add(1, Ordering::Relaxed) + 1;
+            }
         }
         outcome
     }

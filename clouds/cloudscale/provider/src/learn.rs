@@ -104,7 +104,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         true,
     ) = (step, learned.is_changed)
     {
-        planning::remember_move(seen, &address.0, *balancer);
+        planning::remember_move(seen, &address.0, *balancer, learned.move_number);
     }
     let observed = &mut seen.observed;
     if learned.old_is_gone {

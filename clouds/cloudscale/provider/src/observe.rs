@@ -68,8 +68,8 @@ pub(crate) struct Remembered {
     pub(crate) vain: Vain,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
-    /// Floating IPs that led elsewhere before, in words.
-    pub(crate) moved_ips: Vec<String>,
+    /// Floating IPs that led elsewhere before, in words, each with the number of its move.
+    pub(crate) moved_ips: Vec<(String, u64)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) unkept: Vec<Unkept>,
 }

@@ -31,15 +31,15 @@ pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer)
 /// What was taken from somebody else in this reconcile.
 pub(super) fn moved(seen: &Seen) -> impl Iterator<Item = Note> {
     let moved = seen.memory.own.moved_ips.iter();
-    moved.map(|text| FLOATING_IP_MOVED.note(text))
+    moved.map(|(text, number)| FLOATING_IP_MOVED.note(text).on_occasion(*number))
 }
 
-/// Remembers what a floating IP led to until now.
-pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId) {
+/// Remembers what a floating IP led to until now; `number` is that of its move.
+pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId, number: u64) {
     let there = seen.floating_ips.iter().find(|there| address.is(there));
     if let Some(target) = there.and_then(target) {
         let text = format!("floating IP {address} is moved from {target} to load balancer {balancer}");
-        seen.memory.own.moved_ips.push(text);
+        seen.memory.own.moved_ips.push((text, number));
     }
 }
 

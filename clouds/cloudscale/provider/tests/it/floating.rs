@@ -1,3 +1,4 @@
+use bowline_cloud_provider::plan::Said;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 
@@ -64,6 +65,29 @@ async fn a_floating_ip_that_was_not_moved_is_not_told_to_be() {
             let run = world.run("web").await.settled();
             assert_eq!(run.reasons(), ["FloatingIPMoved"]);
         }
+    }
+}
+
+/// As where two clusters fight over it.
+#[tokio::test(start_paused = true)]
+async fn each_move_of_a_floating_ip_is_news() {
+    let world = World::with_nodes(1);
+    let server = world.sim.servers()[0].uuid;
+    let address = world.sim.add_floating_ip(FloatingSpec::default());
+    world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
+    world.run("web").await.settled();
+    let mut said = Said::default();
+    for _ in 0..3 {
+        world
+            .sim
+            .assign_floating_ip(address, Some(Target::Server(server)));
+        let run = world.run("web").await.settled();
+        let news = said.news(&run.notes, |_| false);
+        assert_eq!(news.len(), 1);
+        assert!(
+            news[0].text.contains(&format!("from server {server}")),
+            "{news:?}"
+        );
     }
 }
 
