@@ -234,6 +234,19 @@ impl Writer<'_> {
                 let delete = || client.delete_member(*pool, old.id);
                 self.replace(balancer, create, delete, put_back, None).await
             }
+            PartChange::Listener {
+                new,
+                old: Some(old),
+                makes_room: true,
+                ..
+            } => {
+                client.delete_listener(old.id).await?;
+                let created = client.create_listener(new).await.map(Created::Listener);
+                if created.as_ref().is_err_and(is_in_vain) {
+                    self.put_back_listener(old.id, new).await;
+                }
+                self.second_half(created)
+            }
             PartChange::Listener { new, old, .. } => {
                 let create = || async { client.create_listener(new).await.map(Created::Listener) };
                 let Some(old) = old else {
@@ -317,7 +330,6 @@ impl Writer<'_> {
             {
                 delete().await?;
                 let created = create().await;
-                let is_in_vain = |error: &ApiError| matches!(error.class, Class::Invalid | Class::Exhausted);
                 if created.as_ref().is_err_and(is_in_vain) {
                     put_back().await;
                 }
@@ -381,6 +393,11 @@ impl Writer<'_> {
         }
         self.client.delete_pool(id).await
     }
+}
+
+/// Whether something was refused although what went for it is gone.
+fn is_in_vain(error: &ApiError) -> bool {
+    matches!(error.class, Class::Invalid | Class::Exhausted)
 }
 
 /// Something is gone, whoever deleted it.

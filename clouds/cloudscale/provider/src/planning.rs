@@ -298,7 +298,7 @@ impl There<'_> {
             return Answer::Refused(refusal.clone());
         }
         let refused = &seen.memory.own.refused;
-        if let Some(refusal) = refused.of_pools() {
+        if let Some(refusal) = refused.of_ports() {
             return Answer::Refused(refusal);
         }
         if let Some(write) = annotations(wanted, balancer) {

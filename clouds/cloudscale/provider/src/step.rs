@@ -116,6 +116,8 @@ pub(crate) enum PartChange {
         old: Option<Old<ListenerId>>,
         /// Whether the port's traffic goes to another pool from now on.
         changes_pool: bool,
+        /// Whether the old one goes first, because a quota leaves no room beside it. It is on another port then.
+        makes_room: bool,
     },
     /// Deletes a listener.
     DeleteListener {
@@ -186,6 +188,18 @@ impl CloudStep {
                 | Member { old: Some(_), .. }
                 | Listener { old: Some(_), .. }
                 | Monitor { old: Some(_), .. }
+        )
+    }
+
+    /// Whether a listener goes to make room for one on another port.
+    pub(crate) fn makes_room(&self) -> bool {
+        use PartChange::Listener;
+        matches!(
+            self,
+            Self::Part {
+                change: Listener { makes_room: true, .. },
+                ..
+            }
         )
     }
 

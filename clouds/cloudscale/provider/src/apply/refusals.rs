@@ -68,7 +68,7 @@ fn speaks_of_another(text: &str) -> bool {
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
     match Place::of(step) {
         None if step.changes_attribute() => is_refusal(error) || error.class == Class::Denied,
-        Some(Place::Pool) => error.class == Class::Exhausted && !step.replaces(),
+        Some(Place::Pool | Place::Listener) => error.class == Class::Exhausted && !step.replaces(),
         Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
         None => false,
     }

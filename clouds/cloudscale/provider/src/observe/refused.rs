@@ -17,6 +17,8 @@ pub(crate) enum Place {
     Pool,
     /// A member of a pool.
     Member(PoolId),
+    /// A listener.
+    Listener,
 }
 
 impl Place {
@@ -26,6 +28,7 @@ impl Place {
             CloudStep::Part { change, .. } => match change {
                 PartChange::Pool { .. } => Some(Self::Pool),
                 PartChange::Member { pool, .. } => Some(Self::Member(*pool)),
+                PartChange::Listener { .. } => Some(Self::Listener),
                 _ => None,
             },
             _ => None,
@@ -37,12 +40,18 @@ impl Place {
         Self::of(step).filter(|_| !step.replaces())
     }
 
+    /// Whether two are of one kind.
+    fn is_like(self, other: Self) -> bool {
+        discriminant(&self) == discriminant(&other)
+    }
+
     /// What is left by a step that takes nothing.
     fn left_by(step: &CloudStep) -> Option<Self> {
         match step {
             CloudStep::Part { change, .. } => match change {
                 PartChange::DeletePool { .. } => Some(Self::Pool),
                 PartChange::DeleteMember { pool, .. } => Some(Self::Member(*pool)),
+                PartChange::DeleteListener { .. } => Some(Self::Listener),
                 _ => None,
             },
             _ => None,
@@ -76,16 +85,14 @@ impl Vain {
     pub(crate) fn of_pools(mut self, is_there: impl Fn(PoolId) -> bool) -> Option<Self> {
         self.0.retain(|place| match place {
             Place::Member(pool) => is_there(*pool),
-            Place::Pool => true,
+            Place::Pool | Place::Listener => true,
         });
         Some(self).filter(|vain| !vain.0.is_empty())
     }
 
     /// Whether it is so of this kind. A quota may be of the whole project, so it matters not where.
     fn is_of_kind(&self, place: Place) -> bool {
-        self.0
-            .iter()
-            .any(|known| discriminant(known) == discriminant(&place))
+        self.0.iter().any(|known| known.is_like(place))
     }
 }
 
@@ -100,6 +107,7 @@ pub(crate) fn is_room_vain(
     let is_told = match place {
         Place::Member(_) => before.has_no(place),
         Place::Pool => step.replaces(),
+        Place::Listener => step.makes_room(),
     };
     let is_vain = match outcome {
         Ok(learned) if learned.created.is_some() => Some(false),
@@ -118,14 +126,15 @@ impl Refused {
         self.0.push((step.clone(), why));
     }
 
-    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where.
+    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where. With a pool
+    /// go its members and listeners.
     pub(crate) fn gone(&mut self, step: &CloudStep) {
         let Some(left) = Place::left_by(step) else {
             return;
         };
         let is_of_kind = |step: &CloudStep| {
             let taken = Place::taken_by(step);
-            left == Place::Pool || taken.is_some_and(|taken| taken != Place::Pool)
+            left == Place::Pool || taken.is_some_and(|taken| taken.is_like(left))
         };
         self.0.retain(|(step, why)| !why.is_limit || !is_of_kind(step));
     }
@@ -162,14 +171,15 @@ impl Refused {
         self.0.iter().any(|(step, _)| step.replaces())
     }
 
-    /// Why pools are missing.
-    pub(crate) fn of_pools(&self) -> Option<Refusal> {
-        self.first(|place| place == Place::Pool)
+    /// Why ports are not served: pools are missing, or listeners.
+    pub(crate) fn of_ports(&self) -> Option<Refusal> {
+        let of_pools = self.first(|place| place == Place::Pool);
+        of_pools.or_else(|| self.first(|place| place == Place::Listener))
     }
 
     /// Why members are missing.
     pub(crate) fn of_members(&self) -> Option<Refusal> {
-        self.first(|place| place != Place::Pool)
+        self.first(|place| matches!(place, Place::Member(_)))
     }
 
     /// Why attributes are not changed: once for each of them, on however many parts.

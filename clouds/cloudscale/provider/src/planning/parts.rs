@@ -20,10 +20,13 @@ pub(super) struct Parts<'a> {
     wanted: &'a Wanted,
     missing: Vec<&'a Port>,
     surplus: Vec<&'a ObservedPool>,
-    kept: Vec<(&'a Port, &'a ObservedPool)>,
+    kept: Vec<Kept<'a>>,
     pools: Exchange<&'a Port, &'a ObservedPool>,
-    surplus_listeners: OnceCell<Vec<&'a Listener>>,
+    listeners: OnceCell<Exchange<Kept<'a>, &'a Listener>>,
 }
+
+/// A port, and the pool that it has.
+type Kept<'a> = (&'a Port, &'a ObservedPool);
 
 impl<'a> Parts<'a> {
     pub(super) fn new(served: Served<'a>, wanted: &'a Wanted) -> Self {
@@ -46,7 +49,7 @@ impl<'a> Parts<'a> {
             kept: pools.kept,
             missing,
             surplus,
-            surplus_listeners: OnceCell::new(),
+            listeners: OnceCell::new(),
         }
     }
 
@@ -127,35 +130,29 @@ impl<'a> Parts<'a> {
             .members(pools.map(|(port, there)| (&port.backend, *there, Checks::Move)))
     }
 
-    /// Creates listeners, each in place of the one on its port; when none is missing, deletes surplus ones.
+    /// Creates listeners, each in place of the one on its port, or where a quota leaves no room in place of the one that its pool had;
+    /// when none is missing that can come, deletes surplus ones.
     pub(super) fn listeners(&self) -> Vec<CloudStep> {
-        let mut creations = Vec::new();
-        let mut in_the_way = self.surplus_listeners().to_vec();
-        for (port, there) in &self.kept {
-            let wanted = std::slice::from_ref(*port);
-            let listeners = diff(wanted, &there.listeners, Port::listener_key, listener_key);
-            for missing in listeners.missing {
-                let blocker = in_the_way.iter().position(|old| {
-                    old.protocol == missing.listener_protocol && old.protocol_port == missing.port
-                });
-                let old = blocker.map(|index| in_the_way.remove(index));
-                let changes_pool =
-                    old.is_some_and(|old| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid));
-                creations.push(self.step(PartChange::Listener {
-                    new: missing.create_listener(there.pool.uuid, self.wanted),
-                    pool_name: there.pool.name.clone(),
-                    old: old.map(|old| self.old_listener(old)),
-                    changes_pool,
-                }));
-            }
-        }
+        let exchange = self.listener_exchange();
+        let creations = exchange.coming.iter().map(|((port, there), old)| {
+            let is_elsewhere =
+                |old: &Listener| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid);
+            self.step(PartChange::Listener {
+                new: port.create_listener(there.pool.uuid, self.wanted),
+                pool_name: there.pool.name.clone(),
+                old: old.map(|(old, _)| self.old_listener(old)),
+                changes_pool: old.is_some_and(|(old, _)| is_elsewhere(old)),
+                makes_room: old.is_some_and(|(_, fit)| fit != Fit::Twin),
+            })
+        });
+        let creations: Vec<CloudStep> = creations.collect();
         if !creations.is_empty() {
             return creations;
         }
         // Listeners of surplus pools go with their pools.
         let is_kept = |id: Option<PoolId>| self.kept.iter().any(|(_, there)| Some(there.pool.uuid) == id);
-        in_the_way
-            .into_iter()
+        let going = exchange.going.iter();
+        going
             .filter(|old| is_kept(old.pool.as_ref().map(|pool| pool.uuid)))
             .map(|old| {
                 self.step(PartChange::DeleteListener {
@@ -165,20 +162,30 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// All listeners that nobody wants, in kept pools and in surplus ones.
-    fn surplus_listeners(&self) -> &[&'a Listener] {
-        self.surplus_listeners.get_or_init(|| {
-            let kept = self.kept.iter().flat_map(|(port, there)| {
-                diff(
-                    std::slice::from_ref(*port),
-                    &there.listeners,
-                    Port::listener_key,
-                    listener_key,
-                )
-                .surplus
-            });
-            let going = self.pools.going.iter();
-            kept.chain(going.flat_map(|pool| &pool.listeners)).collect()
+    /// What comes of the listeners that nobody wants, in kept pools and in surplus ones.
+    fn listener_exchange(&self) -> &Exchange<Kept<'a>, &'a Listener> {
+        self.listeners.get_or_init(|| {
+            let (mut missing, mut surplus) = (Vec::new(), Vec::new());
+            for (port, there) in &self.kept {
+                let wanted = std::slice::from_ref(*port);
+                let listeners = diff(wanted, &there.listeners, Port::listener_key, listener_key);
+                missing.extend(listeners.missing.iter().map(|_| (*port, *there)));
+                surplus.extend(listeners.surplus);
+            }
+            surplus.extend(self.pools.going.iter().flat_map(|pool| &pool.listeners));
+            let terms = Terms {
+                room: self.served.seen.memory.own.room(Place::Listener),
+                twins: Twins::AtOnce,
+                stead: Stead::Forerunners,
+            };
+            let fit = |(port, there): Kept<'_>, old: &Listener| {
+                if old.protocol == port.listener_protocol && old.protocol_port == port.port {
+                    return Some(Fit::Twin);
+                }
+                let is_of_pool = old.pool.as_ref().is_some_and(|stub| stub.uuid == there.pool.uuid);
+                is_of_pool.then_some(Fit::Forerunner)
+            };
+            Exchange::new(terms, &missing, &surplus, |_| true, fit)
         })
     }
 
@@ -238,9 +245,13 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Deletes pools that nobody wants, with all that hangs on them.
+    /// Deletes pools that nobody wants, with all that hangs on them; not while a listener of theirs serves for one that cannot come.
     pub(super) fn surplus_pools(&self) -> Vec<CloudStep> {
-        let going = self.pools.going.iter();
+        let listeners = self.listener_exchange();
+        let held = listeners.held.iter().map(|(_, old)| old.uuid);
+        let serving: Vec<ListenerId> = held.chain(listeners.staying.iter().map(|old| old.uuid)).collect();
+        let is_needed = |pool: &ObservedPool| pool.listeners.iter().any(|it| serving.contains(&it.uuid));
+        let going = self.pools.going.iter().filter(|pool| !is_needed(pool));
         going
             .map(|pool| {
                 self.step(PartChange::DeletePool {
