@@ -195,9 +195,19 @@ pub struct Note {
     /// Whether it is said although it held before the process started, when the process before is taken to have said it.
     #[serde(skip)]
     pub is_said_at_start: bool,
+    /// Which time it is told of, where it happened and does not hold: the same text is news with another number.
+    #[serde(skip)]
+    pub occasion: u64,
 }
 
 impl Note {
+    /// The same, of something that happened this time. The number is another one each time that it happens.
+    #[must_use]
+    pub fn on_occasion(mut self, occasion: u64) -> Self {
+        self.occasion = occasion;
+        self
+    }
+
     /// The same, said at the first look after a start too: for what another manager leaves and never said.
     #[must_use]
     pub fn even_at_start(mut self) -> Self {
@@ -213,6 +223,7 @@ impl Note {
             reason,
             text: text.into(),
             is_said_at_start: false,
+            occasion: 0,
         }
     }
 }

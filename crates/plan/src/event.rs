@@ -46,6 +46,7 @@ impl EventSpec {
             reason: self.reason,
             text: text.into(),
             is_said_at_start: false,
+            occasion: 0,
         }
     }
 

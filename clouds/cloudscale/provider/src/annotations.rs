@@ -60,11 +60,15 @@ impl<'a> Reader<'a> {
         facts::annotation(self.service, spec.key).is_some()
     }
 
-    /// A whole number that is not negative. On a problem 0, which nobody gets to see.
+    /// A whole number, no less than the table says. On a problem 0, which nobody gets to see.
     pub(crate) fn int(&mut self, spec: &AnnotationSpec) -> i64 {
         let text = self.text(spec);
+        let least = match spec.accepts {
+            Accepts::Between(least, _) => least,
+            _ => 0,
+        };
         let problem = match text.parse::<i64>() {
-            Ok(number) if number >= 0 => return number,
+            Ok(number) if number >= least => return number,
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => "is too large".to_owned(),
             _ => must_be(spec),
         };
@@ -246,22 +250,26 @@ mod tests {
 
     #[test]
     fn numbers_are_decimal_without_blanks_and_may_be_signed() {
-        for (text, number) in [
-            ("+7", Some(7)),
-            ("007", Some(7)),
-            ("0", Some(0)),
-            (" 7", None),
-            ("7.0", None),
-            ("-1", None),
+        for (text, timeout, delay) in [
+            ("+7", Some(7), Some(7)),
+            ("007", Some(7), Some(7)),
+            ("1", Some(1), Some(1)),
+            ("0", Some(0), None),
+            (" 7", None, None),
+            ("7.0", None, None),
+            ("-1", None, None),
         ] {
-            let service = service(&[(&MONITOR_DELAY, text)]);
-            let mut reader = Reader::new(&service);
-            let read = reader.int(&MONITOR_DELAY);
-            assert_eq!(
-                Some(read).filter(|_| reader.into_problems().is_empty()),
-                number,
-                "{text:?}"
-            );
+            for (spec, number) in [(&TIMEOUT_CLIENT_DATA, timeout), (&MONITOR_DELAY, delay)] {
+                let service = service(&[(spec, text)]);
+                let mut reader = Reader::new(&service);
+                let read = reader.int(spec);
+                assert_eq!(
+                    Some(read).filter(|_| reader.into_problems().is_empty()),
+                    number,
+                    "{text:?} of {}",
+                    spec.key
+                );
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use bowline_cloudscale_client::{
 use bowline_plan::{Refusal, Step as _};
 
 use crate::observe::Seen;
+use crate::observe::refused::Place;
 use crate::step::{CloudStep, PartChange};
 
 mod in_the_way;
@@ -27,14 +28,18 @@ pub(crate) struct Learned {
     pub(crate) old_is_gone: bool,
     /// Whether an attribute was changed.
     pub(crate) is_changed: bool,
+    /// The number of a floating IP's move among all of them: each is told of.
+    pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
     /// Why the API refused a floating IP, which holds up nothing else.
     pub(crate) refused_ip: Option<String>,
     /// Why the API refused to create something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
-    /// Whether something went for it to make room, and there was none; `None` if it says nothing about that.
-    pub(crate) is_room_vain: Option<bool>,
+    /// Whether something went for it to make room there, and there was none; `None` if it says nothing about that.
+    pub(crate) is_room_vain: Option<(Place, bool)>,
+    /// Whether nothing more is to go for something that comes.
+    pub(crate) ends_exchange: bool,
     /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
@@ -80,7 +85,37 @@ impl Learned {
 
     /// Whether the other steps of the wave would meet the same: they are planned again as far as they can be made.
     pub(crate) fn ends_wave(&self) -> bool {
-        self.is_busy || self.refused.as_ref().is_some_and(|why| why.is_limit)
+        self.is_busy || self.ends_exchange || self.refused.as_ref().is_some_and(|why| why.is_limit)
+    }
+}
+
+/// A write that failed.
+struct Failed {
+    error: ApiError,
+    left: Left,
+}
+
+/// What a write left that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Nothing is known to have changed.
+    AsItWas,
+    /// The old object is gone, and the new one was refused.
+    NoOld,
+    /// The new object is there, and the old one too.
+    Both,
+}
+
+impl From<ApiError> for Failed {
+    fn from(error: ApiError) -> Self {
+        let left = Left::AsItWas;
+        Self { error, left }
+    }
+}
+
+impl Failed {
+    fn with(error: ApiError, left: Left) -> Self {
+        Self { error, left }
     }
 }
 
@@ -107,9 +142,11 @@ impl Writer<'_> {
                 .client
                 .rename_load_balancer(*balancer, name)
                 .await
-                .map(|()| Learned::changed()),
+                .map(|()| Learned::changed())
+                .map_err(Failed::from),
             CloudStep::DeleteBalancer { balancer, .. } => {
-                self.client.delete_load_balancer(*balancer).await.map(gone)
+                let deleted = self.client.delete_load_balancer(*balancer).await;
+                deleted.map(gone).map_err(Failed::from)
             }
             CloudStep::AssignFloatingIp {
                 address, balancer, ..
@@ -117,13 +154,16 @@ impl Writer<'_> {
                 .client
                 .assign_floating_ip(address.0.0, *balancer)
                 .await
-                .map(|()| Learned::changed()),
+                .map(|()| Learned::changed())
+                .map_err(Failed::from),
             CloudStep::Part { balancer, change } => self.change(*balancer, change).await,
         };
         match (outcome, step.balancer()) {
             (Ok(learned), _) => Ok(learned),
-            (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await => Ok(Learned::busy()),
-            (Err(error), _)
+            (Err(Failed { error, .. }), Some(balancer)) if self.is_busy(balancer, &error).await => {
+                Ok(Learned::busy())
+            }
+            (Err(Failed { error, .. }), _)
                 if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
             {
                 Ok(Learned {
@@ -135,15 +175,17 @@ impl Writer<'_> {
                     ..Learned::default()
                 })
             }
-            (Err(error), _) if holds_up_nothing(step, &error) => {
+            (Err(Failed { error, left }), _) if left != Left::Both && holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;
                 let reason = format!("error during {}: {}", step.label(), of_write(error));
                 Ok(Learned {
                     refused: Some(Refusal::new(reason).of_limit(is_limit)),
+                    old_is_gone: left == Left::NoOld,
+                    ends_exchange: step.replaces(),
                     ..Learned::default()
                 })
             }
-            (Err(error), _) => Err(of_write(error)),
+            (Err(Failed { error, .. }), _) => Err(of_write(error)),
         }
     }
 
@@ -161,7 +203,7 @@ impl Writer<'_> {
             || error.class == Class::Conflict && self.seen.memory.looks() < MAX_UNSEEN_CONFLICTS
     }
 
-    async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, ApiError> {
+    async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, Failed> {
         let client = self.client;
         match change {
             PartChange::Pool { new, old: None } => match client.create_pool(new).await {
@@ -176,7 +218,7 @@ impl Writer<'_> {
                         ..Learned::default()
                     })
                 }
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             },
             PartChange::Pool { new, old: Some(old) } => {
                 self.delete_pool(old.id).await?;
@@ -186,16 +228,29 @@ impl Writer<'_> {
             PartChange::Member { pool, new, old, .. } => {
                 let create = || async { client.create_member(*pool, new).await.map(Created::Member) };
                 let Some(old) = old else {
-                    return create().await.map(Learned::created);
+                    return Ok(create().await.map(Learned::created)?);
                 };
                 let put_back = || ready(());
                 let delete = || client.delete_member(*pool, old.id);
                 self.replace(balancer, create, delete, put_back, None).await
             }
+            PartChange::Listener {
+                new,
+                old: Some(old),
+                makes_room: true,
+                ..
+            } => {
+                client.delete_listener(old.id).await?;
+                let created = client.create_listener(new).await.map(Created::Listener);
+                if created.as_ref().is_err_and(is_in_vain) {
+                    self.put_back_listener(old.id, new).await;
+                }
+                self.second_half(created)
+            }
             PartChange::Listener { new, old, .. } => {
                 let create = || async { client.create_listener(new).await.map(Created::Listener) };
                 let Some(old) = old else {
-                    return create().await.map(Learned::created);
+                    return Ok(create().await.map(Learned::created)?);
                 };
                 let put_back = || self.put_back_listener(old.id, new);
                 let delete = || client.delete_listener(old.id);
@@ -204,25 +259,25 @@ impl Writer<'_> {
             PartChange::Monitor { new, old, .. } => {
                 let create = || async { client.create_monitor(new).await.map(Created::Monitor) };
                 let Some(old) = old else {
-                    return create().await.map(Learned::created);
+                    return Ok(create().await.map(Learned::created)?);
                 };
                 let put_back = || self.put_back_monitor(old.id, new);
                 let delete = || client.delete_monitor(old.id);
                 self.replace(balancer, create, delete, put_back, Some((old.id, new)))
                     .await
             }
-            PartChange::DeletePool { old, .. } => self.delete_pool(old.id).await.map(gone),
-            PartChange::DeleteMember { pool, old } => client.delete_member(*pool, old.id).await.map(gone),
-            PartChange::DeleteListener { old } => client.delete_listener(old.id).await.map(gone),
-            PartChange::DeleteMonitor { old, .. } => client.delete_monitor(old.id).await.map(gone),
-            PartChange::UpdateListener { id, change, .. } => client
-                .update_listener(*id, change)
-                .await
-                .map(|()| Learned::changed()),
-            PartChange::UpdateMonitor { id, change, .. } => client
-                .update_monitor(*id, change)
-                .await
-                .map(|()| Learned::changed()),
+            PartChange::DeletePool { old, .. } => Ok(gone(self.delete_pool(old.id).await?)),
+            PartChange::DeleteMember { pool, old } => Ok(gone(client.delete_member(*pool, old.id).await?)),
+            PartChange::DeleteListener { old } => Ok(gone(client.delete_listener(old.id).await?)),
+            PartChange::DeleteMonitor { old, .. } => Ok(gone(client.delete_monitor(old.id).await?)),
+            PartChange::UpdateListener { id, change, .. } => {
+                client.update_listener(*id, change).await?;
+                Ok(Learned::changed())
+            }
+            PartChange::UpdateMonitor { id, change, .. } => {
+                client.update_monitor(*id, change).await?;
+                Ok(Learned::changed())
+            }
         }
     }
 
@@ -243,7 +298,7 @@ impl Writer<'_> {
         delete: impl Fn() -> D,
         put_back: impl Fn() -> P,
         monitor: Option<(MonitorId, &NewMonitor)>,
-    ) -> Result<Learned, ApiError>
+    ) -> Result<Learned, Failed>
     where
         C: Future<Output = Result<Created, ApiError>>,
         D: Future<Output = Result<Deleted, ApiError>>,
@@ -266,7 +321,7 @@ impl Writer<'_> {
                     }),
                     Err(error) if self.is_busy(balancer, &error).await => Ok(busy(created)),
                     // The new object is found by the next reconcile.
-                    Err(error) => Err(error),
+                    Err(error) => Err(Failed::with(error, Left::Both)),
                 }
             }
             Err(error)
@@ -275,18 +330,17 @@ impl Writer<'_> {
             {
                 delete().await?;
                 let created = create().await;
-                let is_in_vain = |error: &ApiError| matches!(error.class, Class::Invalid | Class::Exhausted);
                 if created.as_ref().is_err_and(is_in_vain) {
                     put_back().await;
                 }
                 self.second_half(created)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// What is known when the old object is gone and the new one was to be created.
-    fn second_half(&self, created: Result<Created, ApiError>) -> Result<Learned, ApiError> {
+    fn second_half(&self, created: Result<Created, ApiError>) -> Result<Learned, Failed> {
         match created {
             Ok(created) => Ok(Learned {
                 old_is_gone: true,
@@ -297,7 +351,7 @@ impl Writer<'_> {
                 old_is_gone: true,
                 ..Learned::busy()
             }),
-            Err(error) => Err(error),
+            Err(error) => Err(Failed::with(error, Left::NoOld)),
         }
     }
 
@@ -339,6 +393,11 @@ impl Writer<'_> {
         }
         self.client.delete_pool(id).await
     }
+}
+
+/// Whether something was refused although what went for it is gone.
+fn is_in_vain(error: &ApiError) -> bool {
+    matches!(error.class, Class::Invalid | Class::Exhausted)
 }
 
 /// Something is gone, whoever deleted it.

@@ -1,6 +1,7 @@
 //! Load balancers as the service controller wants them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
@@ -16,7 +17,7 @@ use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
-use crate::observe::refused;
+use crate::observe::refused::{self, Vain};
 use crate::observe::{Memory, Observed, Remembered, Seen, Unkept};
 use crate::ownership;
 use crate::planning::{self, Hrefs};
@@ -30,9 +31,11 @@ pub(crate) struct Balancers {
     cluster_name_annotation: String,
     /// Changes that the API answered and did not keep, by the UID of the Service. Without it, each try would write once more.
     unkept: Kept<String, Vec<Unkept>>,
-    /// Services of which something went to make room at a quota, and there was no room after it, by UID; until something was created.
-    /// Without it, each try would take one more member or pool that serves.
-    vain: Kept<String, ()>,
+    /// Where something went to make room at a quota, and there was no room after it, by the UID of the Service. Without it, each try
+    /// would take one more member or pool that serves.
+    vain: Kept<String, Vain>,
+    /// How many floating IPs were led elsewhere by this process.
+    moves: AtomicU64,
 }
 
 impl Balancers {
@@ -49,6 +52,7 @@ impl Balancers {
             cluster_name_annotation,
             unkept: Kept::default(),
             vain: Kept::default(),
+            moves: AtomicU64::default(),
         }
     }
 
@@ -60,7 +64,11 @@ impl Balancers {
             planning::remember(&mut unkept, observed, &mut memory.own);
             *kept = Some(unkept).filter(|unkept| !unkept.is_empty());
         });
-        memory.own.is_room_vain = self.vain.with(&intent.identity().uid, |kept| kept.is_some());
+        memory.own.vain = self.vain.with(&intent.identity().uid, |kept| {
+            let known = kept.take().unwrap_or_default();
+            *kept = known.of_pools(|pool| observed.pool(pool).is_some());
+            kept.clone().unwrap_or_default()
+        });
     }
 }
 
@@ -114,12 +122,16 @@ impl Reconciler for Balancers {
         let client = &self.client;
         let mut outcome = Writer { client, seen }.apply(step).await;
         let is_vain = refused::is_room_vain(&seen.memory.own.refused, step, outcome.as_ref());
-        if let Some(is_vain) = is_vain {
+        if let Some((place, is_vain)) = is_vain {
             let uid = &intent.identity().uid;
-            self.vain.with(uid, |kept| *kept = is_vain.then_some(()));
+            self.vain
+                .with(uid, |kept| kept.get_or_insert_default().learn(place, is_vain));
         }
         if let Ok(learned) = &mut outcome {
             learned.is_room_vain = is_vain;
+            if matches!(step, CloudStep::AssignFloatingIp { .. }) {
+                learned.move_number = self.moves.fetch_add(1, Ordering::Relaxed) + 1;
+            }
         }
         outcome
     }

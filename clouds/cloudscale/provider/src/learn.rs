@@ -42,7 +42,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     if learned.old_is_gone {
         own.refused.gone(step);
     }
-    own.is_room_vain = learned.is_room_vain.unwrap_or(own.is_room_vain);
+    if let Some((place, is_vain)) = learned.is_room_vain {
+        own.vain.learn(place, is_vain);
+    }
     if let Some(why) = &learned.refused {
         own.refused.add(step, why.clone());
     }
@@ -102,7 +104,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         true,
     ) = (step, learned.is_changed)
     {
-        planning::remember_move(seen, &address.0, *balancer);
+        planning::remember_move(seen, &address.0, *balancer, learned.move_number);
     }
     let observed = &mut seen.observed;
     if learned.old_is_gone {

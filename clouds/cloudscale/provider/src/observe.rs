@@ -17,7 +17,7 @@ use crate::step::CloudStep;
 pub(crate) mod reads;
 pub(crate) mod refused;
 
-use refused::Refused;
+use refused::{Place, Refused, Room, Vain};
 
 /// One observation.
 #[derive(Default)]
@@ -40,6 +40,8 @@ pub(crate) struct Observed {
     pub(crate) floating_asked: Vec<FloatingAddress>,
     /// Those of them that exist.
     pub(crate) floating_ips: Vec<FloatingIp>,
+    /// Why it is not known which of them exist, and where they lead: their list could not be read, which holds up nothing else.
+    pub(crate) floating_failure: Option<String>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
 }
@@ -62,12 +64,12 @@ pub(crate) struct Remembered {
     pub(crate) reads: u32,
     /// Pools and members that the API refused to create.
     pub(crate) refused: Refused,
-    /// Something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
-    pub(crate) is_room_vain: bool,
+    /// Where something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
+    pub(crate) vain: Vain,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
-    /// Floating IPs that led elsewhere before, in words.
-    pub(crate) moved_ips: Vec<String>,
+    /// Floating IPs that led elsewhere before, in words, each with the number of its move.
+    pub(crate) moved_ips: Vec<(String, u64)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) unkept: Vec<Unkept>,
 }
@@ -117,6 +119,11 @@ impl Busy {
 }
 
 impl Remembered {
+    /// What is known of the room for what comes.
+    pub(crate) fn room(&self, place: Place) -> Room {
+        self.refused.room(&self.vain, place)
+    }
+
     /// Everything is read, and what the API said of being busy is to be seen anew.
     fn read_anew(&mut self) {
         (self.busy, self.is_reshaped) = (Busy::default(), false);

@@ -25,6 +25,7 @@ use crate::step::CloudStep;
 
 mod absent;
 mod attributes;
+mod exchange;
 mod floating;
 mod following;
 mod guards;
@@ -297,7 +298,7 @@ impl There<'_> {
             return Answer::Refused(refusal.clone());
         }
         let refused = &seen.memory.own.refused;
-        if let Some(refusal) = refused.of_pools() {
+        if let Some(refusal) = refused.of_ports() {
             return Answer::Refused(refusal);
         }
         if let Some(write) = annotations(wanted, balancer) {
@@ -310,7 +311,9 @@ impl There<'_> {
             Err(refusal) => return Answer::Refused(refusal),
         };
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        let refusal = unkept_refusal.or_else(|| refused.of_members());
+        let refusal = unkept_refusal
+            .or_else(|| refused.of_members())
+            .or_else(|| refused.of_attributes());
         match refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {

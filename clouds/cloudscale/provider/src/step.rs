@@ -116,6 +116,8 @@ pub(crate) enum PartChange {
         old: Option<Old<ListenerId>>,
         /// Whether the port's traffic goes to another pool from now on.
         changes_pool: bool,
+        /// Whether the old one goes first, because a quota leaves no room beside it. It is on another port then.
+        makes_room: bool,
     },
     /// Deletes a listener.
     DeleteListener {
@@ -174,19 +176,71 @@ impl CloudStep {
         }
     }
 
-    /// Whether the step does nothing but to move the check of a member elsewhere.
-    pub(crate) fn moves_check(&self) -> bool {
+    /// Whether something goes for what the step creates.
+    pub(crate) fn replaces(&self) -> bool {
+        use PartChange::{Listener, Member, Monitor, Pool};
         let Self::Part { change, .. } = self else {
             return false;
         };
         matches!(
             change,
-            PartChange::Member {
-                old: Some(_),
-                meanwhile: Meanwhile::CheckMoves,
+            Pool { old: Some(_), .. }
+                | Member { old: Some(_), .. }
+                | Listener { old: Some(_), .. }
+                | Monitor { old: Some(_), .. }
+        )
+    }
+
+    /// Whether a listener goes to make room for one on another port.
+    pub(crate) fn makes_room(&self) -> bool {
+        use PartChange::Listener;
+        matches!(
+            self,
+            Self::Part {
+                change: Listener { makes_room: true, .. },
                 ..
             }
         )
+    }
+
+    /// Whether the step changes one attribute of a part where it stands.
+    pub(crate) fn changes_attribute(&self) -> bool {
+        use PartChange::{UpdateListener, UpdateMonitor};
+        matches!(
+            self,
+            Self::Part {
+                change: UpdateListener { .. } | UpdateMonitor { .. },
+                ..
+            }
+        )
+    }
+
+    /// Whether another step asks the API for the same, or for the same member probed on another port.
+    pub(crate) fn asks_for_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Part {
+                    change: PartChange::Member { pool, new, .. },
+                    ..
+                },
+                Self::Part {
+                    change:
+                        PartChange::Member {
+                            pool: other_pool,
+                            new: other,
+                            ..
+                        },
+                    ..
+                },
+            ) => {
+                let probed_as = |member: &NewMember, port| NewMember {
+                    monitor_port: port,
+                    ..member.clone()
+                };
+                pool == other_pool && probed_as(new, other.monitor_port) == *other
+            }
+            _ => self.asks_the_same(other),
+        }
     }
 
     /// Whether another step asks the API for the same object or the same value, whatever goes for it.

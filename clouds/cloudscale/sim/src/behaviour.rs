@@ -180,6 +180,8 @@ pub struct Quota {
     pub pools_per_load_balancer: Option<usize>,
     /// Members of one pool.
     pub members_per_pool: Option<usize>,
+    /// Listeners of one load balancer. Whether the API has such a quota is not known.
+    pub listeners_per_load_balancer: Option<usize>,
     /// Floating IPs.
     pub floating_ips: Option<usize>,
 }

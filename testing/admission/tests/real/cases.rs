@@ -132,8 +132,7 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ("health-monitor-up-threshold", "two", Caught),
     ("timeout-member-data-ms", "-9223372036854775808", Caught),
     ("timeout-member-data-ms", "50,000", Caught),
-    // The API would refuse it.
-    ("health-monitor-down-threshold", "0", CaughtBeforeTheCloud),
+    ("health-monitor-down-threshold", "0", Caught),
     // 19 digits are not converted.
     ("timeout-member-connect-ms", "9999999999999999999", Beyond),
     // Lists.

@@ -64,10 +64,11 @@ fn speaks_of_another(text: &str) -> bool {
 }
 
 /// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
-/// a member in any case, because others serve.
+/// a member in any case, because others serve. And without what it was to change, because nothing leans on that.
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
-    match Place::taken_by(step) {
-        Some(Place::Pool) => error.class == Class::Exhausted,
+    match Place::of(step) {
+        None if step.changes_attribute() => is_refusal(error) || error.class == Class::Denied,
+        Some(Place::Pool | Place::Listener) => error.class == Class::Exhausted && !step.replaces(),
         Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
         None => false,
     }

@@ -9,7 +9,7 @@ use bowline_cloudscale_client::{
     Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, Server,
     ServerId,
 };
-use futures::future::{TryFutureExt as _, join_all, try_join_all};
+use futures::future::{FutureExt as _, TryFutureExt as _, join_all, try_join_all};
 use futures::try_join;
 
 use super::{Memory, Observed, ObservedPool, assemble, sort_members};
@@ -105,10 +105,10 @@ impl Reads {
                 ..Observed::default()
             });
         };
-        let ((balancers, gone), (servers, absent_servers), floating_ips, parts) = try_join!(
+        let ((balancers, gone), (servers, absent_servers), floating, parts) = try_join!(
             self.candidates(identity, &[]),
             self.servers_of(needs.nodes),
-            self.floating_ips_of(needs.floating_ips),
+            self.floating_ips_of(needs.floating_ips).map(Ok),
             // Most likely there is a balancer if the Service names one, and most likely there is none if not.
             async {
                 match identity.annotated {
@@ -122,7 +122,8 @@ impl Reads {
             gone,
             servers,
             absent_servers,
-            floating_ips,
+            floating_ips: floating.found,
+            floating_failure: floating.failure,
             floating_asked: needs.floating_ips.to_vec(),
             ..Observed::default()
         };
@@ -161,10 +162,10 @@ impl Reads {
         if seen.pools_of.is_none() || !seen.covers(intent) {
             return self.all(intent, memory).await;
         }
-        let ((mut balancers, gone), shape, floating_ips) = try_join!(
+        let ((mut balancers, gone), shape, floating) = try_join!(
             self.candidates(identity, &seen.gone),
             self.shape(&seen, is_reshaped),
-            self.floating_ips_of(needs.floating_ips)
+            self.floating_ips_of(needs.floating_ips).map(Ok)
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
         balancers.retain(|balancer| !seen.gone.contains(&balancer.uuid));
@@ -173,7 +174,8 @@ impl Reads {
             gone,
             servers: seen.servers,
             absent_servers: seen.absent_servers,
-            floating_ips,
+            floating_ips: floating.found,
+            floating_failure: floating.failure,
             floating_asked: needs.floating_ips.to_vec(),
             ..Observed::default()
         };
@@ -313,21 +315,23 @@ impl Reads {
         Ok((index, absent))
     }
 
-    /// Those of the wanted floating IPs that exist. No call if none is wanted.
-    async fn floating_ips_of(&self, wanted: &[FloatingAddress]) -> Result<Vec<FloatingIp>, CloudError> {
+    /// Those of the wanted floating IPs that exist. No call if none is wanted. That the list cannot be read is no error: members and all
+    /// else follow without it.
+    async fn floating_ips_of(&self, wanted: &[FloatingAddress]) -> Floating {
         if wanted.is_empty() {
-            return Ok(Vec::new());
+            return Floating::default();
         }
-        let all = self
-            .floating_ips
-            .ask()
-            .await
-            .map_err(|error| error.context("lbstate: failed to load floating ips"))?;
-        Ok(all
-            .iter()
-            .filter(|there| wanted.iter().any(|wish| wish.is(there)))
-            .cloned()
-            .collect())
+        let is_wanted = |there: &&FloatingIp| wanted.iter().any(|wish| wish.is(there));
+        match self.floating_ips.ask().await {
+            Ok(all) => Floating {
+                found: all.iter().filter(is_wanted).cloned().collect(),
+                failure: None,
+            },
+            Err(error) => Floating {
+                found: Vec::new(),
+                failure: Some(error.context("lbstate: failed to load floating ips").to_string()),
+            },
+        }
     }
 
     async fn parts(&self) -> Result<Parts, CloudError> {
@@ -376,6 +380,14 @@ impl Reads {
         sort_members(&mut members);
         Ok(members)
     }
+}
+
+/// What is known of the wanted floating IPs.
+#[derive(Default)]
+struct Floating {
+    found: Vec<FloatingIp>,
+    /// Why nothing is known of them.
+    failure: Option<String>,
 }
 
 /// What is known of the pools after writes.

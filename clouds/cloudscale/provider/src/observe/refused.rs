@@ -1,8 +1,11 @@
 //! What the API refused to create, and what holds up nothing else.
 
+use std::collections::BTreeSet;
+use std::mem::discriminant;
+
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, Step as _};
 
 use crate::apply::Learned;
 use crate::step::{CloudStep, PartChange};
@@ -14,19 +17,32 @@ pub(crate) enum Place {
     Pool,
     /// A member of a pool.
     Member(PoolId),
+    /// A listener.
+    Listener,
 }
 
 impl Place {
-    /// What a step takes that creates something and lets nothing go for it.
-    pub(crate) fn taken_by(step: &CloudStep) -> Option<Self> {
+    /// The place of what a step creates, whatever goes for it.
+    pub(crate) fn of(step: &CloudStep) -> Option<Self> {
         match step {
             CloudStep::Part { change, .. } => match change {
-                PartChange::Pool { old: None, .. } => Some(Self::Pool),
-                PartChange::Member { pool, old: None, .. } => Some(Self::Member(*pool)),
+                PartChange::Pool { .. } => Some(Self::Pool),
+                PartChange::Member { pool, .. } => Some(Self::Member(*pool)),
+                PartChange::Listener { .. } => Some(Self::Listener),
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// What a step takes that creates something and lets nothing go for it.
+    pub(crate) fn taken_by(step: &CloudStep) -> Option<Self> {
+        Self::of(step).filter(|_| !step.replaces())
+    }
+
+    /// Whether two are of one kind.
+    fn is_like(self, other: Self) -> bool {
+        discriminant(&self) == discriminant(&other)
     }
 
     /// What is left by a step that takes nothing.
@@ -35,10 +51,48 @@ impl Place {
             CloudStep::Part { change, .. } => match change {
                 PartChange::DeletePool { .. } => Some(Self::Pool),
                 PartChange::DeleteMember { pool, .. } => Some(Self::Member(*pool)),
+                PartChange::DeleteListener { .. } => Some(Self::Listener),
                 _ => None,
             },
             _ => None,
         }
+    }
+}
+
+/// What is known of the room for what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There is some beside what is there.
+    Free,
+    /// A quota leaves none; what goes may make some.
+    Full,
+    /// A quota leaves none, and what went made none.
+    Vain,
+}
+
+/// Where something went to make room, and there was none after it; until something was created there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Vain(Vec<Place>);
+
+impl Vain {
+    /// Remembers what a step told.
+    pub(crate) fn learn(&mut self, place: Place, is_vain: bool) {
+        self.0.retain(|known| *known != place);
+        self.0.extend(Some(place).filter(|_| is_vain));
+    }
+
+    /// The same, without members of pools that are not there any more.
+    pub(crate) fn of_pools(mut self, is_there: impl Fn(PoolId) -> bool) -> Option<Self> {
+        self.0.retain(|place| match place {
+            Place::Member(pool) => is_there(*pool),
+            Place::Pool | Place::Listener => true,
+        });
+        Some(self).filter(|vain| !vain.0.is_empty())
+    }
+
+    /// Whether it is so of this kind. A quota may be of the whole project, so it matters not where.
+    fn is_of_kind(&self, place: Place) -> bool {
+        self.0.iter().any(|known| known.is_like(place))
     }
 }
 
@@ -48,23 +102,22 @@ pub(crate) fn is_room_vain(
     before: &Refused,
     step: &CloudStep,
     outcome: Result<&Learned, &CloudError>,
-) -> Option<bool> {
-    let CloudStep::Part { change, .. } = step else {
-        return None;
+) -> Option<(Place, bool)> {
+    let place = Place::of(step)?;
+    let is_told = match place {
+        Place::Member(_) => before.has_no(place),
+        Place::Pool => step.replaces(),
+        Place::Listener => step.makes_room(),
     };
-    let is_told = match change {
-        PartChange::Member { pool, .. } => before.has_no(Place::Member(*pool)),
-        PartChange::Pool { old, .. } => old.is_some(),
-        _ => return None,
-    };
-    match outcome {
+    let is_vain = match outcome {
         Ok(learned) if learned.created.is_some() => Some(false),
         Ok(learned) => (is_told && learned.refused.as_ref()?.is_limit).then_some(true),
         Err(error) => (is_told && error.kind() == ErrorKind::Exhausted).then_some(true),
-    }
+    };
+    Some((place, is_vain?))
 }
 
-/// Creations that the API refused in this reconcile.
+/// What the API refused in this reconcile: creations, and changes of attributes.
 #[derive(Debug, Default)]
 pub(crate) struct Refused(Vec<(CloudStep, Refusal)>);
 
@@ -73,14 +126,15 @@ impl Refused {
         self.0.push((step.clone(), why));
     }
 
-    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where.
+    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where. With a pool
+    /// go its members and listeners.
     pub(crate) fn gone(&mut self, step: &CloudStep) {
         let Some(left) = Place::left_by(step) else {
             return;
         };
         let is_of_kind = |step: &CloudStep| {
             let taken = Place::taken_by(step);
-            left == Place::Pool || taken.is_some_and(|taken| taken != Place::Pool)
+            left == Place::Pool || taken.is_some_and(|taken| taken.is_like(left))
         };
         self.0.retain(|(step, why)| !why.is_limit || !is_of_kind(step));
     }
@@ -90,6 +144,15 @@ impl Refused {
         self.0.retain(|(refused, _)| !refused.asks_the_same(step));
     }
 
+    /// What is known of the room there.
+    pub(crate) fn room(&self, vain: &Vain, place: Place) -> Room {
+        match self.has_no(place) {
+            false => Room::Free,
+            true if vain.is_of_kind(place) => Room::Vain,
+            true => Room::Full,
+        }
+    }
+
     /// Whether a quota leaves no room there.
     pub(crate) fn has_no(&self, place: Place) -> bool {
         self.0
@@ -97,28 +160,44 @@ impl Refused {
             .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
     }
 
-    /// Whether just this was refused, and for another reason than a quota.
+    /// Whether just this was refused, and where it is a creation for another reason than a quota; a member wherever it is probed.
     pub(crate) fn has(&self, asked: &CloudStep) -> bool {
-        self.0
-            .iter()
-            .any(|(step, why)| !why.is_limit && step.asks_the_same(asked))
+        let mut refused = self.0.iter();
+        refused.any(|(step, why)| !(why.is_limit && step.creates()) && step.asks_for_the_same(asked))
     }
 
-    /// Why pools are missing.
-    pub(crate) fn of_pools(&self) -> Option<Refusal> {
-        self.first(|place| place == Place::Pool)
+    /// Whether a member was refused in the place of another one.
+    pub(crate) fn has_replacement(&self) -> bool {
+        self.0.iter().any(|(step, _)| step.replaces())
+    }
+
+    /// Why ports are not served: pools are missing, or listeners.
+    pub(crate) fn of_ports(&self) -> Option<Refusal> {
+        let of_pools = self.first(|place| place == Place::Pool);
+        of_pools.or_else(|| self.first(|place| place == Place::Listener))
     }
 
     /// Why members are missing.
     pub(crate) fn of_members(&self) -> Option<Refusal> {
-        self.first(|place| place != Place::Pool)
+        self.first(|place| matches!(place, Place::Member(_)))
+    }
+
+    /// Why attributes are not changed: once for each of them, on however many parts.
+    pub(crate) fn of_attributes(&self) -> Option<Refusal> {
+        let changes = self.0.iter().filter(|(step, _)| step.changes_attribute());
+        let mut told = BTreeSet::new();
+        let reasons: Vec<&str> = changes
+            .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))
+            .map(|(_, why)| why.reason.as_str())
+            .collect();
+        (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")))
     }
 
     fn first(&self, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
         let mut found = self
             .0
             .iter()
-            .filter(|(step, _)| Place::taken_by(step).is_some_and(&is_it));
+            .filter(|(step, _)| Place::of(step).is_some_and(&is_it));
         found.next().map(|(_, why)| why.clone())
     }
 }

@@ -77,7 +77,17 @@ pub(super) fn monitor_changes(wanted: &MonitorSettings, monitor: &Monitor) -> Ve
         MonitorChange::UpThreshold(wanted.up_threshold),
         MonitorChange::DownThreshold(wanted.down_threshold),
     ]);
-    wishes.retain(|wish| !monitor_shows(monitor, wish));
+    // The API may want no timeout above the delay, not even between two writes: one of them waits until the other is made.
+    let fits = |delay: i64, timeout: i64| timeout <= delay;
+    let fit = fits(wanted.delay_s, wanted.timeout_s) && fits(monitor.delay_s, monitor.timeout_s);
+    wishes.retain(|wish| {
+        let may_be_made = match wish {
+            MonitorChange::DelayS(delay) => !fit || fits(*delay, monitor.timeout_s),
+            MonitorChange::TimeoutS(timeout) => !fit || fits(monitor.delay_s, *timeout),
+            _ => true,
+        };
+        may_be_made && !monitor_shows(monitor, wish)
+    });
     wishes
 }
 

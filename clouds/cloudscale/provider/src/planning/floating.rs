@@ -31,27 +31,28 @@ pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer)
 /// What was taken from somebody else in this reconcile.
 pub(super) fn moved(seen: &Seen) -> impl Iterator<Item = Note> {
     let moved = seen.memory.own.moved_ips.iter();
-    moved.map(|text| FLOATING_IP_MOVED.note(text))
+    moved.map(|(text, number)| FLOATING_IP_MOVED.note(text).on_occasion(*number))
 }
 
-/// Remembers what a floating IP led to until now.
-pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId) {
+/// Remembers what a floating IP led to until now; `number` is that of its move.
+pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId, number: u64) {
     let there = seen.floating_ips.iter().find(|there| address.is(there));
     if let Some(target) = there.and_then(target) {
         let text = format!("floating IP {address} is moved from {target} to load balancer {balancer}");
-        seen.memory.own.moved_ips.push(text);
+        seen.memory.own.moved_ips.push((text, number));
     }
 }
 
 /// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.
 pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let failure = seen.floating_failure.as_ref();
     let missing: Vec<String> = wanted
         .floating_ips
         .iter()
-        .filter(|wish| !seen.floating_ips.iter().any(|found| wish.is(found)))
+        .filter(|wish| failure.is_none() && !seen.floating_ips.iter().any(|found| wish.is(found)))
         .map(ToString::to_string)
         .collect();
-    let mut problems = Vec::new();
+    let mut problems = Vec::from_iter(failure.cloned());
     if !missing.is_empty() {
         problems.push(format!(
             "floating IPs do not exist in this project: {}",
@@ -70,10 +71,13 @@ pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
             .filter(|(ip, _)| wanted.floating_ips.contains(ip))
             .map(|(_, why)| why.clone()),
     );
-    let remedy = format!(
-        "correct {}, or create the floating IP in the project and region of the load balancer; all else is done",
-        keys::FLOATING_IPS.key
-    );
+    let remedy = match failure.is_some() && problems.len() == 1 {
+        true => "until they can be read, floating IPs stay as they are; all else is done".to_owned(),
+        false => format!(
+            "correct {}, or create the floating IP in the project and region of the load balancer; all else is done",
+            keys::FLOATING_IPS.key
+        ),
+    };
     (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")).with_remedy(remedy))
 }
 

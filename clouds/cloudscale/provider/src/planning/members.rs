@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bowline_cloudscale_client::{LoadBalancer, Member, MemberId, MonitorType, PoolId, Tags};
 use bowline_plan::{Answer, Note, Refusal, diff};
 
+use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
 use crate::desired::{Desired, DesiredMember, MemberKey};
 use crate::intent::Backend;
@@ -20,6 +21,17 @@ pub(super) enum Checks {
     Move,
     /// Those that are there stay as they are, if nothing else is wrong with them.
     Stay,
+}
+
+/// Whether members of a pool are to be probed elsewhere from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MovingChecks {
+    /// All are probed where they are to be.
+    None,
+    /// They follow as soon as the monitor is there.
+    Now,
+    /// They cannot follow now. With another monitor, all of them would count as down.
+    Later,
 }
 
 /// A balancer that is there, and who the members of its pools shall be.
@@ -89,78 +101,107 @@ impl Served<'_> {
         })
     }
 
-    /// Creates members; when none is missing in any pool, deletes surplus ones. In a pool without room, each one that goes makes
-    /// room for one that comes, unless that was tried in vain.
+    /// Creates members; when none is missing in any pool that can come, deletes surplus ones.
     pub(super) fn members<'p>(
         &self,
         pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool, Checks)>,
     ) -> Vec<CloudStep> {
-        let refused = &self.seen.memory.own.refused;
-        let mut creations = Vec::new();
-        let mut deletions = Vec::new();
+        let (mut creations, mut deletions) = (Vec::new(), Vec::new());
         for (backend, there, checks) in pools {
             let pool = there.pool.uuid;
             let wished = self.desired.members(backend);
-            let members = diff(&wished, &there.members, DesiredMember::key, member_key);
-            let mut surplus = members.surplus;
-            let mut is_one_kept = !members.kept.is_empty();
-            let (mut additions, mut replacements) = (Vec::new(), Vec::new());
-            let (mut is_any_refused, mut is_one_missing) = (false, false);
-            for missing in members.missing {
-                // The API may refuse a second member with this address and port.
-                let twin = surplus.iter().position(|old| {
-                    names::spelling(&old.address) == names::spelling(&missing.address)
-                        && old.protocol_port == missing.protocol_port
-                });
-                let addition = self.member(pool, missing, None, Meanwhile::Others);
-                is_one_missing |= twin.is_none();
-                match twin.map(|index| surplus.remove(index)) {
-                    Some(old) if checks == Checks::Stay && moves_check(missing, old) => is_one_kept = true,
-                    Some(old) => replacements.push((missing, old)),
-                    None if refused.has(&addition) => is_any_refused = true,
-                    None => additions.push(addition),
-                }
-            }
-            let is_only = there.members.len() == 1 && additions.is_empty();
-            let surplus = surplus.into_iter().map(|old| {
-                let old = self.old_member(pool, old);
-                self.step(PartChange::DeleteMember { pool, old })
-            });
-            let mut surplus = surplus.collect::<Vec<_>>();
-            if refused.has_no(Place::Member(pool)) {
-                let pairs = match self.seen.memory.own.is_room_vain {
-                    true => 0,
-                    false => surplus.len().min(additions.len()),
+            let exchange = self.exchange(&wished, there, checks);
+            let is_only = there.members.len() == 1;
+            for (missing, old) in exchange.coming {
+                let Some((old, fit)) = old else {
+                    creations.push(self.member(pool, missing, None, Meanwhile::Others));
+                    continue;
                 };
-                is_any_refused |= pairs < additions.len();
-                let room = surplus.drain(..pairs);
-                creations.extend(room.zip(additions).flat_map(<[_; 2]>::from));
-            } else {
-                creations.extend(additions);
-            }
-            // After the others, so that somebody is there while a member is away; and none is taken for it while one that was wished
-            // for cannot come: the API may have refused that one when the old one was gone.
-            is_one_kept |= is_one_missing && !replacements.is_empty();
-            let replacements = Some(replacements).filter(|_| !is_one_missing);
-            creations.extend(replacements.into_iter().flatten().map(|(missing, old)| {
+                if fit != Fit::Twin {
+                    creations.push(self.deletion(pool, old));
+                    creations.push(self.member(pool, missing, None, Meanwhile::Others));
+                    continue;
+                }
                 let meanwhile = match moves_check(missing, old) {
                     true => Meanwhile::CheckMoves,
                     false if is_only => Meanwhile::Nobody,
                     false => Meanwhile::Others,
                 };
                 let old = self.old_member(pool, old);
-                self.member(pool, missing, Some(old), meanwhile)
-            }));
-            // While nobody can come, the last ones stay.
-            if !is_any_refused || is_one_kept {
-                deletions.extend(surplus);
+                creations.push(self.member(pool, missing, Some(old), meanwhile));
             }
+            let going = exchange.going.into_iter();
+            deletions.extend(going.map(|old| self.deletion(pool, old)));
         }
         if creations.is_empty() {
             deletions
         } else {
             creations
         }
+    }
+
+    /// Whether members of a pool are to be probed elsewhere from now on.
+    pub(super) fn moving_checks(&self, backend: &Backend, there: &ObservedPool) -> MovingChecks {
+        let wished = self.desired.members(backend);
+        let exchange = self.exchange(&wished, there, Checks::Move);
+        let mut held = exchange.held.iter();
+        let mut coming = exchange.coming.iter();
+        if held.any(|(missing, old)| moves_check(missing, old)) {
+            MovingChecks::Later
+        } else if coming
+            .any(|(missing, old)| old.is_some_and(|(old, fit)| fit == Fit::Twin && moves_check(missing, old)))
+        {
+            MovingChecks::Now
+        } else {
+            MovingChecks::None
+        }
+    }
+
+    /// Who comes to a pool, who goes for it, and who stays. All members serve the same. The API may refuse a second one with the same
+    /// address and port.
+    fn exchange<'w>(
+        &self,
+        wished: &'w [DesiredMember],
+        there: &'w ObservedPool,
+        checks: Checks,
+    ) -> Exchange<&'w DesiredMember, &'w Member> {
+        let memory = &self.seen.memory.own;
+        let pool = there.pool.uuid;
+        let mut members = diff(wished, &there.members, DesiredMember::key, member_key);
+        let is_twin = |missing: &DesiredMember, old: &Member| {
+            names::spelling(&old.address) == names::spelling(&missing.address)
+                && old.protocol_port == missing.protocol_port
+        };
+        let mut is_one_kept = !members.kept.is_empty();
+        if checks == Checks::Stay {
+            members.missing.retain(|missing| {
+                let twin = members.surplus.iter().position(|old| is_twin(missing, old));
+                let stays = twin.filter(|index| moves_check(missing, members.surplus[*index]));
+                is_one_kept |= stays.map(|index| members.surplus.remove(index)).is_some();
+                stays.is_none()
+            });
+        }
+        let terms = Terms {
+            room: memory.room(Place::Member(pool)),
+            twins: match memory.refused.has_replacement() {
+                true => Twins::Never,
+                false => Twins::Last,
+            },
+            stead: Stead::Anybody { is_one_kept },
+        };
+        Exchange::new(
+            terms,
+            &members.missing,
+            &members.surplus,
+            |missing| {
+                let addition = self.member(pool, missing, None, Meanwhile::Others);
+                !memory.refused.has(&addition)
+            },
+            |missing, old| match is_twin(missing, old) {
+                true => Some(Fit::Twin),
+                false => Some(Fit::Forerunner),
+            },
+        )
     }
 
     fn member(
@@ -177,6 +218,11 @@ impl Served<'_> {
             old,
             meanwhile,
         })
+    }
+
+    fn deletion(&self, pool: PoolId, old: &Member) -> CloudStep {
+        let old = self.old_member(pool, old);
+        self.step(PartChange::DeleteMember { pool, old })
     }
 
     fn old_member(&self, pool: PoolId, member: &Member) -> Old<MemberId> {

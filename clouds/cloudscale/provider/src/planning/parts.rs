@@ -6,7 +6,8 @@ use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, Monito
 use bowline_plan::diff;
 
 use super::attributes;
-use super::members::{Checks, Served, as_monitored};
+use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
+use super::members::{Checks, MovingChecks, Served, as_monitored};
 use crate::desired::{self, ListenerKey, PoolKey};
 use crate::intent::{Backend, Port, Wanted};
 use crate::observe::ObservedPool;
@@ -19,20 +20,36 @@ pub(super) struct Parts<'a> {
     wanted: &'a Wanted,
     missing: Vec<&'a Port>,
     surplus: Vec<&'a ObservedPool>,
-    kept: Vec<(&'a Port, &'a ObservedPool)>,
-    surplus_listeners: OnceCell<Vec<&'a Listener>>,
+    kept: Vec<Kept<'a>>,
+    pools: Exchange<&'a Port, &'a ObservedPool>,
+    listeners: OnceCell<Exchange<Kept<'a>, &'a Listener>>,
 }
+
+/// A port, and the pool that it has.
+type Kept<'a> = (&'a Port, &'a ObservedPool);
 
 impl<'a> Parts<'a> {
     pub(super) fn new(served: Served<'a>, wanted: &'a Wanted) -> Self {
-        let pools = diff(&wanted.ports, &served.seen.pools, Port::key, pool_key);
+        let seen = served.seen;
+        let pools = diff(&wanted.ports, &seen.pools, Port::key, pool_key);
+        let terms = Terms {
+            room: seen.memory.own.room(Place::Pool),
+            twins: Twins::AtOnce,
+            stead: Stead::Forerunners,
+        };
+        let (missing, surplus) = (pools.missing, pools.surplus);
+        let fit = |port: &Port, old: &ObservedPool| match fit(port, old, &missing) {
+            Some(Fit::Forerunner) if seen.crowded_pools.contains(&old.pool.name) => Some(Fit::Twin),
+            fit => fit,
+        };
         Self {
             served,
             wanted,
-            missing: pools.missing,
-            surplus: pools.surplus,
+            pools: Exchange::new(terms, &missing, &surplus, |_| true, fit),
             kept: pools.kept,
-            surplus_listeners: OnceCell::new(),
+            missing,
+            surplus,
+            listeners: OnceCell::new(),
         }
     }
 
@@ -43,64 +60,18 @@ impl<'a> Parts<'a> {
     /// Creates pools beside those that they replace; in their place where the API wants no two of one name, or a quota leaves no
     /// room.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
-        let is_full = self.has_no_room();
-        let makes_room = is_full && !self.served.seen.memory.own.is_room_vain;
-        let mut going = self.surplus.clone();
-        let mut steps = Vec::new();
-        for missing in &self.missing {
-            let is_crowded = self
-                .served
-                .seen
-                .crowded_pools
-                .contains(&missing.backend.pool_name);
-            let gone_for =
-                |old: &&ObservedPool| self.rank(missing, old).filter(|rank| makes_room || *rank == 0);
-            let old = match makes_room || is_crowded {
-                true => going
-                    .iter()
-                    .copied()
-                    .filter(|old| gone_for(old).is_some())
-                    .min_by_key(gone_for),
-                false => None,
-            };
-            if is_full && (old.is_none() || !makes_room) {
-                continue; // nothing makes room for it
-            }
-            going.retain(|pool| old.is_none_or(|old| pool.pool.uuid != old.pool.uuid));
-            steps.push(self.step(PartChange::Pool {
+        let steps = self.pools.coming.iter().map(|(missing, old)| {
+            self.step(PartChange::Pool {
                 new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
-                old: old.map(|old| self.old_pool(old)),
-            }));
-        }
-        steps
+                old: old.map(|(old, _)| self.old_pool(old)),
+            })
+        });
+        steps.collect()
     }
 
     /// Whether a quota leaves no room for another pool.
     pub(super) fn has_no_room(&self) -> bool {
         self.served.seen.memory.own.refused.has_no(Place::Pool)
-    }
-
-    /// Whether a surplus pool serves on for a missing one, for which it would make room in vain.
-    fn stays(&self, old: &ObservedPool) -> bool {
-        let is_vain = self.has_no_room() && self.served.seen.memory.own.is_room_vain;
-        let mut missing = self.missing.iter();
-        is_vain && missing.any(|missing| self.rank(missing, old).is_some_and(|rank| rank < 2))
-    }
-
-    /// How well a surplus pool gives its place to a missing one: first its forerunner by name, then the one that its port leads to
-    /// now, then one that is nobody's forerunner.
-    fn rank(&self, missing: &Port, old: &ObservedPool) -> Option<u8> {
-        let is_of = |missing: &Port| old.pool.name == missing.backend.pool_name;
-        let is_led_to = |missing: &Port| {
-            let mut listeners = old.listeners.iter();
-            listeners.any(|it| it.protocol == missing.listener_protocol && it.protocol_port == missing.port)
-        };
-        match (is_of(missing), is_led_to(missing)) {
-            (true, _) => Some(0),
-            (false, true) => Some(1),
-            _ if self.missing.iter().any(|other| is_of(other) || is_led_to(other)) => None,
-            _ => Some(2),
-        }
     }
 
     /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace. Where a
@@ -141,12 +112,11 @@ impl<'a> Parts<'a> {
     pub(super) fn moved_monitors(&self) -> Vec<CloudStep> {
         let of_pool = |kept: &(&'a Port, &'a ObservedPool)| {
             let (port, there) = kept;
-            let members = (&port.backend, *there, Checks::Move);
-            let members = self.served.members(std::iter::once(members));
-            let moves_checks = members.iter().any(CloudStep::moves_check);
-            match moves_checks || is_of_other_policy(port, there) {
-                true => self.monitors_of(std::slice::from_ref(kept), moves_checks),
-                false => Vec::new(),
+            let kept = std::slice::from_ref(kept);
+            match self.served.moving_checks(&port.backend, there) {
+                MovingChecks::Now => self.monitors_of(kept, true),
+                MovingChecks::None if is_of_other_policy(port, there) => self.monitors_of(kept, false),
+                MovingChecks::None | MovingChecks::Later => Vec::new(),
             }
         };
         let mut pools = self.kept.iter().map(of_pool);
@@ -160,35 +130,29 @@ impl<'a> Parts<'a> {
             .members(pools.map(|(port, there)| (&port.backend, *there, Checks::Move)))
     }
 
-    /// Creates listeners, each in place of the one on its port; when none is missing, deletes surplus ones.
+    /// Creates listeners, each in place of the one on its port, or where a quota leaves no room in place of the one that its pool had;
+    /// when none is missing that can come, deletes surplus ones.
     pub(super) fn listeners(&self) -> Vec<CloudStep> {
-        let mut creations = Vec::new();
-        let mut in_the_way = self.surplus_listeners().to_vec();
-        for (port, there) in &self.kept {
-            let wanted = std::slice::from_ref(*port);
-            let listeners = diff(wanted, &there.listeners, Port::listener_key, listener_key);
-            for missing in listeners.missing {
-                let blocker = in_the_way.iter().position(|old| {
-                    old.protocol == missing.listener_protocol && old.protocol_port == missing.port
-                });
-                let old = blocker.map(|index| in_the_way.remove(index));
-                let changes_pool =
-                    old.is_some_and(|old| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid));
-                creations.push(self.step(PartChange::Listener {
-                    new: missing.create_listener(there.pool.uuid, self.wanted),
-                    pool_name: there.pool.name.clone(),
-                    old: old.map(|old| self.old_listener(old)),
-                    changes_pool,
-                }));
-            }
-        }
+        let exchange = self.listener_exchange();
+        let creations = exchange.coming.iter().map(|((port, there), old)| {
+            let is_elsewhere =
+                |old: &Listener| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid);
+            self.step(PartChange::Listener {
+                new: port.create_listener(there.pool.uuid, self.wanted),
+                pool_name: there.pool.name.clone(),
+                old: old.map(|(old, _)| self.old_listener(old)),
+                changes_pool: old.is_some_and(|(old, _)| is_elsewhere(old)),
+                makes_room: old.is_some_and(|(_, fit)| fit != Fit::Twin),
+            })
+        });
+        let creations: Vec<CloudStep> = creations.collect();
         if !creations.is_empty() {
             return creations;
         }
         // Listeners of surplus pools go with their pools.
         let is_kept = |id: Option<PoolId>| self.kept.iter().any(|(_, there)| Some(there.pool.uuid) == id);
-        in_the_way
-            .into_iter()
+        let going = exchange.going.iter();
+        going
             .filter(|old| is_kept(old.pool.as_ref().map(|pool| pool.uuid)))
             .map(|old| {
                 self.step(PartChange::DeleteListener {
@@ -198,26 +162,47 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// All listeners that nobody wants, in kept pools and in surplus ones.
-    fn surplus_listeners(&self) -> &[&'a Listener] {
-        self.surplus_listeners.get_or_init(|| {
-            let kept = self.kept.iter().flat_map(|(port, there)| {
-                diff(
-                    std::slice::from_ref(*port),
-                    &there.listeners,
-                    Port::listener_key,
-                    listener_key,
-                )
-                .surplus
-            });
-            let surplus = self.surplus.iter().filter(|pool| !self.stays(pool));
-            kept.chain(surplus.flat_map(|pool| &pool.listeners)).collect()
+    /// What comes of the listeners that nobody wants, in kept pools and in surplus ones.
+    fn listener_exchange(&self) -> &Exchange<Kept<'a>, &'a Listener> {
+        self.listeners.get_or_init(|| {
+            let (mut missing, mut surplus) = (Vec::new(), Vec::new());
+            for (port, there) in &self.kept {
+                let wanted = std::slice::from_ref(*port);
+                let listeners = diff(wanted, &there.listeners, Port::listener_key, listener_key);
+                missing.extend(listeners.missing.iter().map(|_| (*port, *there)));
+                surplus.extend(listeners.surplus);
+            }
+            surplus.extend(self.pools.going.iter().flat_map(|pool| &pool.listeners));
+            let terms = Terms {
+                room: self.served.seen.memory.own.room(Place::Listener),
+                twins: Twins::AtOnce,
+                stead: Stead::Forerunners,
+            };
+            let fit = |(port, there): Kept<'_>, old: &Listener| {
+                if old.protocol == port.listener_protocol && old.protocol_port == port.port {
+                    return Some(Fit::Twin);
+                }
+                let is_of_pool = old.pool.as_ref().is_some_and(|stub| stub.uuid == there.pool.uuid);
+                is_of_pool.then_some(Fit::Forerunner)
+            };
+            Exchange::new(terms, &missing, &surplus, |_| true, fit)
         })
     }
 
     /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
-        self.monitors_of(&self.kept, false)
+        let kept: Vec<_> = self
+            .kept
+            .iter()
+            .copied()
+            .filter(|kept| !self.waits(kept))
+            .collect();
+        self.monitors_of(&kept, false)
+    }
+
+    /// Whether a pool keeps its monitor as it is, because its members cannot follow to where another one finds its answer.
+    fn waits(&self, (port, there): &(&Port, &ObservedPool)) -> bool {
+        self.served.moving_checks(&port.backend, there) == MovingChecks::Later
     }
 
     fn monitors_of(&self, pools: &[(&Port, &ObservedPool)], moves_checks: bool) -> Vec<CloudStep> {
@@ -260,9 +245,13 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Deletes pools that nobody wants, with all that hangs on them.
+    /// Deletes pools that nobody wants, with all that hangs on them; not while a listener of theirs serves for one that cannot come.
     pub(super) fn surplus_pools(&self) -> Vec<CloudStep> {
-        let going = self.surplus.iter().filter(|pool| !self.stays(pool));
+        let listeners = self.listener_exchange();
+        let held = listeners.held.iter().map(|(_, old)| old.uuid);
+        let serving: Vec<ListenerId> = held.chain(listeners.staying.iter().map(|old| old.uuid)).collect();
+        let is_needed = |pool: &ObservedPool| pool.listeners.iter().any(|it| serving.contains(&it.uuid));
+        let going = self.pools.going.iter().filter(|pool| !is_needed(pool));
         going
             .map(|pool| {
                 self.step(PartChange::DeletePool {
@@ -273,10 +262,12 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// Changes attributes where they stand.
+    /// Changes attributes where they stand, but for what the API has refused.
     pub(super) fn attributes(&self) -> Vec<CloudStep> {
+        let refused = &self.served.seen.memory.own.refused;
         let mut steps = Vec::new();
-        for (port, there) in &self.kept {
+        for kept in &self.kept {
+            let (port, there) = kept;
             let wanted = std::slice::from_ref(*port);
             for (_, listener) in diff(wanted, &there.listeners, Port::listener_key, listener_key).kept {
                 let changes = attributes::listener_changes(&self.wanted.listener, listener);
@@ -289,7 +280,7 @@ impl<'a> Parts<'a> {
                 }));
             }
             // Exactly one is left by now.
-            for monitor in there.monitors.iter().take(1) {
+            for monitor in there.monitors.iter().take(1).filter(|_| !self.waits(kept)) {
                 let changes = attributes::monitor_changes(&self.wanted.monitor, monitor);
                 steps.extend(changes.into_iter().map(|change| {
                     self.step(PartChange::UpdateMonitor {
@@ -300,6 +291,7 @@ impl<'a> Parts<'a> {
                 }));
             }
         }
+        steps.retain(|step| !refused.has(step));
         steps
     }
 
@@ -326,6 +318,22 @@ impl<'a> Parts<'a> {
             name: monitor.kind.to_string(),
             href: self.served.hrefs.monitor(monitor.uuid),
         }
+    }
+}
+
+/// How a surplus pool stands to a missing one: its forerunner by name, the one that its port leads to now, or one that is nobody's
+/// forerunner.
+fn fit(missing: &Port, old: &ObservedPool, all: &[&Port]) -> Option<Fit> {
+    let is_of = |missing: &Port| old.pool.name == missing.backend.pool_name;
+    let is_led_to = |missing: &Port| {
+        let mut listeners = old.listeners.iter();
+        listeners.any(|it| it.protocol == missing.listener_protocol && it.protocol_port == missing.port)
+    };
+    match (is_of(missing), is_led_to(missing)) {
+        (true, _) => Some(Fit::Forerunner),
+        (false, true) => Some(Fit::SamePort),
+        _ if all.iter().any(|other| is_of(other) || is_led_to(other)) => None,
+        _ => Some(Fit::Stranger),
     }
 }
 

@@ -191,8 +191,13 @@ pub(crate) fn remember(unkept: &mut Vec<Unkept>, observed: &Observed, own: &mut 
             observed.pools_of == Some(id) || observed.gone.contains(&id) || observed.deleting.contains(&id)
         })
     };
+    let is_unread = |earlier: &Unkept| {
+        observed.floating_failure.is_some() && matches!(earlier.step, CloudStep::AssignFloatingIp { .. })
+    };
     unkept.retain(|earlier| {
-        !is_here(&earlier) || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
+        !is_here(&earlier)
+            || is_unread(earlier)
+            || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
     });
     for step in &own.done {
         let is_known = unkept.iter().any(|earlier| earlier.step.asks_the_same(step));

@@ -1,3 +1,4 @@
+use bowline_cloud_provider::plan::Said;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 
@@ -64,6 +65,29 @@ async fn a_floating_ip_that_was_not_moved_is_not_told_to_be() {
             let run = world.run("web").await.settled();
             assert_eq!(run.reasons(), ["FloatingIPMoved"]);
         }
+    }
+}
+
+/// As where two clusters fight over it.
+#[tokio::test(start_paused = true)]
+async fn each_move_of_a_floating_ip_is_news() {
+    let world = World::with_nodes(1);
+    let server = world.sim.servers()[0].uuid;
+    let address = world.sim.add_floating_ip(FloatingSpec::default());
+    world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
+    world.run("web").await.settled();
+    let mut said = Said::default();
+    for _ in 0..3 {
+        world
+            .sim
+            .assign_floating_ip(address, Some(Target::Server(server)));
+        let run = world.run("web").await.settled();
+        let news = said.news(&run.notes, |_| false);
+        assert_eq!(news.len(), 1);
+        assert!(
+            news[0].text.contains(&format!("from server {server}")),
+            "{news:?}"
+        );
     }
 }
 
@@ -142,6 +166,63 @@ async fn an_unknown_floating_ip_holds_up_nothing() {
 async fn a_floating_network_holds_up_nothing() {
     let text = "takes single addresses only: 2001:db8:5::/56";
     is_refused_alone(World::with_nodes(1), r#"["2001:db8:5::/56"]"#, text).await;
+}
+
+/// Of a Service that is served, and of a new one.
+#[tokio::test(start_paused = true)]
+async fn floating_ips_that_cannot_be_read_hold_up_nothing() {
+    for status in [403, 500] {
+        for is_new in [true, false] {
+            let mut world = World::with_nodes(2);
+            let address = world.sim.add_floating_ip(FloatingSpec::default());
+            let list = format!("[\"{address}\"]");
+            world.annotate("web", "floating-ips", &list);
+            if !is_new {
+                world.run("web").await.settled();
+            }
+            let lists = Fault::on(http::Method::GET, "/v1/floating-ips").always();
+            world.sim.faults().add(lists.status(status));
+            world.remove_node("n1");
+            world.add_node("n3");
+            world.annotate("web", "timeout-client-data-ms", "7");
+            for _ in 0..2 {
+                let run = world.run("web").await;
+                let text = run.complaint();
+                assert!(text.contains("failed to load floating ips"), "{text}");
+                assert!(!text.contains("do not exist"), "{text}");
+                assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
+            }
+            let members = world.sim.members().into_iter();
+            let mut members: Vec<String> = members.map(|it| it.name).collect();
+            members.sort();
+            let expected = [
+                "10.20.0.11:31200",
+                "10.20.0.11:31201",
+                "10.20.0.12:31200",
+                "10.20.0.12:31201",
+            ];
+            assert_eq!(members, expected, "{status} {is_new}");
+            let mut listeners = world.sim.listeners().into_iter();
+            assert!(listeners.all(|it| it.timeout_client_data_ms == 7));
+            let balancer = Target::LoadBalancer(world.sim.load_balancers()[0].uuid);
+            let led = world.sim.floating_ips()[0].target;
+            assert_eq!(led, Some(balancer).filter(|_| !is_new));
+            assert!(world.writes_of(world.run("web")).await.1.is_empty());
+            world.sim.faults().clear();
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            run.settled();
+            assert_eq!(writes.len(), usize::from(is_new), "{writes:?}");
+            assert_eq!(world.sim.floating_ips()[0].target, Some(balancer));
+            world.sim.faults().add(
+                Fault::on(http::Method::GET, "/v1/floating-ips")
+                    .always()
+                    .status(status),
+            );
+            world.delete("web");
+            world.run("web").await.settled();
+            assert!(world.sim.load_balancers().is_empty());
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

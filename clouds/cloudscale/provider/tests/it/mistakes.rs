@@ -1,13 +1,15 @@
 //! Annotations that cannot be read: what is served stays as it is, and its members follow the Nodes.
 
-use bowline_cloudscale_sim::Tags;
+use bowline_cloudscale_sim::kit::Fault;
+use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
+use bowline_cloudscale_sim::{FloatingSpec, Tags, Target};
 
 use crate::change::{set_ports, settled};
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
-const MISTAKES: [(&str, &str, &str); 22] = [
+const MISTAKES: [(&str, &str, &str); 26] = [
     ("uuid", "42", "not a UUID: 42"),
     ("config-version", "7", "unsupported config version '7'"),
     ("name", " ", "no load balancer with empty name found"),
@@ -29,6 +31,10 @@ const MISTAKES: [(&str, &str, &str); 22] = [
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
     ("health-monitor-down-threshold", " 3", "cannot convert  3 to int"),
+    ("health-monitor-delay-s", "0", "cannot convert 0 to int"),
+    ("health-monitor-timeout-s", "0", "cannot convert 0 to int"),
+    ("health-monitor-up-threshold", "0", "cannot convert 0 to int"),
+    ("health-monitor-down-threshold", "0", "cannot convert 0 to int"),
     ("ip-mode", "vip", "unsupported IP mode: 'vip'"),
 ];
 
@@ -293,11 +299,53 @@ async fn what_the_api_refuses_is_told_with_its_annotation() {
                 false => World::with_nodes(1),
             };
             let suffix = format!("health-monitor-{suffix}");
-            world.annotate("web", &suffix, "0");
+            world.annotate("web", &suffix, "100000");
             let run = world.run("web").await;
             let key = format!("the value is that of k8s.cloudscale.ch/loadbalancer-{suffix}");
             assert!(run.complaint().contains(&key), "{run:#?}");
         }
+    }
+}
+
+/// What the API refuses of one listener or monitor is told at the end, and all else is changed.
+#[tokio::test(start_paused = true)]
+async fn an_attribute_that_is_refused_holds_up_no_other_one() {
+    for status in [400, 403, 409] {
+        let mut world = settled(1).await;
+        let server = world.sim.servers()[0].uuid;
+        let address = world.sim.add_floating_ip(FloatingSpec {
+            target: Some(Target::Server(server)),
+            ..FloatingSpec::default()
+        });
+        let (listener, monitor) = (world.sim.listeners()[0].uuid, world.sim.health_monitors()[0].uuid);
+        for path in [
+            format!("/v1/load-balancers/listeners/{listener}"),
+            format!("/v1/load-balancers/health-monitors/{monitor}"),
+        ] {
+            let fault = Fault::on(http::Method::PATCH, path.as_str()).always();
+            let body = r#"{"detail":"Not like this."}"#;
+            world.sim.faults().add(fault.answer(Canned::json(status, body)));
+        }
+        world.annotate("web", "listener-allowed-cidrs", r#"["10.0.0.0/8"]"#);
+        world.annotate("web", "timeout-client-data-ms", "7");
+        world.annotate("web", "health-monitor-up-threshold", "7");
+        world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
+        world.add_node("n2");
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            let told = ["update-cidrs(", "timeout-client-data-ms(", "up-threshold("];
+            assert!(told.iter().all(|it| run.complaint().contains(it)), "{run:?}");
+            assert!(run.published_although_refused.is_some());
+        }
+        let listeners = world.sim.listeners().into_iter();
+        let timeouts: Vec<u32> = listeners.map(|it| it.timeout_client_data_ms).collect();
+        let monitors = world.sim.health_monitors().into_iter();
+        let thresholds: Vec<u32> = monitors.map(|it| it.up_threshold).collect();
+        assert_eq!((timeouts, thresholds), (vec![50_000, 7], vec![2, 7]), "{status}");
+        let balancer = Target::LoadBalancer(balancer_of(&world));
+        assert_eq!(world.sim.floating_ips()[0].target, Some(balancer));
+        world.sim.faults().clear();
+        world.run("web").await.settled();
     }
 }
 

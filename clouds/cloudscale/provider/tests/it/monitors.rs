@@ -259,3 +259,27 @@ async fn a_listener_that_went_in_vain_is_put_back() {
     assert_eq!(in_short(&writes), expected);
     assert_eq!(world.sim.snapshot(), before);
 }
+
+/// The API may refuse a timeout above the delay.
+#[tokio::test(start_paused = true)]
+async fn between_two_writes_no_timeout_is_above_the_delay() {
+    let world = settled(1).await;
+    for (delay, timeout, first) in [(10, 9, "delay_s"), (2, 1, "timeout_s"), (9, 2, "delay_s")] {
+        world.annotate("web", "health-monitor-delay-s", &delay.to_string());
+        world.annotate("web", "health-monitor-timeout-s", &timeout.to_string());
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), ["PATCH health-monitors"; 4]);
+        let body = writes[0].body.as_ref().unwrap();
+        assert!(body[first].is_number(), "{body}");
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
+    // What the first one may not be, the second one does not make worse.
+    let refuse = Fault::on(http::Method::PATCH, "/v1/load-balancers/health-monitors/*");
+    world.sim.faults().add(refuse.always().status(400));
+    world.annotate("web", "health-monitor-delay-s", "1");
+    world.annotate("web", "health-monitor-timeout-s", "1");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("update-monitor-timeout-s("), "{run:?}");
+    assert_eq!(in_short(&writes), ["PATCH health-monitors"; 2]);
+}

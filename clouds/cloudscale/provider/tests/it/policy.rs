@@ -229,6 +229,32 @@ async fn where_a_monitor_is_refused_all_pools_are_checked_as_before() {
     }
 }
 
+/// While somebody who came cannot become a member, the others are not replaced; so nothing may be asked of them that they do not
+/// answer.
+#[tokio::test(start_paused = true)]
+async fn where_a_new_member_is_refused_all_pools_are_checked_as_before() {
+    for (policy, port) in POLICIES {
+        let mut world = before(policy, 2).await;
+        let there = checks(&world);
+        switch(&world, policy, port);
+        world.add_node("n3");
+        for pool in world.sim.pools() {
+            let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+            let fault = Fault::on(http::Method::POST, path.as_str()).always();
+            let body = r#"{"subnet":"The subnet is not in the zone of the load balancer."}"#;
+            world.sim.faults().add(fault.answer(Canned::json(400, body)));
+        }
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            assert!(run.complaint().contains("not in the zone"), "{run:?}");
+            assert_eq!(checks(&world), there, "{policy}");
+        }
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(checks(&world), wanted(&world, policy));
+    }
+}
+
 /// Whoever stops a process also makes the API refuse the rest, or writes what cannot be read.
 #[tokio::test(start_paused = true)]
 async fn a_check_that_moved_by_half_is_moved_before_all_else() {

@@ -288,6 +288,148 @@ async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one(
     assert_eq!(world.sim.members().len(), 6);
 }
 
+/// The API refuses no more than what takes the place of a member that serves.
+#[tokio::test(start_paused = true)]
+async fn members_of_nodes_that_left_go_while_a_replacement_is_refused() {
+    for nodes in [1, 3] {
+        let mut world = settled(nodes).await;
+        let mut faults = Vec::new();
+        for pool in world.sim.pools() {
+            let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+            let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+            let body = r#"{"detail":"The subnet is locked at the moment."}"#;
+            faults.push(world.sim.faults().add(refuse.answer(Canned::json(400, body))));
+        }
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.external_traffic_policy = Some("Local".into());
+            spec.health_check_node_port = Some(32500);
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("-pool-member("), "{run:?}");
+        assert_eq!(
+            refused(&writes),
+            2,
+            "one monitor beside the old one, and one member"
+        );
+        world.remove_node("n1");
+        for _ in 0..2 {
+            let run = world.run("web").await;
+            if nodes > 1 {
+                assert!(run.complaint().contains("The subnet is locked"), "{run:?}");
+            }
+            for pool in ["tcp/web", "tcp/admin"] {
+                assert_eq!(members(&world, pool).len(), nodes - 1, "{pool}");
+            }
+        }
+        // Nothing was taken for what cannot come, and no other pool was drawn into it.
+        let monitors = world.sim.health_monitors().into_iter();
+        let kinds: Vec<String> = monitors.map(|it| format!("{:?}", it.kind)).collect();
+        if nodes > 1 {
+            assert_eq!(kinds, ["Tcp", "Http"]);
+        }
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(world.sim.members().len(), 2 * (nodes - 1));
+    }
+}
+
+/// The place that a member makes is in its own pool, and what another pool has room for says nothing about that.
+#[tokio::test(start_paused = true)]
+async fn room_in_another_pool_takes_no_second_member_of_a_full_one() {
+    let mut world = settled(3).await;
+    let full = world.sim.pools()[0].clone();
+    let path = format!("/v1/load-balancers/pools/{}/members", full.uuid);
+    let refuse = Fault::on(http::Method::POST, path.as_str()).always();
+    let body = r#"{"detail":"The quota for members is exceeded."}"#;
+    world.sim.faults().add(refuse.answer(Canned::json(400, body)));
+    for node in ["n1", "n2", "n3"] {
+        world.remove_node(node);
+    }
+    for node in ["n4", "n5", "n6"] {
+        world.add_node(node);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("The quota for members"), "{run:?}");
+    }
+    assert_eq!(world.sim.members().len(), 3 + 2, "one was taken to make room");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_quota_a_listener_makes_room_for_the_new_number_of_its_port() {
+    let world = settled(1).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.listeners_per_load_balancer = Some(2));
+    set_ports(
+        &world,
+        &[("web", "TCP", 8081, 31200), ("admin", "TCP", 9001, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let of_port = ["DELETE listeners", "POST listeners"];
+    assert_eq!(
+        in_short(&writes),
+        [&["POST listeners"], of_port.repeat(2).as_slice()].concat()
+    );
+    assert_eq!(refused(&writes), 1);
+    let ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.protocol_port).collect();
+    assert_eq!(ports, [8081, 9001]);
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+/// As where the quota was lowered below what is in use. What is refused for another reason takes nobody's place.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_makes_no_room_is_put_back_and_not_taken_again() {
+    for (text, taken) in [
+        ("The quota for listeners is exceeded.", 1),
+        ("The load balancer takes no listener now.", 0),
+    ] {
+        let mut world = settled(1).await;
+        let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/listeners");
+        let body = format!(r#"{{"detail":"{text}"}}"#);
+        let refuse = refuse.times(if taken == 1 { 2 } else { 100 });
+        let fault = world.sim.faults().add(refuse.answer(Canned::json(400, &body)));
+        set_ports(
+            &world,
+            &[("web", "TCP", 8081, 31200), ("admin", "TCP", 9001, 31201)],
+        );
+        let ports = |world: &World| {
+            let listeners = world.sim.listeners().into_iter();
+            listeners.map(|it| it.protocol_port).collect::<Vec<_>>()
+        };
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains(text), "{run:?}");
+        let deleted = writes
+            .iter()
+            .filter(|it| it.method == http::Method::DELETE)
+            .count();
+        assert_eq!((deleted, ports(&world).len()), (taken, 2), "{text}");
+        world.sim.faults().remove(fault);
+        let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/listeners").always();
+        world.sim.faults().add(refuse.answer(Canned::json(400, &body)));
+        world.add_node("n2");
+        for _ in 0..3 {
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            assert!(run.complaint().contains(text), "{run:?}");
+            assert!(
+                writes.iter().all(|it| it.method == http::Method::POST),
+                "{writes:?}"
+            );
+        }
+        let mut there = ports(&world);
+        there.sort_unstable();
+        assert_eq!(
+            (there, world.sim.members().len()),
+            (vec![8080, 9000], 4),
+            "{text}"
+        );
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(ports(&world), [8081, 9001]);
+    }
+}
+
 /// A new Service that no pool has room for is served by nothing yet.
 #[tokio::test(start_paused = true)]
 async fn without_its_pools_a_new_service_shows_no_address() {

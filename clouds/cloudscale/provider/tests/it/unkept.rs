@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bowline_cloudscale_sim::FloatingSpec;
+use bowline_cloudscale_sim::kit::Fault;
 
 use crate::change::settled;
 use crate::world::{Outcome, World, in_short};
@@ -227,6 +228,14 @@ async fn a_floating_ip_that_is_not_kept_bars_no_other_one() {
         assert_eq!(world.run("web").await.complaint(), text);
         assert_eq!((led(first), led(second)), (false, true));
     }
+    // What cannot be read is not forgotten.
+    let lists = Fault::on(http::Method::GET, "/v1/floating-ips").always();
+    world.sim.faults().add(lists.status(500));
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("failed to load floating ips"), "{run:?}");
+    world.sim.faults().clear();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!((run.complaint(), writes.len()), (&*text, 0));
 }
 
 #[tokio::test(start_paused = true)]

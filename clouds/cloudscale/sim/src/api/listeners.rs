@@ -134,6 +134,14 @@ impl Call<'_> {
             tags,
         };
         self.refuse_taken_port(&listener)?;
+        let most = self.state.behaviour.quota.listeners_per_load_balancer;
+        let all = self.state.listeners.values();
+        let count = all
+            .filter(|it| it.load_balancer == listener.load_balancer)
+            .count();
+        if most.is_some_and(|most| count >= most) {
+            return Err(ApiError::quota("listeners"));
+        }
         self.state.listeners.insert(uuid, listener.clone());
         self.state.touch(listener.load_balancer);
         self.created(&self.wire().listener(&listener))

@@ -502,6 +502,7 @@ async fn quotas_maintenance_and_bad_bodies_are_refused() {
             load_balancers: Some(1),
             pools_per_load_balancer: Some(1),
             members_per_pool: Some(2),
+            listeners_per_load_balancer: Some(1),
             servers: Some(2),
             floating_ips: Some(0),
         };
@@ -510,10 +511,12 @@ async fn quotas_maintenance_and_bad_bodies_are_refused() {
         json!({ "name": "p", "load_balancer": lb.uuid, "algorithm": "round_robin", "protocol": "tcp" });
     let subnet = sim.private_subnet();
     let member = json!({ "name": "m", "protocol_port": 1, "address": "10.20.9.9", "subnet": subnet });
+    let listener = json!({ "name": "l", "pool": lb.pool, "protocol": "tcp", "protocol_port": 1 });
     for (path, body) in [
         ("/v1/load-balancers".to_owned(), json!({ "name": "x" })),
         ("/v1/load-balancers/pools".to_owned(), pool),
         (format!("{}/members", lb.pool_path()), member),
+        ("/v1/load-balancers/listeners".to_owned(), listener),
         (
             "/v1/servers".to_owned(),
             json!({ "name": "s", "flavor": "flex-16-4", "image": "i" }),
