@@ -5,7 +5,6 @@ mod open;
 mod questions;
 mod told;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,32 +45,42 @@ const STALE: Duration = Duration::from_secs(20);
 /// Objects that cannot be understood are told once in this time: each of their changes comes along here. So are failures.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// Keeps the cache at what the API server says about Nodes. Never returns; drop it to stop.
+/// How long lists may be older than what is known before nothing is believed to be known any more. Whoever answers for the API
+/// server from a cache is no reason to end; an etcd that was restored from a backup stays as it is.
+const BACKWARDS: Duration = Duration::from_secs(30);
+
+/// Keeps the cache at what the API server says about Nodes. Drop it to stop. Returns when the API server has gone back in time, as
+/// where etcd was restored from a backup: then nothing that is known can be compared with what it says, and only a new process
+/// begins with nothing.
 pub async fn watch_nodes(kube: Kube, cache: Arc<NodeCache>) {
     watch(kube, cache, NODES_OPEN).await;
 }
 
-/// Keeps the cache at what the API server says about Services. Never returns; drop it to stop.
+/// Keeps the cache at what the API server says about Services, as [`watch_nodes`] does.
 pub async fn watch_services(kube: Kube, cache: Arc<ServiceCache>) {
     watch(kube, cache, SERVICES_OPEN).await;
 }
 
 async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
     let for_watches = kube.for_watches();
-    tokio::join!(
-        feed_anew(&for_watches, &cache, open),
-        questions::ask_about_doubts(&kube, &cache)
-    );
+    tokio::select! {
+        BackInTime = feed_anew(&for_watches, &cache, open) => {}
+        () = questions::ask_about_doubts(&kube, &cache) => {} // never
+    }
 }
 
+/// The API server has gone back in time.
+struct BackInTime;
+
 /// Feeds the cache, and begins with a list again whenever somebody asks for that.
-async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
+async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) -> BackInTime {
+    let mut since = None;
     loop {
         let asked = cache.asked();
         tokio::select! {
             biased;
             () = cache.asked_again(asked) => {}
-            never = feed(kube, cache, open, asked) => match never {},
+            end = feed(kube, cache, open, asked, &mut since) => return end,
         }
     }
 }
@@ -79,8 +88,14 @@ async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
 /// A list, then every change after it; `asked` is which filling of the cache the lists are.
 ///
 /// Where watches fail, lists are the fallback: whatever a watch did, the next attempt begins with a list once the cache has
-/// not been heard of for [`STALE`].
-async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u64) -> Infallible {
+/// not been heard of for [`STALE`]. `backwards` is since when lists have been older than what is known.
+async fn feed<T: Listed>(
+    kube: &Kube,
+    cache: &Cache<T>,
+    open: Duration,
+    asked: u64,
+    backwards: &mut Option<Instant>,
+) -> BackInTime {
     let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     let mut told = Told::default();
     let mut told_object = None;
@@ -92,9 +107,24 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u
         let from = match position.take() {
             Some(from) if !is_doubtful => Ok(from),
             known => match (fill(kube, cache, asked).await, known) {
-                (Ok(listed), _) => {
-                    is_new = true;
+                (Ok(Filled::At(listed)), _) => {
+                    (is_new, *backwards) = (true, None);
                     Ok(listed)
+                }
+                (Ok(Filled::Not { listed, known }), _) => {
+                    if backwards.get_or_insert_with(Instant::now).elapsed() >= BACKWARDS {
+                        tracing::error!(
+                            kind = T::PLURAL,
+                            listed,
+                            known,
+                            "The API server's data is older than what it has shown before. Was etcd restored from a backup? Starting anew"
+                        );
+                        return BackInTime;
+                    }
+                    Err(KubeError::Decode(format!(
+                        "a list of {} has version {listed}, and an object was known in version {known}: it is older, and is not believed",
+                        T::PLURAL
+                    )))
                 }
                 // A watch may be had where a list is not. A list that came and is not believed comes first all the same.
                 (Err(error), Some(known)) if !matches!(error, KubeError::Decode(_)) => {
@@ -181,13 +211,28 @@ fn silence(open: Duration) -> KubeError {
     ))
 }
 
-async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<String, KubeError> {
+/// What came of a list.
+enum Filled {
+    /// The cache is filled as of this version.
+    At(String),
+    /// The list is older than what was known.
+    Not { listed: u64, known: u64 },
+}
+
+async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<Filled, KubeError> {
     let Listing {
         objects,
         mut unreadable,
         resource_version,
     } = kube.list::<T>(!cache.is_synced()).await?;
     let version = version_number(&resource_version).unwrap_or_default();
+    let known = cache.newest_version();
+    if version < known {
+        return Ok(Filled::Not {
+            listed: version,
+            known,
+        });
+    }
     let unknown = cache.refill(objects, &mut unreadable, version, asked);
     if let Some(error) = unknown.and_then(|key| unreadable.remove(&key)) {
         // Time alone does not mend it, so it is also told by the readiness of the process.
@@ -207,7 +252,7 @@ async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<St
         let count = unreadable.len();
         tracing::warn!(kind = T::PLURAL, object = ?key, count, err = %error, "Objects of a list cannot be understood, their last known state stays in force");
     }
-    Ok(resource_version)
+    Ok(Filled::At(resource_version))
 }
 
 /// Follows a watch as long as nothing shows that it, or the list before it, is untrue.

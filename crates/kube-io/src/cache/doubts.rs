@@ -220,6 +220,13 @@ impl<T: CacheKey> Cache<T> {
         }
     }
 
+    /// The version of the newest object that is known; 0 if none is.
+    pub(crate) fn newest_version(&self) -> u64 {
+        let all = self.all();
+        let versions = all.iter().map(|object| version_number(object.resource_version()));
+        versions.flatten().max().unwrap_or_default()
+    }
+
     fn known_version(&self, key: &T::Key) -> u64 {
         let known = self.get(key);
         let version = known.and_then(|known| version_number(known.resource_version()));

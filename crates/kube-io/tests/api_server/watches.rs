@@ -1,15 +1,19 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServiceKey, ServicesView};
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
-use bowline_kube_io::{Change, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services};
+use bowline_kube_io::{
+    Body, Change, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services,
+};
 use futures::{StreamExt as _, stream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tower::ServiceExt as _;
 
 use crate::{client, node, options, server, service, until};
 
@@ -105,6 +109,46 @@ async fn lists_come_in_pages_of_100_from_no_cache() {
         assert!(!list.query.contains("resourceVersion"), "{}", list.query);
     }
     assert_eq!(client(&api).list_nodes().await.unwrap().len(), 250);
+}
+
+/// A process that lived through a restore of etcd knows what is newer than anything that it is told from then on.
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_where_the_api_server_has_gone_back_in_time_and_not_where_it_lags() {
+    let (today, backup) = (server(), server());
+    backup.apply_json(node("a")).unwrap();
+    for number in 0..50 {
+        today.apply_json(node(&format!("n{number}"))).unwrap();
+    }
+    let is_restored = Arc::new(AtomicBool::new(false));
+    let (asks_backup, both) = (Arc::clone(&is_restored), [today.clone(), backup]);
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        both[usize::from(asks_backup.load(Ordering::Relaxed))]
+            .service()
+            .oneshot(request)
+    });
+    let cache = Arc::new(NodeCache::new());
+    let watch = tokio::spawn(watch_nodes(
+        Kube::with_service(service, options()),
+        Arc::clone(&cache),
+    ));
+    cache.synced().await;
+    let lag = async |seconds| {
+        is_restored.store(true, Ordering::Relaxed);
+        today.close_watches();
+        today.compact();
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    };
+    lag(25).await;
+    is_restored.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!watch.is_finished());
+    lag(120).await;
+    assert!(
+        watch.is_finished(),
+        "nothing of what is known can be compared with it"
+    );
+    watch.abort();
+    assert_eq!(cache.all().len(), 50, "and nobody was told that Nodes are gone");
 }
 
 /// An API server with three pages of Nodes whose lists meet this effect, so often, from the second page on.
