@@ -93,11 +93,10 @@ impl ServiceController {
             }
             Err(error) => {
                 if may_be_there(service, progress) {
-                    // How far it came is not known. A change of the Nodes does not wait for the back-off all the same.
+                    // How far it came is not known, so it is looked at again when the Nodes are others than these, be it those of
+                    // before. That does not wait for the back-off.
                     let identities = self.identities(nodes);
-                    self.tracked(key, |tracked| {
-                        tracked.nodes.get_or_insert(identities);
-                    });
+                    self.tracked(key, |tracked| tracked.nodes = Some(identities));
                 }
                 Outcome::of_drive_error(ensuring(progress), &error, progress)
             }

@@ -144,7 +144,7 @@ pub(super) struct Tracked {
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
     expected: Option<Arc<Service>>,
-    /// The Nodes of the last sync that succeeded, or of the first that failed and may have left a balancer.
+    /// The Nodes of the last sync that succeeded, or that failed and may have left a balancer.
     pub(super) nodes: Option<NodeIdentities>,
     /// The last sync that succeeded had no Node for it to lead to, and it needs some.
     pub(super) lacks_nodes: bool,

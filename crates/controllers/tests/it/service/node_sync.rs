@@ -279,6 +279,21 @@ async fn a_balancer_that_was_never_finished_follows_its_nodes_before_its_back_of
 }
 
 #[tokio::test(start_paused = true)]
+async fn nodes_that_are_again_those_of_before_a_failure_are_followed_at_once() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
+    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
+    world.add_node("b");
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    let reads = world.cloud.calls("read web").len();
+    world.api.delete("Node", "", "b");
+    world.pass(seconds(10)).await;
+    assert!(world.cloud.calls("read web").len() > reads);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cloud_that_made_no_balancer_is_not_asked_again_because_a_node_joined() {
     let world = World::running(&["a"]).await;
     let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
