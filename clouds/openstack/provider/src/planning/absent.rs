@@ -132,10 +132,7 @@ fn of_balancer(
             .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted"));
         }
         let change = own_parts(identity, role, seen, balancer).or_else(|| without_tag(identity, balancer));
-        return Ok(change.map(|change| CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        }));
+        return change.map(|change| part(seen, balancer, change)).transpose();
     }
     // Where nothing but the address bears out whose the load balancer is, the floating IP goes after it.
     if !identity.keeps_floating_ip
@@ -146,17 +143,14 @@ fn of_balancer(
         return Ok(Some(delete_floating_ip(there)));
     }
     let parts = seen.parts_of(&balancer.id);
-    let part = parts
+    let one = parts
         .and_then(|parts| one_by_one(parts, &seen.memory.own))
         .filter(|_| {
             let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
             takes_changes && !identity.options.deletes_by_cascade
         });
-    Ok(Some(match part {
-        Some(change) => CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        },
+    Ok(Some(match one {
+        Some(change) => part(seen, balancer, change)?,
         None => CloudStep::DeleteBalancer {
             balancer: balancer.id.clone(),
             name: balancer.name.clone(),
@@ -166,6 +160,17 @@ fn of_balancer(
             is_live: true,
         },
     }))
+}
+
+/// A write to a part, or why Octavia does not take it.
+fn part(seen: &Seen, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
+    match seen.memory.own.refusal_of(&change) {
+        Some(why) => Err(why.clone()),
+        None => Ok(CloudStep::Part {
+            balancer: balancer.id.clone(),
+            change,
+        }),
+    }
 }
 
 fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {

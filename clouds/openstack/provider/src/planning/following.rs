@@ -1,7 +1,7 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Answer, Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal, Step as _};
 
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
@@ -51,6 +51,38 @@ impl There<'_> {
         Some(refusal.with_remedy(
             "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
         ))
+    }
+
+    /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
+    pub(super) fn untaken(&self) -> Option<Refusal> {
+        let own = &self.seen.memory.own;
+        let refused = own.refused.iter().map(|(_, why)| why.clone());
+        let plan = self.plan_of_parts().filter(|_| !own.changes.is_empty());
+        let unkept: Vec<PartChange> = plan.map_or_else(Vec::new, |plan| plan.unkept().collect());
+        let mut all = refused.chain(unkept.into_iter().map(|change| self.unkept(change)));
+        let first = all.next()?;
+        match all.count() {
+            0 => Some(first),
+            others => {
+                let reason = format!("{} (and so for {others} more changes)", first.reason);
+                Some(Refusal { reason, ..first })
+            }
+        }
+    }
+
+    pub(super) fn unkept(&self, change: PartChange) -> Refusal {
+        let step = CloudStep::Part {
+            balancer: self.balancer.id.clone(),
+            change,
+        };
+        let refusal = Refusal::new(format!(
+            "Octavia answered {}, and {} is not as Bowline wrote it",
+            step.label(),
+            step.object()
+        ));
+        refusal.with_remedy(
+            "set what the load balancer's provider can keep; it is tried again from time to time",
+        )
     }
 
     /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
