@@ -148,6 +148,9 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             }
         }
         CloudStep::Part { balancer, change } => {
+            if let PartChange::SetMembers { removed: 1.., .. } | PartChange::RemoveMember { .. } = change {
+                seen.memory.own.try_limits_again();
+            }
             if let PartChange::SetMembers { pool, removed, .. } = change {
                 seen.memory.own.members_written.push(WrittenMembers {
                     pool: pool.clone(),

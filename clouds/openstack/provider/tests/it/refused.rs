@@ -222,3 +222,71 @@ async fn no_address_is_told_where_nothing_can_be_made() {
         assert!(world.sim.floating_ips().is_empty());
     }
 }
+
+/// The Nodes that are members.
+fn members(world: &World) -> Vec<String> {
+    let names = world.sim.members().into_iter().map(|it| it.part.name);
+    // Where they are made one by one, their address is part of the name.
+    let nodes = names.map(|name| match name.split('_').nth(1) {
+        Some(node) => node.to_owned(),
+        None => name,
+    });
+    let mut nodes: Vec<String> = nodes.collect();
+    nodes.sort();
+    nodes
+}
+
+/// A list of members is refused as a whole where one of them is.
+#[tokio::test(start_paused = true)]
+async fn who_left_goes_and_makes_room_where_the_quota_for_members_is_met() {
+    for is_serial in [false, true] {
+        for (come, names) in [
+            (1, vec!["node-2", "node-3", "node-4"]),
+            (2, vec!["node-2", "node-3"]),
+        ] {
+            let mut world = World::with_nodes(3);
+            world.configure(|options| options.is_serial = is_serial);
+            world.run("web").await.settled();
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.quota.members = Some(3));
+            world.remove_node("node-1");
+            for index in 0..come {
+                world.add_node(&format!("node-{}", 4 + index));
+            }
+            let run = world.run("web").await;
+            match come {
+                1 => drop(run.settled()),
+                _ => assert!(run.complaint().contains("Quota has been met"), "{run:#?}"),
+            }
+            match is_serial && come == 2 {
+                true => assert_eq!(members(&world), ["node-2", "node-3", "node-4"]),
+                false => assert_eq!(members(&world), names, "{is_serial}"),
+            }
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.quota.members = None);
+            world.run("web").await.settled();
+            assert_eq!(world.sim.members().len(), world.nodes.len());
+            world.assert_settled("web").await;
+        }
+    }
+}
+
+/// Nobody would be left.
+#[tokio::test(start_paused = true)]
+async fn the_last_members_stay_until_others_serve() {
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.is_serial = is_serial);
+        world.run("web").await.settled();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.quota.members = Some(1));
+        world.remove_node("node-1");
+        world.add_node("node-2");
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("Quota has been met"), "{run:#?}");
+        assert_eq!(members(&world), ["node-1"]);
+    }
+}

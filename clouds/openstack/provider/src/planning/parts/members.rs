@@ -49,14 +49,26 @@ impl PartsPlan<'_> {
         changes
     }
 
-    /// The list that replaces the members.
+    /// The list that replaces the members. Where Octavia refuses it, as for a quota, those that are there and stay are a list too: who left
+    /// goes, which may make the room. The last ones stay until others serve.
     fn as_a_list(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
         let shown: Vec<(NewMember, &Member)> = there
             .iter()
             .map(|member| (self.as_wanted(member, &port.members), member))
             .collect();
-        let whole = self.member_list(&port.members, pool, &shown);
-        whole.into_iter().collect()
+        let Some(whole) = self.member_list(&port.members, pool, &shown) else {
+            return Vec::new();
+        };
+        if self.own.refusal_of(&whole).is_none() {
+            return vec![whole];
+        }
+        let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
+        let staying: Vec<NewMember> = port.members.iter().filter(is_there).cloned().collect();
+        let without_new = match staying.is_empty() {
+            true => None,
+            false => self.member_list(&staying, pool, &shown),
+        };
+        without_new.into_iter().chain([whole]).collect()
     }
 
     /// One member each: first those that lack, then those that change in place, then those that have to go. The last ones stay until
