@@ -88,6 +88,7 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
                 .partition(|older| seen.marked.contains(&older.id));
             surplus.extend::<Vec<_>>(late);
             notes.extend(guards::older_note(identity, balancer, &older));
+            notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = There {
                 wanted,
                 features,
