@@ -3,6 +3,7 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Answer, Note, Refusal, Step as _};
 
+use super::absent::POLICY_REMEDY;
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use super::{Next, There, apply, groups};
@@ -88,9 +89,7 @@ impl There<'_> {
     /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
     pub(super) fn barred(&self) -> Option<Refusal> {
         let (_, why) = self.seen.memory.own.pools_in_use.first()?;
-        Some(why.clone().with_remedy(
-            "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time",
-        ))
+        Some(why.clone().with_remedy(POLICY_REMEDY))
     }
 
     /// What decides about the parts of a load balancer that takes changes.
