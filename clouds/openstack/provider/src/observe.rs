@@ -93,12 +93,19 @@ pub(crate) struct Parts {
 /// What a reconcile remembers.
 pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
 
+/// How often a load balancer was looked at since the last write to it, or in this reconcile.
+pub(crate) fn looks(memory: &Memory) -> usize {
+    memory.looks() + usize::from(!memory.own.is_written)
+}
+
 /// What a reconcile has seen.
 pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
 
 /// What a reconcile remembers of its writes, beyond what the API shows.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
+    /// The load balancer was written to in this reconcile: before that, the reconcile's own first look counts.
+    pub(crate) is_written: bool,
     /// The load balancer was written to and not looked at since.
     pub(crate) is_unseen: bool,
     /// How long a change of a part is given before it is looked at.
