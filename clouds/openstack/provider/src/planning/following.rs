@@ -155,8 +155,9 @@ impl There<'_> {
         }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
-        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports())?;
+        let seats = groups::seats(self.wanted);
+        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
+        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports(), &seats)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 }
