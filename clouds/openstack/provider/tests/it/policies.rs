@@ -7,7 +7,7 @@ use bowline_openstack_sim::model::balancing::{Listener, PoolProtocol, Redirect};
 use crate::shared::{join, two};
 use crate::world::{World, in_short, lb_name};
 
-async fn two_ports() -> World {
+pub(crate) async fn two_ports() -> World {
     let world = World::with_nodes(1);
     world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
     world.run("web").await.settled();

@@ -5,6 +5,7 @@ use bowline_openstack_sim::kit::{Entry, Fault};
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::persistence::stick;
 use crate::world::{World, in_short, lb_name};
 
 /// A Service of two ports with all parts.
@@ -99,12 +100,6 @@ fn first(world: &World, kind: &str) -> (String, Value) {
     (format!("/load-balancer/v2.0/lbaas/{kind}s/{id}"), body)
 }
 
-fn stick(world: &World) {
-    world.edit("web", |service| {
-        service.spec.as_mut().unwrap().session_affinity = Some("ClientIP".into());
-    });
-}
-
 #[tokio::test(start_paused = true)]
 async fn what_is_not_kept_is_told_and_holds_up_nothing_else() {
     for (kind, ask) in [
@@ -114,7 +109,7 @@ async fn what_is_not_kept_is_told_and_holds_up_nothing_else() {
         ("pool", |world: &World| {
             world.annotate("web", "lb-method", "LEAST_CONNECTIONS")
         }),
-        ("pool", stick),
+        ("pool", |world: &World| stick(world, "ClientIP")),
         ("healthmonitor", |world: &World| {
             world.annotate("web", "health-monitor-delay", "20")
         }),
