@@ -30,6 +30,10 @@ pub(crate) enum Learned {
     PoolLocked,
     /// The cloud refused something that holds up nothing else.
     Refused(Refusal),
+    /// Octavia refused a method, or session persistence, that the load balancer's provider does not know.
+    RefusedSetting(Refusal),
+    /// Octavia did not delete a pool, because an L7 policy names it.
+    Barred(Refusal),
 }
 
 /// An object as an answer shows it.
@@ -95,17 +99,15 @@ pub(crate) async fn apply(
             client.delete_load_balancer(balancer, *cascade).await.map(done)
         }
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
-            // Octavia refuses a method, or session persistence, that the load balancer's provider does not know. The pool keeps
-            // what it has.
+            // The pool keeps what it has.
             Err(error) if is_of_setting(change, &error) => {
-                Ok(Learned::Refused(refused::refusal(settings, &error)))
+                Ok(Learned::RefusedSetting(refused::refusal(settings, &error)))
             }
             // Whoever made the policy is to take it off; all else goes on.
             Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => {
-                Ok(Learned::Refused(told(settings, step, &error)))
+                Ok(Learned::Barred(told(settings, step, &error)))
             }
-            // Something else of the Service may make room.
-            Err(error) if error.class == Class::Exhausted => {
+            Err(error) if holds_up_nothing(change, &error) => {
                 Ok(Learned::Refused(told(settings, step, &error)))
             }
             outcome => outcome,
@@ -139,6 +141,14 @@ fn is_refusal(error: &ApiError) -> bool {
         error.class,
         Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied | Class::Exhausted
     )
+}
+
+/// Whether Octavia refuses this change of a part and nothing else for it. At a quota something else of the Service may make room. What
+/// is in the way, or gone, was not seen so: that is looked at anew.
+fn holds_up_nothing(change: &PartChange, error: &ApiError) -> bool {
+    let is_of_part = !matches!(change, PartChange::UpdateBalancer { .. });
+    let is_refusal = matches!(error.class, Class::Invalid | Class::Denied) || error.is_of_provider();
+    error.class == Class::Exhausted || is_of_part && is_refusal
 }
 
 fn is_of_setting(change: &PartChange, error: &ApiError) -> bool {

@@ -122,7 +122,8 @@ impl Reconciler for Balancers {
     type Observed = Observed;
     type Remembered = Remembered;
     type Step = CloudStep;
-    type Learned = Learned;
+    /// With the time that a change is given from now on before it is looked at.
+    type Learned = (Learned, Duration);
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
         intent::read(&self.options, facts)
@@ -173,12 +174,17 @@ impl Reconciler for Balancers {
         planning::plan(intent, seen)
     }
 
-    async fn apply(&self, intent: &Intent, _: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+    async fn apply(
+        &self,
+        intent: &Intent,
+        _: &Seen,
+        step: &CloudStep,
+    ) -> Result<(Learned, Duration), CloudError> {
         let balancer = step.balancer();
         if let Some(id) = balancer {
             let is_of_part = matches!(step, CloudStep::Part { .. });
             if !self.reads.under_way.begin(id, &intent.identity().uid, is_of_part) {
-                return Ok(Learned::Busy);
+                return Ok((Learned::Busy, self.reads.under_way.pause()));
             }
         }
         let (groups, late) = (&self.port_groups, &self.late_creations);
@@ -200,12 +206,12 @@ impl Reconciler for Balancers {
             let now = Some(Instant::now());
             self.repairs.with(&intent.identity().uid, |last| *last = now);
         }
-        Ok(learned)
+        Ok((learned, self.reads.under_way.pause()))
     }
 
-    fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, (learned, pause): (Learned, Duration)) {
         learn::learn(seen, step, learned);
-        seen.memory.own.change_pause = self.reads.under_way.pause();
+        seen.memory.own.change_pause = pause;
     }
 
     fn predict(&self, seen: &mut Seen, step: &CloudStep) {

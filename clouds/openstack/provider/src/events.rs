@@ -44,7 +44,7 @@ bowline_plan::events! {
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those that were made after the one that the Service uses.",
         "Nothing to do.";
     DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
-        "There are load balancers of this Service that are older than the one that it uses. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
+        "There are load balancers of this Service beside the one that it uses: none of them was made after that one, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
     GONE = "LoadBalancerGone", Warning,
         "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made. A Service that shared it gets one of its own, at another address.",

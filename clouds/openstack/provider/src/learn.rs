@@ -25,14 +25,24 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.put_off();
             return;
         }
-        Learned::Refused(why) => {
-            refused(seen, step, why);
+        Learned::Refused(why) => return refused(seen, step, why),
+        Learned::RefusedSetting(why) => return refused_setting(seen, step, why),
+        Learned::Barred(why) => {
+            if let CloudStep::Part {
+                change: PartChange::DeletePool { id, .. },
+                ..
+            } = step
+            {
+                tracing::warn!(err = why.reason, "A pool is left, because an L7 policy names it");
+                seen.memory.own.pools_in_use.push((id.clone(), why));
+            }
             return;
         }
     };
     if matches!(step, CloudStep::CreateBalancer { .. }) || step.balancer().is_some() {
         seen.memory.new_wait();
         (seen.memory.own.is_unseen, seen.memory.own.is_busy) = (true, false);
+        seen.memory.own.is_written = true;
     }
     absorb(seen, step, shown);
     if let CloudStep::DeleteBalancer { .. } = step {
@@ -40,7 +50,11 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     }
     match step {
         CloudStep::Part { change, .. } => {
-            let changes = &mut seen.memory.own.changes;
+            let own = &mut seen.memory.own;
+            if own.changes.contains(change) {
+                own.rewritten.push(change.clone());
+            }
+            let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
         }
@@ -78,24 +92,6 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 
 fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
     match step {
-        CloudStep::Part {
-            change: PartChange::UpdatePool { id, update, .. },
-            ..
-        } if !why.is_limit => {
-            let refused = PoolSetting::of(update).map(|setting| RefusedSetting {
-                pool: id.clone(),
-                setting,
-                why: why.reason,
-            });
-            seen.memory.own.refused_settings.extend(refused);
-        }
-        CloudStep::Part {
-            change: PartChange::DeletePool { id, .. },
-            ..
-        } if !why.is_limit => {
-            tracing::warn!(err = why.reason, "A pool is left, because an L7 policy names it");
-            seen.memory.own.pools_in_use.push((id.clone(), why));
-        }
         CloudStep::CreateBalancer { new, .. } => {
             tracing::warn!(
                 err = why.reason,
@@ -104,11 +100,32 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
             );
             seen.memory.own.is_address_lost = true;
         }
-        CloudStep::Part { .. } => seen.memory.own.no_room = Some(why),
+        CloudStep::Part { change, .. } => {
+            tracing::warn!(
+                err = why.reason,
+                "Octavia refuses a change; what does not depend on it goes on"
+            );
+            seen.memory.own.refused.push((change.clone(), why));
+        }
         CloudStep::Group(GroupChange::CreateRule { .. }) => {
             seen.memory.own.rule_failure.get_or_insert(why);
         }
         _ => seen.memory.own.group_failure = Some(why),
+    }
+}
+
+fn refused_setting(seen: &mut Seen, step: &CloudStep, why: Refusal) {
+    if let CloudStep::Part {
+        change: PartChange::UpdatePool { id, update, .. },
+        ..
+    } = step
+    {
+        let refused = PoolSetting::of(update).map(|setting| RefusedSetting {
+            pool: id.clone(),
+            setting,
+            why: why.reason,
+        });
+        seen.memory.own.refused_settings.extend(refused);
     }
 }
 
@@ -132,6 +149,9 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             }
         }
         CloudStep::Part { balancer, change } => {
+            if let PartChange::SetMembers { removed: 1.., .. } | PartChange::RemoveMember { .. } = change {
+                seen.memory.own.try_limits_again();
+            }
             if let PartChange::SetMembers { pool, removed, .. } = change {
                 seen.memory.own.members_written.push(WrittenMembers {
                     pool: pool.clone(),
@@ -226,7 +246,7 @@ fn of_part(
             monitors.insert(monitor.id.clone(), monitor);
         }
         (PartChange::DeleteListener { id, .. }, _) => {
-            memory.own.no_room = None;
+            memory.own.try_limits_again();
             memory.own.pools_in_use.clear(); // its policies went with it
             parts.listeners.retain(|listener| listener.id != *id);
             for pool in &mut parts.pools {

@@ -93,12 +93,19 @@ pub(crate) struct Parts {
 /// What a reconcile remembers.
 pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
 
+/// How often a load balancer was looked at since the last write to it, or in this reconcile.
+pub(crate) fn looks(memory: &Memory) -> usize {
+    memory.looks() + usize::from(!memory.own.is_written)
+}
+
 /// What a reconcile has seen.
 pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
 
 /// What a reconcile remembers of its writes, beyond what the API shows.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
+    /// The load balancer was written to in this reconcile: before that, the reconcile's own first look counts.
+    pub(crate) is_written: bool,
     /// The load balancer was written to and not looked at since.
     pub(crate) is_unseen: bool,
     /// How long a change of a part is given before it is looked at.
@@ -125,6 +132,8 @@ pub(crate) struct Remembered {
     pub(crate) floating_ips: Recent<FloatingIpId, FloatingIp>,
     /// The last change of each part that was answered, the very last one at the end.
     pub(crate) changes: Vec<PartChange>,
+    /// Those that were answered twice.
+    pub(crate) rewritten: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
     /// Settings of pools that Octavia refused, and why.
@@ -135,8 +144,8 @@ pub(crate) struct Remembered {
     pub(crate) rule_failure: Option<Refusal>,
     /// Why the security group could not be written otherwise. It hides no address.
     pub(crate) group_failure: Option<Refusal>,
-    /// Octavia refused a new part, because a quota of the project is met.
-    pub(crate) no_room: Option<Refusal>,
+    /// Changes of parts that Octavia refused, and why. They hold up nothing that does not depend on them.
+    pub(crate) refused: Vec<(PartChange, Refusal)>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.
     pub(crate) stuck: BTreeSet<String>,
     /// Pools that Octavia did not delete, because L7 policies name them, and why.
@@ -177,6 +186,42 @@ impl PoolSetting {
 }
 
 impl Remembered {
+    /// Whether a change is not made for now: nothing comes of it.
+    pub(crate) fn is_vain(&self, change: &PartChange) -> bool {
+        self.is_unkept(change) || self.refusal_of(change).is_some()
+    }
+
+    /// Why Octavia does not take a change. Where a quota leaves no room for one thing, it leaves none for another of its kind.
+    pub(crate) fn refusal_of(&self, change: &PartChange) -> Option<&Refusal> {
+        let is_full = |refused: &PartChange| change.room().is_some() && refused.room() == change.room();
+        let mut known = self.refused.iter();
+        known
+            .find(|(refused, why)| refused == change || why.is_limit && is_full(refused))
+            .map(|(_, why)| why)
+    }
+
+    /// Whether a quota of the project is met; why.
+    pub(crate) fn limit(&self) -> Option<&Refusal> {
+        let mut refused = self.refused.iter().map(|(_, why)| why);
+        refused.find(|why| why.is_limit)
+    }
+
+    /// Something makes room.
+    pub(crate) fn try_limits_again(&mut self) {
+        self.refused.retain(|(_, why)| !why.is_limit);
+    }
+
+    /// Whether Octavia answered a change that is to be made, and did not keep it. A list of members is written once more if others were
+    /// written after it: Octavia may take one and fail to make it, and the answer shows none.
+    pub(crate) fn is_unkept(&self, change: &PartChange) -> bool {
+        match change {
+            PartChange::SetMembers { .. } => {
+                self.changes.last() == Some(change) || self.rewritten.contains(change)
+            }
+            _ => self.changes.contains(change),
+        }
+    }
+
     /// Why a pool stays for now; `None` if nothing is known to bar its deletion.
     pub(crate) fn in_use(&self, pool: &PoolId) -> Option<&Refusal> {
         let mut known = self.pools_in_use.iter();

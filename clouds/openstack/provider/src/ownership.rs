@@ -29,7 +29,7 @@ pub(crate) enum Found<'a> {
         role: Role,
         /// Others that were made for the Service by accident, after this one.
         surplus: Vec<&'a LoadBalancer>,
-        /// Others that were made for the Service before this one, which the annotation names.
+        /// Others that were made for the Service before this one, which the annotation names, or in the same second.
         older: Vec<&'a LoadBalancer>,
     },
     /// It is being deleted; another one can only be made when it is gone.

@@ -88,6 +88,7 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
                 .partition(|older| seen.marked.contains(&older.id));
             surplus.extend::<Vec<_>>(late);
             notes.extend(guards::older_note(identity, balancer, &older));
+            notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = There {
                 wanted,
                 features,
@@ -193,6 +194,7 @@ impl There<'_> {
             Ok(steps) if !steps.is_empty() => return apply(steps),
             Ok(_) => guards::held(wanted, self.features, seen)
                 .or_else(|| self.unmended())
+                .or_else(|| self.untaken())
                 .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
             Err(refusal) => Some(refusal),
         };
@@ -258,7 +260,7 @@ impl There<'_> {
                 return Ok(Some(change));
             }
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
-            if let Some((_, removal)) = plan.surplus() {
+            if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));
             }
             if let Some(change) = self.vain_tag() {
@@ -279,10 +281,13 @@ impl There<'_> {
                 self.balancer.id
             ))
         }));
-        if let Some(refused) = &own.no_room {
-            let Some((listener, removal)) = plan.surplus() else {
-                return Err(refused.clone());
-            };
+        if let Some(refused) = own.limit()
+            && let Some((listener, removal)) = plan.surplus().next()
+        {
+            // Who left makes room, and is missed by nobody.
+            if let Some(change) = plan.next_of_members() {
+                return Ok(Some(change));
+            }
             notes.push(QUOTA_MET.note(format!(
                 "a quota of the project leaves no room for a new port beside an old one, so listener {} (port {}) of load balancer {} is removed first, and neither is served for a moment; {}",
                 listener.name, listener.protocol_port, self.balancer.id, refused.reason
@@ -290,7 +295,14 @@ impl There<'_> {
             return Ok(Some(removal));
         }
         notes.extend(plan.notes_of_pools());
-        Ok(plan.next())
+        let change = plan.next();
+        if change.is_none()
+            && !plan.serves()
+            && let Some(refusal) = self.untaken()
+        {
+            return Err(refusal); // no address is told at which nothing is served
+        }
+        Ok(change)
     }
 
     /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
@@ -308,26 +320,19 @@ impl There<'_> {
     }
 
     fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
-        let changes = &self.seen.memory.own.changes;
-        let is_unkept = changes.last() == Some(&change);
-        let is_undone = changes.contains(&change);
+        let own = &self.seen.memory.own;
+        // Without this, it would be written for ever.
+        if let Some(why) = own.refusal_of(&change) {
+            return Answer::Refused(why.clone());
+        }
+        if own.is_unkept(&change) {
+            return Answer::Refused(self.unkept(change));
+        }
+        let is_undone = own.changes.contains(&change);
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
             change,
         };
-        if is_unkept {
-            // Without this, it would be written for ever.
-            return Answer::Refused(
-                Refusal::new(format!(
-                    "Octavia answered {}, and {} is not as Bowline wrote it",
-                    step.label(),
-                    step.object()
-                ))
-                .with_remedy(
-                    "set what the load balancer's provider can keep; it is tried again from time to time",
-                ),
-            );
-        }
         if is_undone {
             notes.push(IN_ERROR.note(format!(
                 "Octavia took {} of load balancer {} and did not make it: it is written again",

@@ -112,6 +112,15 @@ pub(crate) enum PartChange {
     },
 }
 
+/// What a quota of the project limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Listeners and pools: one is of no use without the other.
+    Port,
+    Member,
+    Monitor,
+}
+
 /// The write that takes a pool away.
 pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
     PartChange::DeletePool {
@@ -182,6 +191,16 @@ impl Step for CloudStep {
 }
 
 impl PartChange {
+    /// What it needs room for and makes one of.
+    pub(crate) fn room(&self) -> Option<Room> {
+        match self {
+            Self::CreateListener { .. } | Self::CreatePool { .. } => Some(Room::Port),
+            Self::AddMember { .. } => Some(Room::Member),
+            Self::CreateMonitor { .. } => Some(Room::Monitor),
+            _ => None,
+        }
+    }
+
     fn label(&self, balancer: &LoadBalancerId) -> String {
         match self {
             Self::UpdateBalancer { update, .. } => match (&update.name, &update.tags) {

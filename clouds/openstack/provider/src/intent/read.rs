@@ -20,7 +20,7 @@ use crate::annotations::{self as keys, Reader};
 use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
 use crate::members::{self, Family, NodeFilter};
 use crate::names;
-use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions};
+use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::subnets::floating::{self, WantedSubnet, Words};
 
 /// Reads what is asked for. What is to go cannot be wrong: a typo must not block a removal.
@@ -163,54 +163,18 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     } else {
         None
     });
-    let placement = |spec: &AnnotationSpec, of_class: Option<&str>, option: Option<&str>| {
-        let text = reader.given(spec).or(of_class).or(option);
-        text.filter(|text| !text.is_empty()).map(str::to_owned)
-    };
-    let network = placement(
-        &keys::NETWORK,
-        class.placement.network.as_ref().map(|id| id.as_str()),
-        options.placement.network.as_ref().map(|id| id.as_str()),
-    );
-    let subnet = placement(
-        &keys::SUBNET,
-        class.placement.subnet.as_ref().map(|id| id.as_str()),
-        options.placement.subnet.as_ref().map(|id| id.as_str()),
-    );
-    let member_subnet = placement(
+    let member_subnet = placed(
+        &reader,
         &keys::MEMBER_SUBNET,
-        class.placement.member_subnet.as_ref().map(|id| id.as_str()),
-        options.placement.member_subnet.as_ref().map(|id| id.as_str()),
+        [&class.placement.member_subnet, &options.placement.member_subnet],
     );
-    let port = given(&reader, &keys::PORT);
-    // A given port is somewhere, whatever the class says.
-    let of_class = Some(&class.placement).filter(|_| port.is_none());
-    let network_of_class = of_class.and_then(|placed| placed.network.as_ref());
-    let subnet_of_class = of_class.and_then(|placed| placed.subnet.as_ref());
-    let on_service = OnService {
-        network: placement(&keys::NETWORK, network_of_class.map(|id| id.as_str()), None),
-        subnet: placement(&keys::SUBNET, subnet_of_class.map(|id| id.as_str()), None),
-        port,
-        flavor: given(&reader, &keys::FLAVOR),
-        zone: given(&reader, &keys::ZONE),
-    };
     let selector = reader
         .text(&keys::NODE_SELECTOR, &options.node_selector)
         .to_owned();
     let filter = NodeFilter::parse(&selector);
-    let hostname = reader.text(&keys::HOSTNAME, "");
     let mut wanted = Wanted {
-        vip: VipWish {
-            network: network.map(Into::into),
-            subnet: subnet.map(Into::into),
-            port: on_service.port.clone().map(Into::into),
-            flavor: non_empty(reader.text(&keys::FLAVOR, options.flavor.as_deref().unwrap_or_default())),
-            zone: non_empty(reader.text(&keys::ZONE, options.zone.as_deref().unwrap_or_default())),
-            on_service,
-        },
-        member_subnet: member_subnet
-            .map(Into::into)
-            .or_else(|| options.placement.subnet.clone()),
+        vip: vip(&reader, &class.placement, &options),
+        member_subnet: member_subnet.or_else(|| options.placement.subnet.clone()),
         is_internal,
         address: spec.load_balancer_ip.as_deref().and_then(non_empty),
         floating: wished_floating(&reader, &class, &options, problems),
@@ -221,6 +185,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             is_sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
             proxy: proxy.clone(),
         },
+        publish: publish(&reader, proxy.is_some(), &options),
         listener: ListenerSettings {
             connection_limit: reader.number(&keys::CONNECTION_LIMIT, -1),
             timeout_client_data_ms: reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000),
@@ -240,19 +205,6 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             .cloned()
             .collect(),
         all_nodes: Arc::clone(&facts.nodes),
-        publish: if !hostname.is_empty() {
-            Publish::Hostname(hostname.to_owned())
-        } else if proxy.is_some() && options.has_ingress_hostname {
-            Publish::AddressAsHostname {
-                suffix: options.ingress_hostname_suffix.clone(),
-            }
-        } else {
-            Publish::Address(if proxy.is_some() {
-                IpMode::Proxy
-            } else {
-                IpMode::Vip
-            })
-        },
         identity,
         notes: Vec::new(),
         settings: settings::settings(&reader, named, &options, spec),
@@ -265,6 +217,63 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )));
     }
+    wanted.notes.extend(unaddressed(&wanted));
+    wanted.notes.extend(ignored_note(reader, &wanted));
+    wanted
+}
+
+/// An ID: the annotation's, else the first one of these.
+fn placed<Id: Clone + From<String>>(
+    reader: &Reader<'_>,
+    spec: &AnnotationSpec,
+    others: [&Option<Id>; 2],
+) -> Option<Id> {
+    match reader.given(spec) {
+        Some(text) => non_empty(text).map(Id::from),
+        None => others.into_iter().flatten().next().cloned(),
+    }
+}
+
+/// Where the load balancer has its address, and what it is made of.
+fn vip(reader: &Reader<'_>, class: &PlacementOptions, options: &LoadBalancerOptions) -> VipWish {
+    let option = &options.placement;
+    let port = given(reader, &keys::PORT);
+    // A given port is somewhere, whatever the class says.
+    let (network, subnet) = match port {
+        None => (&class.network, &class.subnet),
+        Some(_) => (&None, &None),
+    };
+    VipWish {
+        network: placed(reader, &keys::NETWORK, [&class.network, &option.network]),
+        subnet: placed(reader, &keys::SUBNET, [&class.subnet, &option.subnet]),
+        port: port.clone().map(Into::into),
+        flavor: non_empty(reader.text(&keys::FLAVOR, options.flavor.as_deref().unwrap_or_default())),
+        zone: non_empty(reader.text(&keys::ZONE, options.zone.as_deref().unwrap_or_default())),
+        on_service: OnService {
+            network: placed(reader, &keys::NETWORK, [network, &None]).map(|id| id.to_string()),
+            subnet: placed(reader, &keys::SUBNET, [subnet, &None]).map(|id| id.to_string()),
+            port,
+            flavor: given(reader, &keys::FLAVOR),
+            zone: given(reader, &keys::ZONE),
+        },
+    }
+}
+
+/// What the status shows.
+fn publish(reader: &Reader<'_>, is_proxied: bool, options: &LoadBalancerOptions) -> Publish {
+    let hostname = reader.text(&keys::HOSTNAME, "");
+    match (hostname, is_proxied) {
+        ("", true) if options.has_ingress_hostname => Publish::AddressAsHostname {
+            suffix: options.ingress_hostname_suffix.clone(),
+        },
+        ("", true) => Publish::Address(IpMode::Proxy),
+        ("", false) => Publish::Address(IpMode::Vip),
+        (hostname, _) => Publish::Hostname(hostname.to_owned()),
+    }
+}
+
+/// What is told of annotations that have no effect, or another one than somebody meant.
+fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
     let selected = reader.given(&keys::NODE_SELECTOR).and_then(NodeFilter::nonsense);
     let selector = selected.map(|part| {
         format!(
@@ -272,16 +281,12 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )
     });
-    let unproxied = unproxied(&wanted);
-    wanted.notes.extend(unaddressed(&wanted));
     let ignored = reader.into_ignored();
     let ignored =
         (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
-    let texts: Vec<String> = ignored.into_iter().chain(selector).chain(unproxied).collect();
-    if !texts.is_empty() {
-        wanted.notes.push(ANNOTATIONS_IGNORED.note(texts.join("; ")));
-    }
-    wanted
+    let texts = ignored.into_iter().chain(selector).chain(unproxied(wanted));
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| ANNOTATIONS_IGNORED.note(texts.join("; ")))
 }
 
 fn non_empty(text: &str) -> Option<String> {

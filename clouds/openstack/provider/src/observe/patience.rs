@@ -3,14 +3,14 @@
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{LoadBalancerId, ProvisioningStatus};
 
-use super::{Memory, Observed, is_pending};
+use super::{Memory, Observed, is_pending, looks};
 use crate::intent::Intent;
 use crate::ownership;
 
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
 
-/// The looks at a load balancer that somebody else is changing, 14 s: then the Service says what it waits for, and tries again by the
+/// The looks at a load balancer that somebody else is changing, 13 s: then the Service says what it waits for, and tries again by the
 /// schedule. A Go manager fails at once.
 const CHANGE_LOOKS: usize = 8;
 
@@ -40,7 +40,7 @@ pub(super) fn give_up_in_time(
     } else {
         steps
     };
-    let looks = memory.looks();
+    let looks = looks(memory);
     let text = match (pending, intent) {
         (Some(balancer), _) if ownership::is_going(balancer) => {
             if looks < DELETION_LOOKS {

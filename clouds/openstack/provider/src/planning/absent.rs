@@ -12,8 +12,12 @@ use crate::observe::{Parts, Remembered, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
+/// What a person can do about a pool that Octavia does not delete.
+pub(super) const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
+    let mut held = None;
     match ownership::resolve_removed(identity, &seen.balancers, &seen.gone) {
         Found::Several(balancers) => return Answer::Refused(several(identity, &balancers)),
         Found::Going(balancer) => return wait_for(balancer, seen),
@@ -36,7 +40,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
             }
             match of_balancer(identity, seen, balancer, role) {
                 Ok(Some(step)) => return apply(vec![step]),
-                Ok(None) => {}
+                Ok(None) => held = held_pool(identity, seen, balancer),
                 Err(refusal) => return Answer::Refused(refusal),
             }
             // A person sent the Service to another one. Its own one is nobody else's.
@@ -67,6 +71,9 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
     }
     if !rest.is_empty() {
         apply(rest)
+    } else if let Some(why) = held {
+        // Nobody would find it when the Service is gone.
+        Answer::Refused(why)
     } else if leads_nowhere(identity, seen) {
         annotate(keys::ID.key, None)
     } else {
@@ -105,7 +112,7 @@ pub(super) fn of_left(identity: &Identity, seen: &Seen) -> Left {
     }
     match of_balancer(identity, seen, left, Role::Guest) {
         Ok(Some(step)) => Left::Next(apply(vec![step])),
-        Ok(None) => Left::None,
+        Ok(None) => held_pool(identity, seen, left).map_or(Left::None, Left::Stuck),
         Err(refusal) => Left::Stuck(refusal),
     }
 }
@@ -131,11 +138,11 @@ fn of_balancer(
             ))
             .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted"));
         }
-        let change = own_parts(identity, role, seen, balancer).or_else(|| without_tag(identity, balancer));
-        return Ok(change.map(|change| CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        }));
+        // The tag leads whoever comes next to what is left.
+        let tag =
+            || without_tag(identity, balancer).filter(|_| held_pool(identity, seen, balancer).is_none());
+        let change = own_parts(identity, role, seen, balancer).or_else(tag);
+        return change.map(|change| part(seen, balancer, change)).transpose();
     }
     // Where nothing but the address bears out whose the load balancer is, the floating IP goes after it.
     if !identity.keeps_floating_ip
@@ -146,17 +153,14 @@ fn of_balancer(
         return Ok(Some(delete_floating_ip(there)));
     }
     let parts = seen.parts_of(&balancer.id);
-    let part = parts
+    let one = parts
         .and_then(|parts| one_by_one(parts, &seen.memory.own))
         .filter(|_| {
             let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
             takes_changes && !identity.options.deletes_by_cascade
         });
-    Ok(Some(match part {
-        Some(change) => CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        },
+    Ok(Some(match one {
+        Some(change) => part(seen, balancer, change)?,
         None => CloudStep::DeleteBalancer {
             balancer: balancer.id.clone(),
             name: balancer.name.clone(),
@@ -166,6 +170,17 @@ fn of_balancer(
             is_live: true,
         },
     }))
+}
+
+/// A write to a part, or why Octavia does not take it.
+fn part(seen: &Seen, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
+    match seen.memory.own.refusal_of(&change) {
+        Some(why) => Err(why.clone()),
+        None => Ok(CloudStep::Part {
+            balancer: balancer.id.clone(),
+            change,
+        }),
+    }
 }
 
 fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {
@@ -189,6 +204,35 @@ pub(super) fn own_parts(
     own.next()
         .map(|listener| parts::removal(parts, listener, remembered))
         .or_else(|| parts::orphan(identity, balancer, parts, remembered).map(crate::step::delete_pool))
+}
+
+/// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7
+/// policy names, and none is taken from a listener of somebody else.
+fn held_pool(identity: &Identity, seen: &Seen, balancer: &LoadBalancer) -> Option<Refusal> {
+    if !rename::is_borne_out(identity, seen, balancer) {
+        return None; // another cluster's
+    }
+    let parts = seen.parts_of(&balancer.id)?;
+    let mut own = parts
+        .pools
+        .iter()
+        .filter(|pool| ownership::is_own_pool(identity, balancer, pool));
+    let pool = own.next()?;
+    Some(match seen.memory.own.in_use(&pool.id) {
+        Some(why) => why.clone().with_remedy(POLICY_REMEDY),
+        None => {
+            let users: Vec<&str> = pool.listeners.iter().map(|there| there.id.as_str()).collect();
+            let refusal = Refusal::new(format!(
+                "pool {} of load balancer {} is in use by listener {}, by an L7 policy or as the default pool",
+                pool.name,
+                balancer.id,
+                users.join(", ")
+            ));
+            refusal.with_remedy(
+                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time",
+            )
+        }
+    })
 }
 
 /// The write that takes the Service's tag off a load balancer.

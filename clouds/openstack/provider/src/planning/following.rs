@@ -1,8 +1,9 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Answer, Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal, Step as _};
 
+use super::absent::POLICY_REMEDY;
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use super::{Next, There, apply, groups};
@@ -53,12 +54,42 @@ impl There<'_> {
         ))
     }
 
+    /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
+    pub(super) fn untaken(&self) -> Option<Refusal> {
+        let own = &self.seen.memory.own;
+        let refused = own.refused.iter().map(|(_, why)| why.clone());
+        let plan = self.plan_of_parts().filter(|_| !own.changes.is_empty());
+        let unkept: Vec<PartChange> = plan.map_or_else(Vec::new, |plan| plan.unkept().collect());
+        let mut all = refused.chain(unkept.into_iter().map(|change| self.unkept(change)));
+        let first = all.next()?;
+        match all.count() {
+            0 => Some(first),
+            others => {
+                let reason = format!("{} (and so for {others} more changes)", first.reason);
+                Some(Refusal { reason, ..first })
+            }
+        }
+    }
+
+    pub(super) fn unkept(&self, change: PartChange) -> Refusal {
+        let step = CloudStep::Part {
+            balancer: self.balancer.id.clone(),
+            change,
+        };
+        let refusal = Refusal::new(format!(
+            "Octavia answered {}, and {} is not as Bowline wrote it",
+            step.label(),
+            step.object()
+        ));
+        refusal.with_remedy(
+            "set what the load balancer's provider can keep; it is tried again from time to time",
+        )
+    }
+
     /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
     pub(super) fn barred(&self) -> Option<Refusal> {
         let (_, why) = self.seen.memory.own.pools_in_use.first()?;
-        Some(why.clone().with_remedy(
-            "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time",
-        ))
+        Some(why.clone().with_remedy(POLICY_REMEDY))
     }
 
     /// What decides about the parts of a load balancer that takes changes.
@@ -124,8 +155,9 @@ impl There<'_> {
         }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
-        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports())?;
+        let seats = groups::seats(self.wanted);
+        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
+        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports(), &seats)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 }

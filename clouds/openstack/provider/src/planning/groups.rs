@@ -28,6 +28,7 @@ pub(super) fn next(
     seen: &Seen,
     subnets: &MemberSubnets,
     served: &[&Served],
+    seats: &Seats,
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
@@ -42,12 +43,12 @@ pub(super) fn next(
             },
         }]);
     };
-    let Changes { opening, closing } = changes(wanted, seen, there, subnets, served)?;
-    let refused = seen.memory.own.rule_failure.clone();
-    match refused.or_else(|| seats(wanted).without_server) {
+    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats)?;
+    let refused = seen.memory.own.rule_failure.as_ref();
+    match refused.or(seats.without_server.as_ref()) {
         _ if !opening.is_empty() => Ok(opening),
         _ if !closing.is_empty() => Ok(closing),
-        Some(refused) => Err(refused),
+        Some(refused) => Err(refused.clone()),
         // What the others open is open by now.
         None => Ok(without(&surplus, seen)),
     }
@@ -88,8 +89,8 @@ fn changes(
     wanted: &Wanted,
     seen: &Seen,
     there: &SecurityGroup,
-    subnets: &MemberSubnets,
-    served: &[&Served],
+    (subnets, served): (&MemberSubnets, &[&Served]),
+    seats: &Seats,
 ) -> Result<Changes, Refusal> {
     let subnets = known(subnets);
     let mut changes = rules(wanted, seen, there, &subnets, served)?;
@@ -102,7 +103,7 @@ fn changes(
         Some(refused) if refused.is_limit => changes.opening.clear(),
         Some(_) => (changes.opening, changes.closing) = (Vec::new(), Vec::new()),
     }
-    let of_ports = ports(wanted, seen, &there.id, &subnets);
+    let of_ports = ports(seats, seen, &there.id, &subnets);
     changes.opening.extend(of_ports.opening);
     changes.closing.extend(of_ports.closing);
     Ok(changes)
@@ -188,20 +189,15 @@ fn in_words(rule: &SecurityGroupRule) -> String {
 }
 
 /// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
-fn ports(wanted: &Wanted, observed: &Observed, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
-    let Seats {
-        known,
-        without_server,
-    } = seats(wanted);
-    let seats: Vec<Seat> = known.into_iter().map(|(_, seat)| seat).collect();
+fn ports(seats: &Seats, observed: &Observed, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let membership = memberships(ports, group, &seats, subnets);
+    let membership = memberships(ports, group, &seats.known, subnets);
     let join = membership.joining.into_iter().map(|port| GroupChange::Join {
         group: group.clone(),
         port: Box::new(port.clone()),
     });
     let leaving = membership.leaving.into_iter();
-    let leaving = leaving.filter(|_| without_server.is_none());
+    let leaving = leaving.filter(|_| seats.without_server.is_none());
     Changes {
         opening: join.collect(),
         closing: leaving.map(|port| leave(group, port)).collect(),
@@ -210,14 +206,15 @@ fn ports(wanted: &Wanted, observed: &Observed, group: &SecurityGroupId, subnets:
 
 /// Where the members are reached.
 #[derive(Default)]
-struct Seats {
-    /// With the names of their nodes.
-    known: Vec<(String, Seat)>,
+pub(super) struct Seats {
+    known: Vec<Seat>,
+    /// The names of the nodes of these.
+    nodes: Vec<String>,
     /// Why a node has none. The others get the group all the same.
     without_server: Option<Refusal>,
 }
 
-fn seats(wanted: &Wanted) -> Seats {
+pub(super) fn seats(wanted: &Wanted) -> Seats {
     let mut seats = Seats::default();
     for node in &wanted.nodes {
         let families = [wanted.family(), wanted.second_family()];
@@ -227,9 +224,10 @@ fn seats(wanted: &Wanted) -> Seats {
                 continue;
             };
             match members::server(node) {
-                Some(server) => seats
-                    .known
-                    .push((node.name.to_string(), Seat { server, address })),
+                Some(server) => {
+                    seats.known.push(Seat { server, address });
+                    seats.nodes.push(node.name.to_string());
+                }
                 None => {
                     let refusal = Refusal::new(format!(
                         "node {} has no provider ID of a server, so its port cannot get the security group",
@@ -247,7 +245,12 @@ fn seats(wanted: &Wanted) -> Seats {
 }
 
 /// What is told of nodes whose address is on a port of their server, but in another subnet than the members are taken to be in.
-pub(super) fn elsewhere_note(wanted: &Wanted, observed: &Observed, subnets: &MemberSubnets) -> Option<Note> {
+pub(super) fn elsewhere_note(
+    wanted: &Wanted,
+    observed: &Observed,
+    subnets: &MemberSubnets,
+    seats: &Seats,
+) -> Option<Note> {
     if !wanted.identity.options.manages_security_groups {
         return None;
     }
@@ -260,14 +263,13 @@ pub(super) fn elsewhere_note(wanted: &Wanted, observed: &Observed, subnets: &Mem
     let is_reached =
         |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
     let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
-    let elsewhere: BTreeSet<String> = seats(wanted)
-        .known
-        .into_iter()
+    let all = seats.nodes.iter().zip(&seats.known);
+    let elsewhere: BTreeSet<&str> = all
         .filter(|(_, seat)| is_reached(seat) && has_seat(seat, &[]) && !has_seat(seat, &known))
-        .map(|(node, _)| node)
+        .map(|(node, _)| node.as_str())
         .collect();
     (!elsewhere.is_empty()).then(|| {
-        let nodes: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+        let nodes: Vec<&str> = elsewhere.into_iter().collect();
         NODES_ELSEWHERE.note(format!(
             "the members of Service {} are taken to be in subnet {first}, and these nodes have their address in another one, so they do not get the security group: {}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
             wanted.identity.service,

@@ -43,7 +43,7 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
     )))
 }
 
-/// What is told of load balancers of the Service that are older than the one that it names.
+/// What is told of load balancers of the Service that are not younger than the one that it names: Octavia tells seconds.
 pub(super) fn older_note(
     identity: &Identity,
     balancer: &LoadBalancer,
@@ -51,13 +51,29 @@ pub(super) fn older_note(
 ) -> Option<Note> {
     (!older.is_empty()).then(|| {
         DUPLICATE_KEPT.note(format!(
-            "Service {} uses load balancer {}, and there are older ones of the same name: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
+            "Service {} uses load balancer {}, and there are others of the same name that were not made after it: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
             identity.service,
             balancer.id,
             ownership::ids(older)
         ))
         .even_at_start()
     })
+}
+
+/// What is told of the load balancer that was made for a Service which a person sent to another one.
+pub(super) fn own_note(
+    identity: &Identity,
+    seen: &Seen,
+    (balancer, role): (&LoadBalancer, Role),
+) -> Option<Note> {
+    let own = ownership::own_beside(identity, &seen.balancers, balancer);
+    let own = own.filter(|own| role == Role::Guest && !ownership::is_going(own))?;
+    let (id, service, key) = (&balancer.id, &identity.service, keys::ID.key);
+    let note = DUPLICATE_KEPT.note(format!(
+        "Service {service} uses load balancer {id}, which {key} names, and its own one {} is there too, with members that do not follow the Nodes any more; Bowline leaves it until the Service is deleted: take {key} off to go back to it, or, if nothing uses it, delete it and its floating IP by hand",
+        own.id
+    ));
+    Some(note.even_at_start())
 }
 
 /// What is told when the load balancer that a Service uses was deleted by somebody else, and another one takes its place.

@@ -2,7 +2,7 @@
 //!
 //! Octavia takes one change of a load balancer at a time, so there is one next write. Port by port in the Service's order:
 //! listener, pool, members, monitor. What has to be replaced goes directly before what takes its place. Listeners that nobody
-//! wants go last.
+//! wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
 
 use bowline_openstack_client::{
     Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor,
@@ -17,7 +17,7 @@ use crate::intent::{Identity, Wanted};
 use crate::observe::{Observed, Parts, Remembered};
 use crate::ownership::{self, Role};
 use crate::placement;
-use crate::step::{PartChange, delete_pool};
+use crate::step::{PartChange, Room, delete_pool};
 
 mod members;
 
@@ -237,27 +237,44 @@ impl<'a> PartsPlan<'a> {
 
     /// The next write.
     pub(crate) fn next(&self) -> Option<PartChange> {
-        if self.is_held {
-            return self.next_of_members();
+        match self.is_held {
+            true => self.next_of_members(),
+            false => self.wished().find(|change| !self.own.is_vain(change)),
         }
+    }
+
+    /// What Octavia answered and did not keep.
+    pub(crate) fn unkept(&self) -> impl Iterator<Item = PartChange> {
+        let wished = self.wished().filter(|_| !self.is_held);
+        wished.filter(|change| self.own.is_unkept(change))
+    }
+
+    /// All writes that have a place now, in their order.
+    fn wished(&self) -> impl Iterator<Item = PartChange> {
         // Whatever Octavia makes of all else, nobody is balanced over who left.
-        let mut served = self.desired.iter();
-        let members = served.find_map(|port| {
-            let pool = self.pool_of(port)?;
-            match has_failed(pool) {
-                true => self.mend(pool),
+        let members = self.desired.iter().flat_map(|port| {
+            let pool = self.pool_of(port);
+            pool.map_or_else(Vec::new, |pool| match has_failed(pool) {
+                true => self.mend(pool).into_iter().collect(),
                 false => self.members(port, pool),
-            }
+            })
         });
-        let of_ports = || self.desired.iter().find_map(|port| self.next_of_port(port));
-        let listener = || self.surplus().map(|(_, removal)| removal);
-        let orphan = || orphan(self.identity, self.balancer, self.there, self.own).map(delete_pool);
+        let of_ports = self.desired.iter().flat_map(|port| self.of_port(port));
+        // What was to take their place is not there.
+        let is_short = || {
+            let mut refused = self.own.refused.iter();
+            refused.any(|(change, _)| change.room() == Some(Room::Port))
+        };
+        let listeners = self.surplus().map(|(_, removal)| removal);
+        let orphan = orphan(self.identity, self.balancer, self.there, self.own).map(delete_pool);
+        let removals = listeners.chain(orphan).filter(move |_| !is_short());
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
-        let mut ports = self.desired.iter();
-        let name = || ports.find_map(|port| self.monitor(port, self.writable_pool_of(port)?));
-        let of_ports = members.or_else(of_ports);
-        of_ports.or_else(listener).or_else(orphan).or_else(name)
+        let names = self
+            .desired
+            .iter()
+            .filter_map(|port| self.monitor(port, self.writable_pool_of(port)?));
+        members.chain(of_ports).chain(removals).chain(names)
     }
 
     /// Whether anything of the Service is served here.
@@ -273,32 +290,33 @@ impl<'a> PartsPlan<'a> {
 
     /// The next write to the members of the ports that are served already, or to a pool that takes none because it failed.
     pub(crate) fn next_of_members(&self) -> Option<PartChange> {
-        let mut ports = self.desired.iter();
-        ports.find_map(|port| {
-            let pool = self.pool_of(port)?;
-            match has_failed(pool) {
-                true => self.touch(pool),
+        let mut changes = self.desired.iter().flat_map(|port| {
+            let pool = self.pool_of(port);
+            pool.map_or_else(Vec::new, |pool| match has_failed(pool) {
+                true => self.touch(pool).into_iter().collect(),
                 false => self.members(port, pool),
-            }
-        })
+            })
+        });
+        changes.find(|change| !self.own.is_vain(change))
     }
 
-    /// A listener of the Service that it does not want any more, and the next write that takes it away.
-    pub(crate) fn surplus(&self) -> Option<(&Listener, PartChange)> {
+    /// The listeners of the Service that it does not want any more, each with the next write that takes it away.
+    pub(crate) fn surplus(&self) -> impl Iterator<Item = (&Listener, PartChange)> {
         let is_wanted = |there: &Listener| {
             let mut wanted = self.desired.iter().filter_map(|port| self.listener_of(port));
             wanted.any(|wanted| wanted.id == there.id)
         };
-        let mut listeners = self.there.listeners.iter();
-        let surplus = listeners.find(|there| !self.is_held && self.is_own(there) && !is_wanted(there))?;
-        Some((surplus, removal(self.there, surplus, self.own)))
+        let listeners = self.there.listeners.iter();
+        let surplus = listeners.filter(move |there| !self.is_held && self.is_own(there) && !is_wanted(there));
+        surplus.map(|there| (there, removal(self.there, there, self.own)))
     }
 
-    fn next_of_port(&self, port: &DesiredPort) -> Option<PartChange> {
+    /// The writes of a port that have a place now: those that need others to be made before come when these are.
+    fn of_port(&self, port: &DesiredPort) -> Vec<PartChange> {
         let Some(listener) = self.listener_of(port) else {
             // An own listener of another protocol on this port: Octavia takes the new one only when that is gone.
             let in_the_way = self.on_port(&port.listener).find(|there| self.is_own(there));
-            return Some(match in_the_way {
+            return vec![match in_the_way {
                 Some(old) => removal(self.there, old, self.own),
                 None => PartChange::CreateListener {
                     new: Box::new(NewListener {
@@ -306,57 +324,52 @@ impl<'a> PartsPlan<'a> {
                         ..port.listener.clone()
                     }),
                 },
-            });
+            }];
         };
-        if let Some(update) =
-            attributes::listener_update(&port.listener, listener, &self.identity.name, self.features)
-        {
-            return Some(PartChange::UpdateListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-                update: Box::new(update),
-            });
-        }
-        let again = || PartChange::UpdateListener {
+        let write = |update| PartChange::UpdateListener {
             id: listener.id.clone(),
             name: listener.name.clone(),
-            update: Box::new(ListenerUpdate {
+            update: Box::new(update),
+        };
+        let again = || {
+            write(ListenerUpdate {
                 name: Some(listener.name.clone()),
                 ..ListenerUpdate::default()
-            }),
+            })
         };
-        let listener_failed = listener.provisioning_status == ProvisioningStatus::Error;
-        if let Some(change) = self.once_more(listener.id.as_str(), listener_failed, again) {
-            return Some(change);
-        }
-        let Some(pool) = self.pool_of(port) else {
-            return Some(match self.there.pool_of(&listener.id) {
+        let has_failed_itself = listener.provisioning_status == ProvisioningStatus::Error;
+        let update =
+            attributes::listener_update(&port.listener, listener, &self.identity.name, self.features);
+        let of_listener = update
+            .map(write)
+            .or_else(|| self.once_more(listener.id.as_str(), has_failed_itself, again));
+        let mut changes: Vec<PartChange> = of_listener.into_iter().collect();
+        match self.pool_of(port) {
+            None => changes.extend(match self.there.pool_of(&listener.id) {
                 // It is told of when all else is done.
-                Some(old) if self.own.in_use(&old.id).is_some() => return None,
-                Some(old) => delete_pool(old),
-                None => PartChange::CreatePool {
+                Some(old) if self.own.in_use(&old.id).is_some() => None,
+                Some(old) => Some(delete_pool(old)),
+                None => Some(PartChange::CreatePool {
                     new: Box::new(NewPool {
                         listener_id: Some(listener.id.clone()),
                         ..port.pool.clone()
                     }),
-                },
-            });
-        };
-        if has_failed(pool) {
-            return self.mend(pool);
+                }),
+            }),
+            Some(pool) if has_failed(pool) => changes.extend(self.mend(pool)),
+            Some(pool) => {
+                let updates = pools::updates(&port.pool, pool, &self.own.refused_settings);
+                changes.extend(updates.map(|update| PartChange::UpdatePool {
+                    id: pool.id.clone(),
+                    name: pool.name.clone(),
+                    update,
+                }));
+                changes.extend(self.members(port, pool));
+                let monitor = self.monitor(port, pool);
+                changes.extend(monitor.filter(|change| !self.is_name_only(change)));
+            }
         }
-        if let Some(update) = pools::update(&port.pool, pool, &self.own.refused_settings) {
-            return Some(PartChange::UpdatePool {
-                id: pool.id.clone(),
-                name: pool.name.clone(),
-                update,
-            });
-        }
-        let monitor = || {
-            self.monitor(port, pool)
-                .filter(|change| !self.is_name_only(change))
-        };
-        self.members(port, pool).or_else(monitor)
+        changes
     }
 
     /// Whether a change gives a monitor another name and nothing else.

@@ -7,16 +7,20 @@ use bowline_plan::Note;
 use crate::events::{CHANGE_IGNORED, LB_METHOD_UNKNOWN};
 use crate::observe::{PoolSetting, RefusedSetting};
 
-/// The next update. What Octavia refused is left out; so is a method where none is asked for.
-pub(super) fn update(wanted: &NewPool, there: &Pool, refused: &[RefusedSetting]) -> Option<PoolUpdate> {
+/// The updates. What Octavia refused is left out; so is a method where none is asked for.
+pub(super) fn updates(
+    wanted: &NewPool,
+    there: &Pool,
+    refused: &[RefusedSetting],
+) -> impl Iterator<Item = PoolUpdate> {
     let is_refused = |setting: &PoolSetting| {
         let mut refused = refused.iter();
         refused.any(|refused| refused.pool == there.id && refused.setting == *setting)
     };
     let settings = [method(wanted, there), persistence(wanted, there)];
-    let mut settings = settings.into_iter().flatten();
+    let settings = settings.into_iter().flatten();
     settings
-        .find(|setting| !is_refused(setting))
+        .filter(move |setting| !is_refused(setting))
         .map(|setting| match setting {
             PoolSetting::Method(method) => PoolUpdate {
                 lb_algorithm: Some(method),

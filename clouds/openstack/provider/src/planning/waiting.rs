@@ -9,7 +9,7 @@ use bowline_plan::Answer;
 use super::Next;
 use crate::intent::Wanted;
 use crate::members;
-use crate::observe::Seen;
+use crate::observe::{Seen, looks};
 use crate::placement;
 
 /// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
@@ -45,7 +45,7 @@ pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
     let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
     let own = &seen.memory.own;
     if !own.is_unseen {
-        let after = pause(seen.memory.looks());
+        let after = pause(looks(&seen.memory));
         return Answer::Wait { after, reason };
     }
     let is_change = balancer.provisioning_status == ProvisioningStatus::PendingUpdate;

@@ -2,7 +2,8 @@
 
 use bowline_openstack_sim::kit::Fault;
 
-use crate::world::{World, in_short, service};
+use crate::shared::join;
+use crate::world::{World, in_short};
 
 /// A Service and a guest, of a cloud whose Octavia leaves a field out.
 async fn two_without(field: &str) -> World {
@@ -12,9 +13,7 @@ async fn two_without(field: &str) -> World {
         .sim
         .set_behaviour(|behaviour| behaviour.octavia_omits = omitted);
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     world
 }

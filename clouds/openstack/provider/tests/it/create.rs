@@ -104,6 +104,12 @@ async fn a_pending_load_balancer_is_looked_at_as_often_as_configured() {
     assert_eq!(looks.len(), 3, "{:?}", in_short(&calls));
     // Lists are gathered for 25 ms.
     assert_eq!([looks[1] - looks[0], looks[2] - looks[1]], [1_025, 1_225]);
+    // The next reconcile finds it so, and its own list is the first look.
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    assert!(run.complaint().starts_with("timeout waiting for"));
+    let looks = calls.iter().filter(|call| call.path.ends_with("/loadbalancers"));
+    assert_eq!(looks.count(), 3, "{:?}", in_short(&calls));
+    assert_eq!(run.waited.as_millis(), 2_200);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use bowline_openstack_sim::OpenstackSim;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 
+use crate::shared::join;
 use crate::world::{Outcome, World, service};
 
 fn dual(families: &[&str]) -> World {
@@ -188,9 +189,7 @@ async fn a_load_balancer_of_another_family_is_not_joined() {
     // One of two families takes either.
     let world = dual(&["IPv4", "IPv6"]);
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.edit("b", |service| {
         service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv6".into()])
     });

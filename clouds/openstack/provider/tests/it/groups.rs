@@ -6,6 +6,7 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
 
+use crate::shared::join;
 use crate::world::{World, in_short, service};
 
 const GROUP: &str = "lb-sg-uid-web-default-web";
@@ -100,9 +101,7 @@ async fn a_node_without_a_server_keeps_the_group_off_nobody_else_s_port() {
 async fn the_group_follows_the_nodes_while_another_port_is_taken() {
     let mut world = managed(2);
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     world.set_ports("b", &[("TCP", 81, 30081), ("TCP", 80, 30082)]);
     world.remove_node("node-1");

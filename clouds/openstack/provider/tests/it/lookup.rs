@@ -202,25 +202,60 @@ async fn of_two_that_were_surely_made_here_the_older_one_is_kept() {
 
 /// The Go manager makes another one where it lost sight of the first, and leaves that.
 #[tokio::test(start_paused = true)]
-async fn one_that_is_older_than_the_recorded_one_stays() {
+async fn one_that_is_not_younger_than_the_recorded_one_stays() {
+    for is_older in [true, false] {
+        let world = World::with_nodes(1);
+        let before = world.run("web").await.settled().published();
+        let made = match is_older {
+            true => "2001-01-01T00:00:00".to_owned(),
+            false => world.sim.load_balancers()[0].part.meta.created_at.clone(),
+        };
+        let twin = world.sim.add_load_balancer(&lb_name("web"), vec![lb_name("web")]);
+        world.sim.edit_load_balancer(twin, |twin| {
+            twin.part.meta.description = "Kubernetes external service default/web from cluster lab".into();
+            twin.part.meta.created_at = made;
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        World::assert_quiet(&run, &writes);
+        assert_eq!(run.published(), before);
+        assert_eq!(run.reasons(), ["LoadBalancerDuplicateKept"]);
+        let note = &run.notes[0];
+        let told = format!("that were not made after it: {twin};");
+        assert!(note.text.contains(&told), "{note:?}");
+        assert!(note.is_said_at_start);
+        assert_eq!(world.sim.load_balancers().len(), 2);
+        // Nobody finds it when the Service is gone.
+        world.delete("web");
+        world.run("web").await.settled();
+        assert!(world.sim.load_balancers().is_empty());
+    }
+}
+
+/// A person sent it there; who comes to the old address is not cut off, and the person is told.
+#[tokio::test(start_paused = true)]
+async fn one_that_a_service_was_sent_away_from_stays_and_is_told_of() {
     let world = World::with_nodes(1);
-    let before = world.run("web").await.settled().published();
-    let twin = world.sim.add_load_balancer(&lb_name("web"), vec![lb_name("web")]);
-    world.sim.edit_load_balancer(twin, |twin| {
-        twin.part.meta.description = "Kubernetes external service default/web from cluster lab".into();
-        twin.part.meta.created_at = "2001-01-01T00:00:00".into();
-    });
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    World::assert_quiet(&run, &writes);
-    assert_eq!(run.published(), before);
-    assert_eq!(run.reasons(), ["LoadBalancerDuplicateKept"]);
-    assert!(run.notes[0].text.contains(&twin.to_string()), "{:?}", run.notes);
-    assert!(run.notes[0].is_said_at_start);
-    assert_eq!(world.sim.load_balancers().len(), 2);
-    // Nobody finds it when the Service is gone.
-    world.delete("web");
     world.run("web").await.settled();
-    assert!(world.sim.load_balancers().is_empty());
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    world.run("b").await.settled();
+    let id_of = |name| world.annotation(name, "load-balancer-id").unwrap();
+    let (own, other) = (id_of("b"), id_of("web"));
+    world.annotate("b", "load-balancer-id", &other);
+    for _ in 0..2 {
+        let run = world.run("b").await.settled();
+        assert_eq!(run.reasons(), ["LoadBalancerDuplicateKept"]);
+        let note = &run.notes[0];
+        let told = format!("its own one {own} is there too");
+        assert!(note.text.contains(&told), "{note:?}");
+        assert!(note.is_said_at_start);
+    }
+    assert_eq!(world.sim.load_balancers().len(), 2);
+    assert!(world.run("web").await.settled().notes.is_empty());
+    world.remove_annotation("b", "load-balancer-id");
+    let run = world.run("b").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerLeft"]);
+    assert_eq!(id_of("b"), own);
+    world.assert_settled("b").await;
 }
 
 /// The request of a process that was stopped waits in a gateway, while the next one makes a load balancer of its own.

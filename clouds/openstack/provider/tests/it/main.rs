@@ -27,6 +27,7 @@ mod mistakes;
 mod persistence;
 mod policies;
 mod projects;
+mod refused;
 mod rename;
 mod repair;
 mod repair_traffic;

@@ -6,6 +6,7 @@ use bowline_openstack::ClassOptions;
 use bowline_openstack_sim::kit::Entry;
 use bowline_openstack_sim::{NetworkSpec, Provisioning, SubnetSpec};
 
+use crate::shared::join;
 use crate::world::{World, in_short, service};
 
 /// Annotations of one mistake, and what is told of them.
@@ -149,9 +150,7 @@ async fn sources_that_cannot_be_read_close_nothing() {
 async fn a_guest_that_is_made_internal_follows_the_nodes() {
     let mut world = World::with_nodes(2);
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     world.annotate("b", "internal", "true");
     world.remove_node("node-1");

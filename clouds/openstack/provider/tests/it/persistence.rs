@@ -4,16 +4,10 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::balancing::Persistence;
 
+use crate::policies::two_ports;
 use crate::world::{World, in_short};
 
-async fn two_ports() -> World {
-    let world = World::with_nodes(1);
-    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
-    world.run("web").await.settled();
-    world
-}
-
-fn stick(world: &World, affinity: &str) {
+pub(crate) fn stick(world: &World, affinity: &str) {
     world.edit("web", |service| {
         service.spec.as_mut().unwrap().session_affinity = Some(affinity.into());
     });

@@ -2,17 +2,26 @@
 //! these.
 
 use bowline_openstack_sim::Id;
-use bowline_openstack_sim::model::balancing::Redirect;
+use bowline_openstack_sim::model::balancing::{Listener, PoolProtocol, Redirect};
 
-use crate::world::{World, in_short, service};
+use crate::shared::{join, two};
+use crate::world::{World, in_short, lb_name};
 
-async fn with_policy() -> World {
+pub(crate) async fn two_ports() -> World {
     let world = World::with_nodes(1);
     world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
     world.run("web").await.settled();
-    let listeners = world.sim.listeners();
-    let listener = listeners.iter().find(|it| it.port == 443).unwrap();
-    world.sim.add_redirect(listener.part.id).unwrap();
+    world
+}
+
+fn listener(world: &World, port: u16) -> Listener {
+    let mut listeners = world.sim.listeners().into_iter();
+    listeners.find(|it| it.port == port).unwrap()
+}
+
+async fn with_policy() -> World {
+    let world = two_ports().await;
+    world.sim.add_redirect(listener(&world, 443).part.id).unwrap();
     world
 }
 
@@ -42,9 +51,7 @@ async fn a_listener_with_one_goes_and_the_other_pool_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_shares_a_load_balancer_goes_all_the_same() {
     let world = with_policy().await;
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     world.delete("web");
     world.run("web").await.settled();
@@ -56,20 +63,15 @@ async fn a_service_that_shares_a_load_balancer_goes_all_the_same() {
 /// A policy of the listener 443 that names the pool of the port 80. It is switched off, or has no rules yet: the pool does not show it,
 /// and Octavia does not delete the pool.
 async fn with_idle_policy(is_up: bool) -> World {
-    let world = World::with_nodes(1);
-    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
-    world.run("web").await.settled();
-    let listeners = world.sim.listeners();
-    let of = |port| listeners.iter().find(|it| it.port == port).unwrap();
+    let world = two_ports().await;
     let policy = Redirect {
         id: Id::from_u128(5),
-        pool: of(80).default_pool.unwrap(),
+        pool: listener(&world, 80).default_pool.unwrap(),
         is_up,
         has_rules: !is_up,
     };
-    world
-        .sim
-        .edit_listener(of(443).part.id, |it| it.redirects.push(policy));
+    let listener = listener(&world, 443).part.id;
+    world.sim.edit_listener(listener, |it| it.redirects.push(policy));
     world
 }
 
@@ -89,10 +91,8 @@ async fn one_that_bars_the_removal_of_a_pool_is_told_of_and_holds_up_nothing_els
         let (run, writes) = world.writes_of(world.run("web")).await;
         assert!(run.complaint().contains(&policy), "{run:#?}");
         assert_eq!(in_short(&writes), ["octavia.pools.delete"]);
-        let listener = world.sim.listeners().into_iter().find(|it| it.port == 443);
-        world
-            .sim
-            .edit_listener(listener.unwrap().part.id, |it| it.redirects.clear());
+        let listener = listener(&world, 443).part.id;
+        world.sim.edit_listener(listener, |it| it.redirects.clear());
         world.run("web").await.settled();
         assert_eq!(world.sim.pools().len(), 2);
         world.assert_settled("web").await;
@@ -107,37 +107,55 @@ async fn one_that_bars_another_pool_for_a_port_is_told_of() {
     let run = world.run("web").await;
     assert!(run.complaint().contains("in use by L7 policy"), "{run:#?}");
     let protocols = world.sim.pools().into_iter().map(|pool| pool.protocol);
-    let proxied = protocols.filter(|it| *it == bowline_openstack_sim::model::balancing::PoolProtocol::Proxy);
+    let proxied = protocols.filter(|it| *it == PoolProtocol::Proxy);
     assert_eq!(proxied.count(), 1, "that of the other port");
 }
 
+/// Nobody else would find the pool of a guest that is not there any more.
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_leaves_is_not_held_up_by_one() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
-    world.run("b").await.settled();
-    let listeners = world.sim.listeners();
-    let of = |port| listeners.iter().find(|it| it.port == port).unwrap();
-    let policy = Redirect {
-        id: Id::from_u128(5),
-        pool: of(81).default_pool.unwrap(),
-        is_up: false,
-        has_rules: true,
-    };
-    world
-        .sim
-        .edit_listener(of(80).part.id, |it| it.redirects.push(policy));
-    world.remove_annotation("b", "load-balancer-id");
-    world.run("b").await;
-    assert_eq!(
-        world.sim.load_balancers()[0].part.meta.tags,
-        ["kube_service_lab_default_web"]
-    );
-    let (run, writes) = world.writes_of(world.run("b")).await;
-    World::assert_quiet(&run, &writes);
+async fn a_guest_stays_until_no_policy_of_another_listener_names_its_pool() {
+    for (is_idle, is_deleted) in [(true, true), (true, false), (false, true), (false, false)] {
+        let world = two(81).await;
+        world.run("b").await.settled();
+        let policy = |pool| Redirect {
+            id: Id::from_u128(5),
+            pool,
+            is_up: !is_idle,
+            has_rules: true,
+        };
+        let listener = listener(&world, 80).part.id;
+        let pool = self::listener(&world, 81).default_pool.unwrap();
+        world
+            .sim
+            .edit_listener(listener, |it| it.redirects.push(policy(pool)));
+        match is_deleted {
+            true => world.delete("b"),
+            false => world.remove_annotation("b", "load-balancer-id"),
+        }
+        let held_by = match is_idle {
+            true => Id::from_u128(5),
+            false => listener,
+        };
+        for _ in 0..2 {
+            let run = world.run("b").await;
+            assert!(run.complaint().contains(&held_by.to_string()), "{run:#?}");
+            assert_eq!(run.published_although_refused.is_some(), !is_deleted, "{run:#?}");
+            // All else is gone.
+            let listeners = world.sim.listeners();
+            assert!(listeners.iter().all(|it| it.port != 81 || !is_deleted));
+            assert_eq!(
+                world.sim.pools().iter().filter(|it| it.part.id == pool).count(),
+                1
+            );
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            World::assert_quiet(&run, &writes);
+        }
+        world.sim.edit_listener(listener, |it| it.redirects.clear());
+        world.run("b").await.settled();
+        assert!(world.sim.pools().iter().all(|it| it.part.id != pool));
+        let shared = &world.sim.load_balancers()[0];
+        assert_eq!(shared.part.meta.tags, [lb_name("web")]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,9 +165,7 @@ async fn a_service_that_goes_is_not_held_up_by_one() {
             let mut world = with_idle_policy(false).await;
             world.configure(|options| options.deletes_by_cascade = cascades);
             if is_shared {
-                world.put(service("b", &[("TCP", 81, 30081)]));
-                let id = world.annotation("web", "load-balancer-id").unwrap();
-                world.annotate("b", "load-balancer-id", &id);
+                join(&world, "b", 81);
                 world.run("b").await.settled();
             }
             world.delete("web");

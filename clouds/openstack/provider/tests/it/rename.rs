@@ -7,6 +7,7 @@ use bowline_provider_kit::Interruption;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::shared::join;
 use crate::world::{World, in_short, lb_name, service};
 
 /// A load balancer made under the name `old`, in a cluster that is `lab` by now.
@@ -33,9 +34,7 @@ fn end_state(mut state: Snapshot) -> Snapshot {
 async fn old_with_guest() -> World {
     let mut world = old().await;
     world.cluster_name = "old".into();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     let run = world.run("b").await.settled();
     publish(&world, "b", &run.published());
     world.cluster_name = "lab".into();
@@ -188,9 +187,7 @@ async fn a_guest_that_goes_first_takes_its_parts_and_its_tag() {
     let mut world = World::with_nodes(1);
     world.cluster_name = "old".into();
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     world.cluster_name = "lab".into();
     world.configure(|options| options.former_clusters = vec!["old".into()]);

@@ -9,7 +9,8 @@ use bowline_openstack_sim::model::balancing::LoadBalancer;
 use bowline_provider_kit::Interruption;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
-use crate::world::{World, in_short, service};
+use crate::shared::join;
+use crate::world::{World, in_short};
 
 /// The only load balancer dies, and goes into ERROR. Says what it was.
 fn fail(world: &World) -> LoadBalancer {
@@ -97,9 +98,7 @@ async fn an_address_that_somebody_else_has_by_now_is_not_insisted_on() {
 async fn one_that_others_use_is_only_told_of() {
     let world = World::with_nodes(1);
     world.run("web").await.settled();
-    world.put(service("b", &[("TCP", 81, 30081)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate("b", "load-balancer-id", &id);
+    join(&world, "b", 81);
     world.run("b").await.settled();
     fail(&world);
     for name in ["web", "b"] {

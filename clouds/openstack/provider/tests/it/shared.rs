@@ -14,7 +14,7 @@ pub(crate) async fn two(port: i32) -> World {
     world
 }
 
-fn join(world: &World, name: &str, port: i32) {
+pub(crate) fn join(world: &World, name: &str, port: i32) {
     world.put(service(name, &[("TCP", port, 30_000 + port)]));
     let id = world.annotation("web", "load-balancer-id").unwrap();
     world.annotate(name, "load-balancer-id", &id);

@@ -13,9 +13,11 @@ fn is_at(there: &Member, wanted: &NewMember) -> bool {
 }
 
 impl PartsPlan<'_> {
-    /// The next write to the members, if they are not as they shall be.
-    pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
-        let there = self.there.members.get(&pool.id)?;
+    /// The writes to the members that have a place now, if they are not as they shall be.
+    pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
+        let Some(there) = self.there.members.get(&pool.id) else {
+            return Vec::new();
+        };
         let mut failed = there.iter();
         let failed = failed.find(|member| member.provisioning_status == ProvisioningStatus::Error);
         let again = |failed: &Member| {
@@ -37,68 +39,79 @@ impl PartsPlan<'_> {
             };
             self.once_more(failed.id.as_str(), true, write)
         };
-        let change = self.change_of_members(port, pool, there);
-        change.or_else(|| again(failed?))
+        let mut changes = match self.identity.options.is_serial {
+            true => self.one_by_one(port, pool, there),
+            false => self.as_a_list(port, pool, there),
+        };
+        if changes.is_empty() {
+            changes.extend(failed.and_then(again));
+        }
+        changes
     }
 
-    fn change_of_members(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Option<PartChange> {
-        if self.identity.options.is_serial {
-            return self.one_member(port, pool, there);
-        }
+    /// The list that replaces the members. Where Octavia refuses it, as for a quota, those that are there and stay are a list too: who left
+    /// goes, which may make the room. The last ones stay until others serve.
+    fn as_a_list(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
         let shown: Vec<(NewMember, &Member)> = there
             .iter()
             .map(|member| (self.as_wanted(member, &port.members), member))
             .collect();
-        self.member_list(port, pool, &shown)
+        let Some(whole) = self.member_list(&port.members, pool, &shown) else {
+            return Vec::new();
+        };
+        if self.own.refusal_of(&whole).is_none() {
+            return vec![whole];
+        }
+        let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
+        let staying: Vec<NewMember> = port.members.iter().filter(is_there).cloned().collect();
+        let without_new = match staying.is_empty() {
+            true => None,
+            false => self.member_list(&staying, pool, &shown),
+        };
+        without_new.into_iter().chain([whole]).collect()
     }
 
-    /// One member: first those that lack, then those that change in place, then those that have to go.
+    /// One member each: first those that lack, then those that change in place, then those that have to go. The last ones stay until
+    /// others serve.
     ///
     /// The Go manager tells its members apart by address and port, and gives them neither a monitor port nor a subnet. Such
     /// members stay as they are.
-    fn one_member(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Option<PartChange> {
-        let lacking = || {
-            let mut wanted = port.members.iter();
-            wanted.find(|wanted| !there.iter().any(|there| is_at(there, wanted)))
-        };
+    fn one_by_one(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
+        let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
+        let (staying, lacking): (Vec<_>, Vec<_>) = port.members.iter().partition(is_there);
         let wanted_at = |there: &Member| port.members.iter().find(|wanted| is_at(there, wanted));
         // Bowline writes the members before the monitor: those without a port of their own under this monitor are the Go manager's.
         let is_taken_over = |there: &Member| there.monitor_port.is_none() && self.has_monitor(port, pool);
-        let probed_elsewhere = || {
-            there.iter().find_map(|there| {
-                let wanted = wanted_at(there)?;
-                (wanted.monitor_port != there.monitor_port && !is_taken_over(there))
-                    .then_some((there, wanted))
-            })
-        };
+        let probed_elsewhere = there.iter().filter_map(|there| {
+            let wanted = wanted_at(there)?;
+            (wanted.monitor_port != there.monitor_port && !is_taken_over(there)).then_some((there, wanted))
+        });
         let is_misplaced = |there: &Member| {
             wanted_at(there).is_none_or(|wanted| {
                 let shown = self.as_wanted(there, &port.members);
                 there.subnet_id.is_some() && shown.subnet_id != wanted.subnet_id
             })
         };
-        if let Some(new) = lacking() {
-            return Some(PartChange::AddMember {
-                pool: pool.id.clone(),
-                new: new.clone(),
-            });
-        }
-        if let Some((there, wanted)) = probed_elsewhere() {
-            return Some(PartChange::UpdateMember {
-                pool: pool.id.clone(),
-                id: there.id.clone(),
-                update: MemberUpdate {
-                    name: wanted.name.clone(),
-                    monitor_port: wanted.monitor_port,
-                },
-            });
-        }
-        let surplus = there.iter().find(|there| is_misplaced(there))?;
-        Some(PartChange::RemoveMember {
+        let is_last = staying.is_empty() && !lacking.is_empty();
+        let surplus = there.iter().filter(|there| !is_last && is_misplaced(there));
+        let lacking = lacking.into_iter().map(|new| PartChange::AddMember {
             pool: pool.id.clone(),
-            id: surplus.id.clone(),
-            name: surplus.name.clone(),
-        })
+            new: new.clone(),
+        });
+        let probed_elsewhere = probed_elsewhere.map(|(there, wanted)| PartChange::UpdateMember {
+            pool: pool.id.clone(),
+            id: there.id.clone(),
+            update: MemberUpdate {
+                name: wanted.name.clone(),
+                monitor_port: wanted.monitor_port,
+            },
+        });
+        let surplus = surplus.map(|there| PartChange::RemoveMember {
+            pool: pool.id.clone(),
+            id: there.id.clone(),
+            name: there.name.clone(),
+        });
+        lacking.chain(probed_elsewhere).chain(surplus).collect()
     }
 
     /// Whether the monitor of a pool is there already, and of the type that it shall have.
@@ -116,7 +129,7 @@ impl PartsPlan<'_> {
     /// half of such members at a time, so that the others serve.
     fn member_list(
         &self,
-        port: &DesiredPort,
+        members: &[NewMember],
         pool: &Pool,
         shown: &[(NewMember, &Member)],
     ) -> Option<PartChange> {
@@ -132,7 +145,7 @@ impl PartsPlan<'_> {
                 .count(),
             members,
         };
-        let wanted_at = |there: &NewMember| port.members.iter().find(|wanted| place(wanted) == place(there));
+        let wanted_at = |there: &NewMember| members.iter().find(|wanted| place(wanted) == place(there));
         let is_moving =
             |there: &NewMember| wanted_at(there).is_some_and(|wanted| wanted.subnet_id != there.subnet_id);
         let is_as_wanted = |there: &NewMember| {
@@ -146,9 +159,9 @@ impl PartsPlan<'_> {
             })
         };
         let is_there = |wanted: &NewMember| shown.iter().any(|(there, _)| place(there) == place(wanted));
-        let is_complete = port.members.iter().all(is_there);
+        let is_complete = members.iter().all(is_there);
         if !is_complete || !shown.iter().all(|(there, _)| is_as_wanted(there)) {
-            return Some(list(port.members.clone()));
+            return Some(list(members.to_vec()));
         }
         let moving: Vec<&NewMember> = shown
             .iter()
@@ -157,7 +170,7 @@ impl PartsPlan<'_> {
             .collect();
         let (leaving, _) = moving.split_at(moving.len().div_ceil(2));
         let stays = |wanted: &&NewMember| leaving.iter().all(|there| place(there) != place(wanted));
-        (!leaving.is_empty()).then(|| list(port.members.iter().filter(stays).cloned().collect()))
+        (!leaving.is_empty()).then(|| list(members.iter().filter(stays).cloned().collect()))
     }
 
     /// A member that is there, in the words in which it would be asked for.

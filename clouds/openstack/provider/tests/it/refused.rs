@@ -1,0 +1,287 @@
+//! Changes of parts that Octavia refuses, or takes and does not keep: all that does not depend on them goes on.
+
+use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::kit::{Entry, Fault};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::persistence::stick;
+use crate::world::{World, in_short, lb_name};
+
+/// A Service of two ports with all parts.
+async fn served() -> World {
+    let mut world = World::with_nodes(2);
+    world.configure(|options| {
+        options.monitor.is_wanted = true;
+        options.manages_security_groups = true;
+    });
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 81, 30081)]);
+    world.run("web").await.settled();
+    world
+}
+
+/// Ports and Nodes change beside what is refused: one node port moves, one port comes, a Node comes and another one goes.
+fn change(world: &mut World) {
+    world.set_ports(
+        "web",
+        &[("TCP", 80, 30080), ("TCP", 81, 31081), ("TCP", 82, 30082)],
+    );
+    world.remove_node("node-1");
+    world.add_node("node-3");
+}
+
+/// Asserts that all of it is in place.
+fn assert_changed(world: &World, what: &str) {
+    assert_eq!(
+        served_at(world),
+        [(80, 30080), (81, 31081), (82, 30082)].map(|(port, node_port)| (
+            port,
+            vec![("node-2".to_owned(), node_port), ("node-3".to_owned(), node_port)]
+        )),
+        "{what}"
+    );
+    let groups = world.sim.security_groups();
+    let group = groups
+        .iter()
+        .find(|group| group.name.starts_with("lb-sg-"))
+        .unwrap();
+    let ports = world.sim.ports();
+    let with_group = ports.iter().filter(|port| port.groups.contains(&group.id));
+    assert_eq!(with_group.count(), 2, "{what}");
+}
+
+/// The members, with their node ports, of each listener's port.
+fn served_at(world: &World) -> Vec<(u16, Vec<(String, u16)>)> {
+    let listeners = &world.sim.snapshot().load_balancers[0].listeners;
+    let mut served: Vec<_> = listeners
+        .iter()
+        .map(|listener| {
+            let members = listener.pool.iter().flat_map(|pool| &pool.members);
+            let members = members.map(|member| (member.name.clone(), member.port));
+            (listener.port, members.collect())
+        })
+        .collect();
+    served.sort();
+    served
+}
+
+/// The path of the first part of a kind, and the part as it is now.
+fn first(world: &World, kind: &str) -> (String, Value) {
+    let name = lb_name("web");
+    let (id, body) = match kind {
+        "listener" => {
+            let it = &world.sim.listeners()[0];
+            let body = json!({
+                "name": it.part.name, "protocol": "TCP", "protocol_port": 80, "connection_limit": -1, "timeout_client_data": 50000,
+                "timeout_member_connect": 5000, "timeout_member_data": 50000, "timeout_tcp_inspect": 0, "allowed_cidrs": ["0.0.0.0/0"],
+                "tags": [name], "default_pool_id": it.default_pool,
+            });
+            (it.part.id, body)
+        }
+        "pool" => {
+            let it = &world.sim.pools()[0];
+            let body = json!({
+                "name": it.part.name, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "session_persistence": null,
+                "listeners": [{ "id": world.sim.listeners()[0].part.id }],
+                "healthmonitor_id": world.sim.health_monitors()[0].part.id,
+            });
+            (it.part.id, body)
+        }
+        _ => {
+            let it = &world.sim.health_monitors()[0];
+            let body = json!({
+                "name": it.part.name, "type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1, "max_retries_down": 3,
+            });
+            (it.part.id, body)
+        }
+    };
+    let mut body = json!({ kind: body });
+    body[kind]["id"] = json!(id);
+    (format!("/load-balancer/v2.0/lbaas/{kind}s/{id}"), body)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_kept_is_told_and_holds_up_nothing_else() {
+    for (kind, ask) in [
+        ("listener", |world: &World| {
+            world.annotate("web", "connection-limit", "7")
+        }),
+        ("pool", |world: &World| {
+            world.annotate("web", "lb-method", "LEAST_CONNECTIONS")
+        }),
+        ("pool", |world: &World| stick(world, "ClientIP")),
+        ("healthmonitor", |world: &World| {
+            world.annotate("web", "health-monitor-delay", "20")
+        }),
+    ] as [(&str, fn(&World)); 4]
+    {
+        let mut world = served().await;
+        let (path, body) = first(&world, kind);
+        let answer = Canned::json(200, &body.to_string());
+        let fault = Fault::on(Method::PUT, path.as_str()).always().answer(answer);
+        let fault = world.sim.faults().add(fault);
+        ask(&world);
+        change(&mut world);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(
+            run.complaint().contains("is not as Bowline wrote it"),
+            "{kind}: {run:#?}"
+        );
+        assert!(run.published_although_refused.is_some(), "{kind}: {run:#?}");
+        let to_it = |entry: &&Entry| entry.method == Method::PUT && entry.path == path;
+        assert_eq!(writes.iter().filter(to_it).count(), 1, "{kind}: {run:#?}");
+        assert_changed(&world, kind);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(
+            run.complaint().contains("is not as Bowline wrote it"),
+            "{kind}: {run:#?}"
+        );
+        assert_eq!(writes.len(), 1, "{kind}: {:?}", in_short(&writes));
+        world.sim.faults().remove(fault);
+        world.run("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_change_holds_up_nothing_else() {
+    for (status, said) in [
+        (400, "Validation failure: no such CIDR"),
+        (403, "Policy does not allow this request to be performed."),
+        (501, "Provider 'f5' does not support a requested option"),
+        (500, "Provider 'f5' reports error: no such thing"),
+    ] {
+        let mut world = served().await;
+        let (path, _) = first(&world, "listener");
+        let body = json!({ "faultcode": "Client", "faultstring": said, "debuginfo": null });
+        let answer = Canned::json(status, &body.to_string());
+        let fault = Fault::on(Method::PUT, path.as_str()).always().answer(answer);
+        let fault = world.sim.faults().add(fault);
+        world.annotate("web", "connection-limit", "7");
+        change(&mut world);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains(said), "{run:#?}");
+        assert!(run.published_although_refused.is_some(), "{run:#?}");
+        assert_changed(&world, said);
+        let limits: Vec<i64> = world
+            .sim
+            .listeners()
+            .iter()
+            .map(|it| it.settings.connection_limit)
+            .collect();
+        assert_eq!(limits, [-1, 7, 7]);
+        world.sim.faults().remove(fault);
+        world.run("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
+/// What was to take its place is not there.
+#[tokio::test(start_paused = true)]
+async fn no_port_goes_while_another_one_cannot_be_made() {
+    let mut world = served().await;
+    let body = json!({ "faultcode": "Client", "faultstring": "Validation failure: no such port", "debuginfo": null });
+    let fault = Fault::operation("octavia.listeners.create").always();
+    let fault = fault.answer(Canned::json(400, &body.to_string()));
+    let fault = world.sim.faults().add(fault);
+    world.set_ports("web", &[("TCP", 80, 31080), ("TCP", 82, 30082)]);
+    world.remove_node("node-1");
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("no such port"), "{run:#?}");
+    let at = |node_port| vec![("node-2".to_owned(), node_port)];
+    let served = served_at(&world);
+    assert_eq!(served[0], (80, at(31080)));
+    assert_eq!(served[1].0, 81, "{served:?}");
+    world.sim.faults().remove(fault);
+    world.run("web").await.settled();
+    assert_eq!(served_at(&world), [(80, at(31080)), (82, at(30082))]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_address_is_told_where_nothing_can_be_made() {
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.is_serial = is_serial);
+        let body = json!({ "faultcode": "Client", "faultstring": "no such port", "debuginfo": null });
+        for operation in ["octavia.listeners.create", "octavia.loadbalancers.create"] {
+            if is_serial == operation.contains("listeners") {
+                let fault = Fault::operation(operation).always();
+                let answer = Canned::json(400, &body.to_string());
+                world.sim.faults().add(fault.answer(answer));
+            }
+        }
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("no such port"), "{run:#?}");
+        assert!(run.published_although_refused.is_none());
+        assert!(world.sim.floating_ips().is_empty());
+    }
+}
+
+/// The Nodes that are members.
+fn members(world: &World) -> Vec<String> {
+    let names = world.sim.members().into_iter().map(|it| it.part.name);
+    // Where they are made one by one, their address is part of the name.
+    let nodes = names.map(|name| match name.split('_').nth(1) {
+        Some(node) => node.to_owned(),
+        None => name,
+    });
+    let mut nodes: Vec<String> = nodes.collect();
+    nodes.sort();
+    nodes
+}
+
+/// A list of members is refused as a whole where one of them is.
+#[tokio::test(start_paused = true)]
+async fn who_left_goes_and_makes_room_where_the_quota_for_members_is_met() {
+    for is_serial in [false, true] {
+        for (come, names) in [
+            (1, vec!["node-2", "node-3", "node-4"]),
+            (2, vec!["node-2", "node-3"]),
+        ] {
+            let mut world = World::with_nodes(3);
+            world.configure(|options| options.is_serial = is_serial);
+            world.run("web").await.settled();
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.quota.members = Some(3));
+            world.remove_node("node-1");
+            for index in 0..come {
+                world.add_node(&format!("node-{}", 4 + index));
+            }
+            let run = world.run("web").await;
+            match come {
+                1 => drop(run.settled()),
+                _ => assert!(run.complaint().contains("Quota has been met"), "{run:#?}"),
+            }
+            match is_serial && come == 2 {
+                true => assert_eq!(members(&world), ["node-2", "node-3", "node-4"]),
+                false => assert_eq!(members(&world), names, "{is_serial}"),
+            }
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.quota.members = None);
+            world.run("web").await.settled();
+            assert_eq!(world.sim.members().len(), world.nodes.len());
+            world.assert_settled("web").await;
+        }
+    }
+}
+
+/// Nobody would be left.
+#[tokio::test(start_paused = true)]
+async fn the_last_members_stay_until_others_serve() {
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.is_serial = is_serial);
+        world.run("web").await.settled();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.quota.members = Some(1));
+        world.remove_node("node-1");
+        world.add_node("node-2");
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("Quota has been met"), "{run:#?}");
+        assert_eq!(members(&world), ["node-1"]);
+    }
+}
