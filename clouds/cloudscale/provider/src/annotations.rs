@@ -130,6 +130,11 @@ impl<'a> Reader<'a> {
         self.problem(format!("{text} (it {}, and is `{value}`)", must_be(spec)));
     }
 
+    /// How much is wrong so far.
+    pub(crate) fn count(&self) -> usize {
+        self.problems.len()
+    }
+
     /// Everything that is wrong, in the order found.
     pub(crate) fn into_problems(self) -> Vec<String> {
         self.problems

@@ -122,6 +122,7 @@ impl Wanted {
             identity: self.identity,
             membership: self.membership,
             backends: self.ports.into_iter().map(|port| port.backend).collect(),
+            monitor: Some(self.monitor).filter(|monitor| monitor.is_clear),
             tags: self.tags,
             refusal,
             notes: self.notes,
@@ -135,6 +136,8 @@ pub(crate) struct Unclear {
     pub(crate) membership: Membership,
     /// Those of the ports that can be read.
     pub(crate) backends: Vec<Backend>,
+    /// What monitors ask, if that can be read; not how often.
+    pub(crate) monitor: Option<MonitorSettings>,
     /// The tags of a balancer's parts.
     pub(crate) tags: Arc<Tags>,
     /// What cannot be read.
@@ -167,6 +170,13 @@ pub(crate) struct Backend {
     pub(crate) monitor_port: u16,
 }
 
+impl Backend {
+    /// Whether not the node port is probed, but the nodes' health check port.
+    pub(crate) fn is_checked_elsewhere(&self) -> bool {
+        self.monitor_port != self.node_port
+    }
+}
+
 /// One port of the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
@@ -191,6 +201,8 @@ pub(crate) struct ListenerSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MonitorSettings {
     pub(crate) kind: MonitorType,
+    /// Whether it could be read what is asked.
+    pub(crate) is_clear: bool,
     pub(crate) delay_s: i64,
     pub(crate) timeout_s: i64,
     pub(crate) up_threshold: i64,

@@ -101,7 +101,10 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
             let refusal = foreign(identity, balancer, owner);
             match own {
                 None => Answer::Refused(refusal),
-                Some(own) => served(own).only_members(&wanted.backends(), refusal, &mut notes),
+                Some(own) => {
+                    let monitor = Some(&wanted.monitor);
+                    served(own).only_members(&wanted.backends(), monitor, refusal, &mut notes)
+                }
             }
         }
         Found::None => {
@@ -279,7 +282,8 @@ impl There<'_> {
         let wanted = self.wanted;
         let href = hrefs.balancer(balancer.uuid);
         if let Some(refusal) = guards::before_change(wanted, desired, balancer, &href) {
-            return self.served.only_members(&wanted.backends(), refusal, notes);
+            let (backends, monitor) = (wanted.backends(), Some(&wanted.monitor));
+            return self.served.only_members(&backends, monitor, refusal, notes);
         }
         if seen.memory.own.busy.is_now {
             return wait_for(balancer, seen, notes);

@@ -36,7 +36,7 @@ pub(super) fn plan(hrefs: &Hrefs, unclear: &Unclear, seen: &Seen) -> LoadBalance
                     tags: &unclear.tags,
                 };
                 let backends: Vec<&Backend> = unclear.backends.iter().collect();
-                served.only_members(&backends, refusal, &mut notes)
+                served.only_members(&backends, unclear.monitor.as_ref(), refusal, &mut notes)
             }
         }
         None => Answer::Refused(refusal),

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use bowline_cloudscale_client::{LoadBalancer, Member, MemberId, MonitorType, PoolId, Tags};
+use bowline_cloudscale_client::{
+    LoadBalancer, Member, MemberId, Monitor, MonitorId, MonitorType, PoolId, Tags,
+};
 use bowline_plan::{Answer, Note, Refusal, diff};
 
 use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
-use crate::desired::{Desired, DesiredMember, MemberKey};
-use crate::intent::Backend;
+use crate::desired::{self, Desired, DesiredMember, MemberKey};
+use crate::intent::{Backend, MonitorSettings};
 use crate::names;
 use crate::observe::refused::Place;
 use crate::observe::{ObservedPool, Seen, is_changing};
@@ -64,10 +66,12 @@ impl Served<'_> {
         apply(steps)
     }
 
-    /// Refuses everything but that members follow the nodes: what is refused must not keep traffic on nodes that are gone.
+    /// Refuses everything but that members follow the nodes: what is refused must not keep traffic on nodes that are gone. And that
+    /// they are checked where the nodes answer, if it can be read what `monitor` is to ask there.
     pub(super) fn only_members(
         &self,
         backends: &[&Backend],
+        monitor: Option<&MonitorSettings>,
         refusal: Refusal,
         notes: &mut Vec<Note>,
     ) -> Next {
@@ -75,30 +79,83 @@ impl Served<'_> {
             return wait_for(self.balancer, self.seen, notes);
         }
         // Whatever else is wrong with them: of two pools of one name, either may be the one that a listener leads to.
-        let pools: Vec<(Backend, &ObservedPool)> = backends
-            .iter()
-            .flat_map(|backend| {
-                let pools = self.seen.pools.iter();
-                pools
-                    .filter(|there| there.pool.name == backend.pool_name)
-                    .map(|there| (as_monitored(backend, there), there))
-            })
-            .collect();
-        let pools = pools
+        let (mut pools, mut forsaken) = (Vec::new(), Vec::new());
+        for backend in backends {
+            let named = self.seen.pools.iter();
+            for there in named.filter(|there| there.pool.name == backend.pool_name) {
+                let monitored = as_monitored(backend, there);
+                // Of the traffic policy Local, which the Service has no more: no node answers there.
+                let is_forsaken = !backend.is_checked_elsewhere() && monitored.is_checked_elsewhere();
+                let is_as_wished = monitor.is_some_and(|monitor| asks_as_wished(there, monitor));
+                match is_forsaken && is_as_wished {
+                    true => pools.push(((*backend).clone(), there)),
+                    false => pools.push((monitored, there)),
+                }
+                if is_forsaken && !is_as_wished {
+                    forsaken.push((*backend, there));
+                }
+            }
+        }
+        let all = pools
             .iter()
             .map(|(backend, there)| (backend, *there, Checks::Move));
-        let mut steps = self.members(pools);
+        let mut steps = self.members(all);
+        if steps.is_empty() {
+            let next = forsaken.iter().find_map(|(backend, there)| {
+                let can_follow = self.moving_checks(backend, there) != MovingChecks::Later;
+                self.wished_monitor(there, monitor.filter(|_| can_follow)?)
+            });
+            steps.extend(next);
+        }
         unkept::split_off(self.seen, &mut steps);
         if !steps.is_empty() {
             return self.write(steps, notes);
         }
-        Answer::Refused(match self.seen.memory.own.refused.of_members() {
-            None => refusal,
-            Some(why) => Refusal {
-                reason: format!("{}; {}", refusal.reason, why.reason),
-                ..refusal
-            },
+        let names: Vec<&str> = forsaken
+            .iter()
+            .map(|(_, there)| there.pool.name.as_str())
+            .collect();
+        let unanswered = (!names.is_empty()).then(|| {
+            format!(
+                "the members of {} are checked on the former health check node port, which no Node answers any more, and count as down until then",
+                names.join(", ")
+            )
+        });
+        let refused = self.seen.memory.own.refused.of_members();
+        let more = refused.map(|why| why.reason).into_iter().chain(unanswered);
+        Answer::Refused(Refusal {
+            reason: std::iter::once(refusal.reason)
+                .chain(more)
+                .collect::<Vec<_>>()
+                .join("; "),
+            ..refusal
         })
+    }
+
+    /// Replaces the monitor of a pool with one that asks what is wished, as often as that one did. `None` if there is none.
+    fn wished_monitor(&self, there: &ObservedPool, wished: &MonitorSettings) -> Option<CloudStep> {
+        let old = there.monitors.first()?;
+        let settings = MonitorSettings {
+            delay_s: old.delay_s,
+            timeout_s: old.timeout_s,
+            up_threshold: old.up_threshold,
+            down_threshold: old.down_threshold,
+            ..wished.clone()
+        };
+        Some(self.step(PartChange::Monitor {
+            new: Box::new(desired::create_monitor(&settings, there.pool.uuid, self.tags)),
+            pool_name: there.pool.name.clone(),
+            old: Some(self.old_monitor(old)),
+            moves_checks: true,
+        }))
+    }
+
+    pub(super) fn old_monitor(&self, monitor: &Monitor) -> Old<MonitorId> {
+        Old {
+            id: monitor.uuid,
+            name: monitor.kind.to_string(),
+            href: self.hrefs.monitor(monitor.uuid),
+        }
     }
 
     /// Creates members; when none is missing in any pool that can come, deletes surplus ones.
@@ -239,6 +296,14 @@ fn moves_check(missing: &DesiredMember, old: &Member) -> bool {
     missing.monitor_port != old.monitor_port.unwrap_or(old.protocol_port)
 }
 
+/// Whether a monitor of a pool is of the wished kind.
+fn asks_as_wished(there: &ObservedPool, wished: &MonitorSettings) -> bool {
+    let http = wished.http.resolved();
+    let wished = desired::monitor_key(&wished.kind, http.as_ref());
+    let mut monitors = there.monitors.iter();
+    monitors.any(|monitor| desired::monitor_key(&monitor.kind, attributes::http_of(monitor)) == wished)
+}
+
 /// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there
 /// only; any other one does not get it there. Of one that speaks HTTP it may be unknown which it is: then the oldest member tells.
 pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
@@ -254,7 +319,7 @@ pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
         Some(monitor) if monitor.kind != MonitorType::Http => false,
         _ => elsewhere(oldest).is_some(),
     };
-    let monitor_port = match is_elsewhere == (backend.monitor_port != backend.node_port) {
+    let monitor_port = match is_elsewhere == backend.is_checked_elsewhere() {
         true => backend.monitor_port,
         false if is_elsewhere => there
             .members

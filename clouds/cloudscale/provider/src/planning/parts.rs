@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use bowline_cloudscale_client::{Listener, ListenerId, Monitor, MonitorId, MonitorType, PoolId};
+use bowline_cloudscale_client::{Listener, ListenerId, MonitorType, PoolId};
 use bowline_plan::diff;
 
 use super::attributes;
@@ -226,12 +226,12 @@ impl<'a> Parts<'a> {
                         &self.wanted.tags,
                     )),
                     pool_name: there.pool.name.clone(),
-                    old: surplus.next().map(|old| self.old_monitor(old)),
+                    old: surplus.next().map(|old| self.served.old_monitor(old)),
                     moves_checks,
                 }));
             }
             deletions.extend(surplus.map(|old| {
-                let old = self.old_monitor(old);
+                let old = self.served.old_monitor(old);
                 self.step(PartChange::DeleteMonitor {
                     pool_name: there.pool.name.clone(),
                     old,
@@ -309,14 +309,6 @@ impl<'a> Parts<'a> {
             id: listener.uuid,
             name: listener.name.clone(),
             href: self.served.hrefs.listener(listener.uuid),
-        }
-    }
-
-    fn old_monitor(&self, monitor: &Monitor) -> Old<MonitorId> {
-        Old {
-            id: monitor.uuid,
-            name: monitor.kind.to_string(),
-            href: self.served.hrefs.monitor(monitor.uuid),
         }
     }
 }

@@ -192,10 +192,8 @@ async fn members_are_checked_as_the_monitors_that_are_there_check() {
     assert_eq!(in_short(&writes), ["POST members"]);
     let served = members(&world);
     assert!(served.iter().all(|it| it.ends_with("checked on Some(32500)")));
-    // Its monitor asks kube-proxy, also where that does not answer any more.
+    // Kubernetes gives its health check node port to somebody else.
     set_policy(&world, "Cluster", None);
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!((in_short(&writes), members(&world)), (vec![], served));
     world.remove_annotation("web", "health-monitor-delay-s");
     world.run("web").await.settled();
     let served = members(&world);
@@ -286,6 +284,80 @@ async fn a_balancer_that_bears_the_services_uid_is_known_without_its_annotation(
         world.remove_node("n1");
         let writes = refused(&world, "cannot convert abc to int").await;
         assert_eq!(in_short(&writes), ["DELETE members"; 2]);
+    }
+}
+
+/// Of each pool the monitor is replaced and then its members, as without the mistake.
+#[tokio::test(start_paused = true)]
+async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_wrong() {
+    for (kind, suffix, value, told) in [
+        ("tcp", "flavor", "lb-large", "flavor for "),
+        ("tcp", "health-monitor-delay-s", "2s", "cannot convert 2s to int"),
+        ("http", "health-monitor-timeout-s", "x", "cannot convert x to int"),
+        ("http", "flavor", "lb-large", "flavor for "),
+        ("tcp", "health-monitor-http", "null", "invalid json in "),
+    ] {
+        let mut world = settled(2).await;
+        set_policy(&world, "Local", Some(32500));
+        world.annotate("web", "health-monitor-up-threshold", "7");
+        world.run("web").await.settled();
+        world.annotate("web", "health-monitor-type", kind);
+        world.annotate("web", suffix, value);
+        set_policy(&world, "Cluster", None);
+        world.add_node("n3");
+        let writes = refused(&world, told).await;
+        let monitor = [
+            "POST health-monitors",
+            "DELETE health-monitors",
+            "POST health-monitors",
+        ];
+        let pool = [monitor.as_slice(), &["POST members", "DELETE members"].repeat(3)].concat();
+        let expected = [["POST members"; 2].as_slice(), &pool.repeat(2)].concat();
+        assert_eq!(in_short(&writes), expected, "{kind} {suffix}");
+        let mut members = world.sim.members().into_iter();
+        assert!(members.all(|it| it.monitor_port == Some(it.protocol_port)));
+        for monitor in world.sim.health_monitors() {
+            let found = format!("{:?}", monitor.kind).to_lowercase();
+            assert_eq!((&*found, monitor.up_threshold), (kind, 7), "{suffix}");
+        }
+        assert_eq!(in_short(&refused(&world, told).await), [""; 0]);
+        world.remove_annotation("web", suffix);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), [""; 0], "{suffix}");
+    }
+    // The check is the same, and only the port is another one.
+    let world = settled(1).await;
+    set_policy(&world, "Local", Some(32500));
+    world.annotate("web", "health-monitor-type", "http");
+    world.annotate("web", "health-monitor-http", r#"{"url_path": "/up"}"#);
+    world.run("web").await.settled();
+    world.annotate("web", "flavor", "lb-large");
+    set_policy(&world, "Cluster", None);
+    let writes = refused(&world, "flavor for ").await;
+    let of_pools = ["POST members", "DELETE members"].repeat(2);
+    assert_eq!(in_short(&writes), of_pools);
+    // A monitor that is refused leaves all as it was.
+    for is_readable in [true, false] {
+        let world = settled(2).await;
+        set_policy(&world, "Local", Some(32500));
+        world.run("web").await.settled();
+        let there = world.sim.snapshot();
+        match is_readable {
+            true => {
+                world.annotate("web", "flavor", "lb-large");
+                let fault = Fault::on(http::Method::POST, "/v1/load-balancers/health-monitors");
+                world.sim.faults().add(fault.always().status(400));
+            }
+            false => world.annotate("web", "health-monitor-type", "udp"),
+        }
+        set_policy(&world, "Cluster", None);
+        let told = match is_readable {
+            true => "error during replace-monitor(",
+            false => "tcp/web, tcp/admin are checked on the former health check node port",
+        };
+        refused(&world, told).await;
+        assert_eq!(world.sim.snapshot(), there, "{is_readable}");
     }
 }
 

@@ -28,8 +28,11 @@ struct HttpJson {
 
 pub(super) fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
     let is_local = facts::is_local_traffic_only(service);
+    let mut problems = reader.count();
     let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE));
     let kind = if is_local { MonitorType::Http } else { kind };
+    let is_kind_clear = is_local || reader.count() == problems;
+    problems = reader.count();
     // Upstream compares the text: `{ }` already counts as something.
     let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
         None
@@ -55,6 +58,7 @@ pub(super) fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Ve
         (true, None) => HttpWish::Defaults,
     };
     MonitorSettings {
+        is_clear: is_kind_clear && (http == HttpWish::None || reader.count() == problems),
         kind,
         delay_s: reader.int(&keys::MONITOR_DELAY),
         timeout_s: reader.int(&keys::MONITOR_TIMEOUT),

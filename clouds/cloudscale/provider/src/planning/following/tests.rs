@@ -84,6 +84,7 @@ fn next(backends: &[Backend], balancer: LoadBalancer, pools: Vec<ObservedPool>) 
             allowed_subnets: Vec::new(),
         },
         backends: backends.to_vec(),
+        monitor: None,
         tags: Arc::default(),
         refusal: Refusal::new("wrong"),
         notes: Vec::new(),
