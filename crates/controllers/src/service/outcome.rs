@@ -289,7 +289,9 @@ impl ServiceController {
     fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         let queued = Key::Service(key.clone());
         let service = self.services.get(key);
+        // Another one of the name may have been found to have vanished while this one was synced.
         let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
+        let vanished = vanished.filter(|_| progress.is_removal);
         let was_nodes_only = progress.causes.is_nodes_only();
         let cause = &failure.text;
         let note = if vanished.is_some() {
