@@ -97,6 +97,16 @@ fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a
     is_others.then_some(Owner::Service)
 }
 
+/// Whether this cluster made a balancer for a Service that is gone.
+pub(crate) fn is_left_behind(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    let is_of_cluster = identity
+        .services
+        .cluster_uid()
+        .is_some_and(|uid| balancer.tags.get(TAG_CLUSTER_UID) == Some(uid.as_str()));
+    let made_for = balancer.tags.get(TAG_SERVICE_UID);
+    is_of_cluster && made_for.is_some_and(|uid| !identity.services.has_uid(uid))
+}
+
 /// Oldest first; the order of ids where ages are equal.
 pub(crate) fn by_age<Id: Ord + Copy>(created_at: Option<&str>, id: Id) -> (String, Id) {
     (created_at.unwrap_or_default().to_owned(), id)

@@ -166,6 +166,13 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
         balancer.uuid,
         whose(identity, owner)
     );
+    if owner == Owner::Service && ownership::is_left_behind(identity, balancer) {
+        return Refusal::new(failed_to_find(identity, &why)).with_remedy(format!(
+            "that service is gone: to take the load balancer over with its addresses, set {} to {} at once; else it is deleted within some minutes, and this service gets another one",
+            keys::UUID.key,
+            balancer.uuid
+        ));
+    }
     let other_one = format!(
         "choose another name ({}) or remove {}",
         keys::NAME.key,

@@ -345,7 +345,9 @@ impl ServiceController {
 
     /// Says in the log, and in an event if it is news, that a sync failed.
     fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
+        // Another one of the name may have been found to have vanished while this one was synced.
         let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
+        let vanished = vanished.filter(|_| progress.is_removal);
         let cause = &failure.text;
         let note = if vanished.is_some() {
             events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))

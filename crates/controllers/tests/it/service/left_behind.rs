@@ -79,6 +79,26 @@ async fn one_that_was_made_anew_under_the_name_keeps_its_own() {
     assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
 }
 
+/// The one before is found while the sync of the new one is under way.
+#[tokio::test(start_paused = true)]
+async fn a_failed_sync_of_the_new_one_is_no_failed_deletion_of_the_old_one() {
+    let (mut world, uids) = stopped(&["web"]).await;
+    vanish(&world, "web");
+    world.add_service("web");
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".to_owned(), seconds(5));
+        cloud.write_errors.push_back(CloudError::invalid("not like this"));
+    });
+    world.start();
+    world
+        .until("the old one is gone", |w| w.cloud.balancer(&uids[0]).is_none())
+        .await;
+    let events = world.events("web");
+    let failed = events.iter().filter(|(_, text)| text.contains("not like this"));
+    let reasons: Vec<&str> = failed.map(|(reason, _)| reason.as_str()).collect();
+    assert_eq!(reasons, ["SyncLoadBalancerFailed"], "{events:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_no_list_shows_is_asked_for_by_its_name_and_keeps_its_balancer() {
     let (mut world, uids) = stopped(&["web"]).await;
