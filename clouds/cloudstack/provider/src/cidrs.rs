@@ -5,6 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 
+/// All of IPv4, as it is written.
+pub(crate) const EVERYBODY: &str = "0.0.0.0/0";
+
 /// A set of networks: order, spelling and repetition do not count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Cidrs {
@@ -18,6 +21,14 @@ impl Cidrs {
     pub(crate) fn texts(&self) -> Vec<String> {
         let networks = self.networks.iter().map(ToString::to_string);
         networks.chain(self.strange.iter().cloned()).collect()
+    }
+
+    /// The same to be written: "no restriction" is written out.
+    pub(crate) fn written(&self) -> Vec<String> {
+        match self.is_everything() {
+            true => vec![EVERYBODY.to_owned()],
+            false => self.texts(),
+        }
     }
 
     /// Whether everybody may connect: no network at all, or all of IPv4.
@@ -40,6 +51,22 @@ impl Cidrs {
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.explicit(), other.explicit());
         !ours.is_disjoint(&theirs) || !self.strange.is_disjoint(&other.strange)
+    }
+
+    /// Whether every address that is in both these and `other` is in one of `all`, too.
+    pub(crate) fn shares_only<'a>(&self, other: &Self, all: impl IntoIterator<Item = &'a Self>) -> bool {
+        let all: Vec<IpNet> = all.into_iter().flat_map(Self::explicit).collect();
+        let all = IpNet::aggregate(&all);
+        let (ours, theirs) = (self.explicit(), other.explicit());
+        let pairs = ours
+            .iter()
+            .flat_map(|own| theirs.iter().map(move |other| (own, other)));
+        let mut shared = pairs.filter_map(|(own, other)| match (own.contains(other), other.contains(own)) {
+            (true, _) => Some(other),
+            (_, true) => Some(own),
+            _ => None,
+        });
+        shared.all(|shared| all.iter().any(|network| network.contains(shared)))
     }
 
     /// The networks, with "no restriction" written out.
@@ -113,7 +140,7 @@ impl Sources {
 
     /// Everybody.
     pub(crate) fn everything() -> Self {
-        Self::new(["0.0.0.0/0".to_owned()])
+        Self::new([EVERYBODY.to_owned()])
     }
 
     /// Whether a rule can be changed to these where it stands: an update takes networks of IPv4 only, and joins several by
