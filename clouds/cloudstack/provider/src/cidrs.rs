@@ -47,6 +47,16 @@ impl Cidrs {
         self == other || (self.is_everything() && other.is_everything())
     }
 
+    /// Whether both mean the same to an address of IPv4.
+    pub(crate) fn is_same_for_ipv4(&self, other: &Self) -> bool {
+        let ipv4 = |all: &Self| {
+            let mut networks = all.explicit();
+            networks.retain(|network| matches!(network, IpNet::V4(_)));
+            networks
+        };
+        self.strange == other.strange && ipv4(self) == ipv4(other)
+    }
+
     /// Whether a network is in both.
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.explicit(), other.explicit());
@@ -214,6 +224,9 @@ mod tests {
         assert!(networks("0.0.0.0/0").is_everything());
         assert!(!networks("0.0.0.0/0 ::/0").is_everything());
         assert!(!networks("").is_same(&networks("10.0.0.0/8")));
+        assert!(networks("").is_same_for_ipv4(&networks("::/0 0.0.0.0/0")));
+        assert!(!networks("").is_same_for_ipv4(&networks("::/0")));
+        assert!(!networks("10.0.0.0/8").is_same_for_ipv4(&networks("::/0 10.0.0.0/9")));
     }
 
     #[test]

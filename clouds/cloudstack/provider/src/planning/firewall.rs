@@ -35,7 +35,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
     let present = draft.observed.allowing(at, new.ingress)?;
     if let Some(right) = present
         .iter()
-        .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
+        .find(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
             draft.cloud(CloudStep::close(at, surplus, true));

@@ -8,6 +8,7 @@ use bowline_cloudstack_sim::{FirewallSpec, JobFault};
 use serde_json::json;
 use tokio::time::advance;
 
+use crate::site::Site;
 use crate::world::{Outcome, WEB, World};
 
 const OLD: &str = "tcp 443 192.0.2.0/24";
@@ -191,4 +192,34 @@ async fn single_addresses_that_cannot_be_halved_stay_open_if_the_new_rule_is_ref
     let run = world.run(WEB).await;
     assert!(run.complaint().contains("injected fault"), "{}", run.complaint());
     assert_eq!(world.openings(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn networks_of_ipv6_are_left_out_or_refused_before_anything_is_acquired() {
+    for is_vpc in [false, true] {
+        let world = World::of(Site::new(), is_vpc).await;
+        world.add_web();
+        ranges(&world, &["::/0"]);
+        for _ in 0..2 {
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            assert!(run.complaint().contains("IPv6 only"), "{}", run.complaint());
+            assert_eq!(writes, Vec::<String>::new());
+        }
+        ranges(&world, &["10.0.0.0/8", "::/0"]);
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(run.settled().has_note("IgnoredServiceFields"));
+        let acquired = writes.iter().filter(|it| *it == "associateIpAddress");
+        assert_eq!(acquired.count(), 1);
+        let open = if is_vpc {
+            world.acl_items()
+        } else {
+            world.openings()
+        };
+        assert_eq!(open.len(), 2);
+        assert!(open.iter().all(|it| it.ends_with(" 10.0.0.0/8")), "{open:?}");
+        // Other ones change nothing.
+        ranges(&world, &["10.0.0.0/8", "2001:db8::1/128"]);
+        let (_, writes) = world.writes_of(world.run(WEB)).await;
+        assert_eq!(writes, Vec::<String>::new());
+    }
 }

@@ -67,13 +67,30 @@ fn a_firewall_rule_is_replaced_without_a_gap() {
     }
 }
 
-const PROBES: [&str; 6] = [
+/// The Go manager sends the networks of IPv6 along, to servers that take them.
+#[test]
+fn a_rule_that_differs_by_networks_of_ipv6_is_right() {
+    let mut world = World::new();
+    world.spec(|spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+        spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24", "2001:db8::/32"]);
+    });
+    world.settle();
+    assert_eq!(
+        world.sources("tcp/443"),
+        [format!("{:?}", Cidrs::parse("192.0.2.0/24"))]
+    );
+    let rules = world.observed.firewalls.get_mut(&firewall_of(CHOSEN)).unwrap();
+    *rules = firewall(&["192.0.2.0/24,2001:db8::/32"]);
+    assert_eq!(world.settle(), Vec::<String>::new());
+}
+
+const PROBES: [&str; 5] = [
     "10.1.2.3",
     "10.200.0.1",
     "192.0.2.7",
     "198.51.100.3",
     "203.0.113.9",
-    "2001:db8::7",
 ];
 
 fn covers<'a>(networks: impl IntoIterator<Item = &'a String>, probe: &str) -> bool {
@@ -102,7 +119,6 @@ fn some_cidrs() -> impl Strategy<Value = Vec<String>> {
         "192.0.2.0/24",
         "192.0.2.1/32",
         "198.51.100.0/25",
-        "2001:db8::/32",
     ];
     prop::sample::subsequence(pool.to_vec(), 1..4)
         .prop_map(|list| list.into_iter().map(str::to_owned).collect())
