@@ -10,17 +10,25 @@ use tokio::time::{Instant, timeout};
 use crate::claim::VALIDITY;
 use crate::intent::Identity;
 use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallId, FirewallRule, IngressPort, NewRule, Rule};
+use crate::objects::{FirewallId, FirewallRule, NewRule, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
-use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
+use crate::step::{Acquisition, Closing, CloudStep, Opening, RuleChange};
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) identity: &'a Identity,
     pub(crate) observed: &'a Seen,
+}
+
+/// What a new rule of a firewall conflicts with.
+enum InTheWay {
+    /// What was not known.
+    News(Fact),
+    /// Rules for the same port that were known.
+    Known,
 }
 
 /// The job of a command that was taken, and what it makes; `None` if nothing is left to do.
@@ -102,20 +110,20 @@ impl Writer<'_> {
             (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
                 self.other_rules(new).await
             }
-            (CloudStep::Open(new), Class::Conflict | Class::Invalid)
-                if !new.at.is_acl() && (error.class == Class::Invalid || error.is_rule_conflict()) =>
-            {
-                let seen = self.other_firewall(&new.at, new.ingress).await;
-                let known = self.observed.allowing(&new.at, new.ingress).unwrap_or_default();
-                if seen.is_none() && (new.stands_in || (error.is_rule_conflict() && !known.is_empty())) {
-                    return Learned::OneFirewallRule;
+            // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
+            (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
+                match self.in_the_way_of(new).await {
+                    Some(InTheWay::News(fact)) => Some(fact),
+                    Some(InTheWay::Known) => return Learned::OneFirewallRule,
+                    None => None,
                 }
-                seen
             }
             // Several Services may close what they shared.
             (CloudStep::Close(old), Class::Invalid | Class::NotFound) if old.at.is_acl() => {
                 match firewall_of(self.client, &old.at.id).await {
-                    Ok(items) if items.iter().all(|known| known.id != old.rule.id) => return Learned::Gone,
+                    Ok(items) if items.rules.iter().all(|known| known.id != old.rule.id) => {
+                        return Learned::Gone;
+                    }
                     _ => None,
                 }
             }
@@ -135,19 +143,20 @@ impl Writer<'_> {
         rules.iter().any(is_news).then_some(Fact::Rules(rules))
     }
 
-    /// The firewall, if it has another rule for the port than was thought.
-    async fn other_firewall(&self, at: &Firewall, ingress: IngressPort) -> Option<Fact> {
-        let known = self.observed.firewalls.get(&at.id)?;
-        let mut rules = firewall_of(self.client, &at.id).await.ok()?;
-        if let Some(recent) = self.observed.memory.own.firewalls.get(&at.id) {
-            rules.retain(|rule| !recent.is_deleted(&rule.id));
+    /// What a new rule of a firewall conflicts with, if that can be told: something that was not known, or else the rules for the
+    /// same port. With a rule for several ports that is known nothing new is begun, so such a one is news.
+    async fn in_the_way_of(&self, new: &Opening) -> Option<InTheWay> {
+        let known = self.observed.firewalls.get(&new.at.id)?;
+        let mut listed = firewall_of(self.client, &new.at.id).await.ok()?;
+        if let Some(recent) = self.observed.memory.own.firewalls.get(&new.at.id) {
+            recent.lay_over(&mut listed.rules, |rule| &rule.id);
         }
-        let is_news =
-            |rule: &FirewallRule| rule.ingress == ingress && known.iter().all(|known| known.id != rule.id);
-        rules
-            .iter()
-            .any(is_news)
-            .then_some(Fact::Firewall(at.id.clone(), rules))
+        let mut rules = listed.rules.iter().filter(|rule| rule.ingress == new.ingress);
+        let is_known = |rule: &FirewallRule| known.iter().any(|known| known.id == rule.id);
+        if !rules.clone().all(is_known) || listed.ranges != self.observed.ranges(&new.at.id) {
+            return Some(InTheWay::News(Fact::Firewall(new.at.id.clone(), listed)));
+        }
+        rules.next().map(|_| InTheWay::Known)
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.

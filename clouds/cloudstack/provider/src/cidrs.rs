@@ -5,6 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 
+/// All of IPv4, as it is written.
+pub(crate) const EVERYBODY: &str = "0.0.0.0/0";
+
 /// A set of networks: order, spelling and repetition do not count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Cidrs {
@@ -18,6 +21,14 @@ impl Cidrs {
     pub(crate) fn texts(&self) -> Vec<String> {
         let networks = self.networks.iter().map(ToString::to_string);
         networks.chain(self.strange.iter().cloned()).collect()
+    }
+
+    /// The same to be written: "no restriction" is written out.
+    pub(crate) fn written(&self) -> Vec<String> {
+        match self.is_everything() {
+            true => vec![EVERYBODY.to_owned()],
+            false => self.texts(),
+        }
     }
 
     /// Whether everybody may connect: no network at all, or all of IPv4.
@@ -36,10 +47,36 @@ impl Cidrs {
         self == other || (self.is_everything() && other.is_everything())
     }
 
+    /// Whether both mean the same to an address of IPv4.
+    pub(crate) fn is_same_for_ipv4(&self, other: &Self) -> bool {
+        let ipv4 = |all: &Self| {
+            let mut networks = all.explicit();
+            networks.retain(|network| matches!(network, IpNet::V4(_)));
+            networks
+        };
+        self.strange == other.strange && ipv4(self) == ipv4(other)
+    }
+
     /// Whether a network is in both.
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.explicit(), other.explicit());
         !ours.is_disjoint(&theirs) || !self.strange.is_disjoint(&other.strange)
+    }
+
+    /// Whether every address that is in both these and `other` is in one of `all`, too.
+    pub(crate) fn shares_only<'a>(&self, other: &Self, all: impl IntoIterator<Item = &'a Self>) -> bool {
+        let all: Vec<IpNet> = all.into_iter().flat_map(Self::explicit).collect();
+        let all = IpNet::aggregate(&all);
+        let (ours, theirs) = (self.explicit(), other.explicit());
+        let pairs = ours
+            .iter()
+            .flat_map(|own| theirs.iter().map(move |other| (own, other)));
+        let mut shared = pairs.filter_map(|(own, other)| match (own.contains(other), other.contains(own)) {
+            (true, _) => Some(other),
+            (_, true) => Some(own),
+            _ => None,
+        });
+        shared.all(|shared| all.iter().any(|network| network.contains(shared)))
     }
 
     /// The networks, with "no restriction" written out.
@@ -113,7 +150,7 @@ impl Sources {
 
     /// Everybody.
     pub(crate) fn everything() -> Self {
-        Self::new(["0.0.0.0/0".to_owned()])
+        Self::new([EVERYBODY.to_owned()])
     }
 
     /// Whether a rule can be changed to these where it stands: an update takes networks of IPv4 only, and joins several by
@@ -187,6 +224,9 @@ mod tests {
         assert!(networks("0.0.0.0/0").is_everything());
         assert!(!networks("0.0.0.0/0 ::/0").is_everything());
         assert!(!networks("").is_same(&networks("10.0.0.0/8")));
+        assert!(networks("").is_same_for_ipv4(&networks("::/0 0.0.0.0/0")));
+        assert!(!networks("").is_same_for_ipv4(&networks("::/0")));
+        assert!(!networks("10.0.0.0/8").is_same_for_ipv4(&networks("::/0 10.0.0.0/9")));
     }
 
     #[test]

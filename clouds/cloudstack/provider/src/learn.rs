@@ -26,7 +26,7 @@ pub(crate) enum Learned {
     Seen(Fact),
     /// The item is left: these rules of others rely on it.
     Needed(Vec<Rule>),
-    /// A port has one firewall rule only: the old one has to go first.
+    /// A port has one firewall rule only: what is there for it has to go first.
     OneFirewallRule,
     /// The address takes no rule yet.
     Unready,
@@ -54,7 +54,12 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             see(observed, fact);
         }
-        Learned::OneFirewallRule => observed.memory.own.takes_one_firewall_rule = true,
+        Learned::OneFirewallRule => {
+            if let CloudStep::Open(new) = step {
+                let port = (new.at.id.clone(), new.ingress);
+                observed.memory.own.takes_one_firewall_rule.insert(port);
+            }
+        }
         Learned::Unready => {
             if let CloudStep::CreateRule(new) = step {
                 observed.memory.own.unready.insert(new.address.id.clone());
@@ -97,6 +102,18 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
             ));
         }
         // Of any other conflict nothing is kept: what it is with would be in the way of an old rule as well.
+    }
+    if let CloudStep::Open(new) = step
+        && !new.at.is_acl()
+    {
+        let own = &mut observed.memory.own;
+        if failure.is_rollback {
+            // What is refused even so is not tried again.
+            own.closed
+                .retain(|(at, old)| *at != new.at.id || old.sources.written() != new.sources);
+        } else if failure.is_definite {
+            own.unopened.push(new.clone());
+        }
     }
     if let Some(closed) = step.closed()
         && observed.is_removal
@@ -207,6 +224,9 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             own.made.acl_items.retain(|(_, known)| *known != rule.id);
             let recent = own.firewalls.entry(at.id.clone()).or_default();
             recent.delete(rule.id.clone());
+            if !at.is_acl() {
+                own.closed.push((at.id.clone(), rule.clone()));
+            }
             if let Some(listed) = seen.firewalls.get_mut(&at.id) {
                 listed.retain(|known| known.id != rule.id);
             }
@@ -242,6 +262,7 @@ fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
     }
     observed.rules_of_others.insert(id.clone(), Vec::new());
     let firewall = FirewallId::Address(id.clone());
+    observed.ranges.remove(&firewall);
     observed.firewalls.insert(firewall, Vec::new());
     let acquired = Address {
         address: address.clone(),
@@ -276,6 +297,7 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     own.firewalls.remove(&firewall);
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&firewall);
+    observed.ranges.remove(&firewall);
     observed.rules_of_others.remove(&address.id);
     if let Some(mut free) = known {
         free.state = AddressState::Free;

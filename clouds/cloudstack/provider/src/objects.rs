@@ -1,6 +1,7 @@
 //! The objects of the cloud that a load balancer is made of, as far as decisions need them.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 pub(crate) use bowline_cloudstack_client::{
     AclListId, Algorithm, FirewallRuleId, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState,
@@ -342,6 +343,47 @@ pub(crate) struct FirewallRule {
     pub(crate) has_reason: bool,
     /// Whether it is on its way out, or its deletion failed half-way.
     pub(crate) is_going: bool,
+}
+
+/// A rule of an address's firewall that lets several ports in. A person made it, and it stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortRange {
+    pub(crate) id: FirewallRuleId,
+    pub(crate) protocol: IpProtocol,
+    pub(crate) ports: RangeInclusive<u16>,
+    /// As they are written: so the API compares them.
+    pub(crate) networks: Vec<String>,
+}
+
+impl PortRange {
+    /// Whether the API refuses a rule for a port because of this one: it takes no two that have a port in common and name the same
+    /// network (`FirewallManagerImpl.detectRulesConflict`).
+    pub(crate) fn is_in_the_way(&self, ingress: IngressPort, networks: &[String]) -> bool {
+        self.protocol == ingress.protocol
+            && self.ports.contains(&ingress.port)
+            && networks.iter().any(|network| self.networks.contains(network))
+    }
+}
+
+impl std::fmt::Display for PortRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (first, last) = (self.ports.start(), self.ports.end());
+        let networks = self.networks.join(",");
+        write!(
+            f,
+            "{} ({}/{first}-{last} from {networks})",
+            self.id, self.protocol
+        )
+    }
+}
+
+/// What a firewall was listed with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FirewallList {
+    /// The rules that let a single port in.
+    pub(crate) rules: Vec<FirewallRule>,
+    /// Those for several ports, if it is that of an address.
+    pub(crate) ranges: Vec<PortRange>,
 }
 
 /// A virtual machine.

@@ -15,7 +15,9 @@ use tokio::time::Instant;
 use crate::claim::Asking;
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
-use crate::objects::{Abilities, Address, AddressState, FirewallId, FirewallRule, Network, NewRule, Rule};
+use crate::objects::{
+    Abilities, Address, AddressState, FirewallId, FirewallRule, Network, NewRule, PortRange, Rule,
+};
 use crate::step::CloudStep;
 
 pub(crate) mod asks;
@@ -24,6 +26,7 @@ mod facts;
 mod jobs;
 pub(crate) mod lists;
 pub(crate) mod reads;
+mod refused_openings;
 mod remembered;
 mod rules;
 #[cfg(test)]
@@ -33,6 +36,7 @@ mod unclosed;
 mod wire;
 
 pub(crate) use facts::{Fact, Need, Unread, see};
+pub(crate) use refused_openings::Refused;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
 
@@ -64,6 +68,8 @@ pub(crate) struct Observed {
     pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
     /// Of firewalls the rules that let a single port in.
     pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
+    /// Of firewalls of addresses the rules that let several ports in.
+    pub(crate) ranges: BTreeMap<FirewallId, Vec<PortRange>>,
     /// Members by the ID of their rule.
     pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.
@@ -82,6 +88,8 @@ pub(crate) struct Observed {
     pub(crate) is_removal: bool,
     /// Rules that the API refused before, and that are not tried now.
     pub(crate) declined: Option<Declined>,
+    /// Firewall rules that the API refused when others had gone for them, and that none go for now.
+    pub(crate) refused: Option<Refused>,
     /// Whether the Service was changed since a rule of it was seen that breaks its router.
     pub(crate) is_changed: bool,
 }

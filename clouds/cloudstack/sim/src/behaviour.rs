@@ -59,6 +59,9 @@ pub struct Behaviour {
     /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
     /// name the same network.
     pub firewall_ports_conflict: bool,
+    /// Whether a firewall rule takes networks of IPv6. Servers that do say so to the API alone: the router of the network has no use
+    /// for them on an address of IPv4.
+    pub firewall_takes_ipv6: bool,
     /// Requests of an account in a time.
     pub rate_limit: Option<RateLimit>,
     /// Whether every command is refused with 503.
@@ -94,6 +97,7 @@ impl Default for Behaviour {
             takes_udp: true,
             protocol_updates: ProtocolUpdates::Stored,
             firewall_ports_conflict: false,
+            firewall_takes_ipv6: false,
             rate_limit: None,
             maintenance: false,
             refuses_jobs: false,

@@ -374,14 +374,16 @@ impl State {
         ports: Option<(u16, u16)>,
         cidrs: &[String],
     ) -> Option<&FirewallRule> {
-        let wanted = ports.unwrap_or(ALL_PORTS);
+        // One with ports and one without do not meet.
+        let meets = |taken: Option<(u16, u16)>| match (ports, taken) {
+            (Some(wanted), Some(taken)) => wanted.0 <= taken.1 && taken.0 <= wanted.1,
+            (wanted, taken) => wanted == taken,
+        };
         self.firewall.values().find(|it| {
-            let taken = it.ports.unwrap_or(ALL_PORTS);
             it.address == address
                 && it.protocol == protocol
                 && it.state != RuleState::Revoke
-                && wanted.0 <= taken.1
-                && taken.0 <= wanted.1
+                && meets(it.ports)
                 && (self.behaviour.firewall_ports_conflict
                     || it.cidrs.iter().any(|cidr| cidrs.contains(cidr)))
         })

@@ -201,7 +201,8 @@ fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<N
     cidrs(text.split(','), &place, problems)
 }
 
-/// Whom the firewall or the network ACL lets in.
+/// Whom the firewall or the network ACL lets in. Addresses are IPv4, so nobody comes from a network of IPv6. Servers refuse these, or
+/// take them for a router that has no use for them.
 pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
     let spec = service.spec.as_ref();
     let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
@@ -209,7 +210,20 @@ pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> So
     if ranges.len() == 0 {
         return Sources::everything();
     }
-    cidrs(ranges, "spec.loadBalancerSourceRanges", problems)
+    let all = cidrs(ranges, SOURCE_RANGES, problems);
+    let usable: Vec<String> = all.texts.iter().filter(|text| !is_ipv6(text)).cloned().collect();
+    if usable.is_empty() && !all.texts.is_empty() {
+        problems.push(format!(
+            "{SOURCE_RANGES} has networks of IPv6 only, and nobody reaches an address of IPv4 from these"
+        ));
+    }
+    Sources::new(usable)
+}
+
+const SOURCE_RANGES: &str = "spec.loadBalancerSourceRanges";
+
+fn is_ipv6(network: &str) -> bool {
+    matches!(network.parse(), Ok(IpNet::V6(_)))
 }
 
 fn cidrs<'a>(items: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
@@ -270,6 +284,10 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
     if facts::is_local_traffic_only(service) {
         ignored
             .push("spec.externalTrafficPolicy Local (the cloud does not check which nodes have endpoints)");
+    }
+    let ranges = spec.load_balancer_source_ranges.iter().flatten();
+    if ranges.map(|range| range.trim()).any(is_ipv6) {
+        ignored.push("networks of IPv6 in spec.loadBalancerSourceRanges (addresses are IPv4)");
     }
     if spec.ip_families.iter().flatten().any(|family| family == "IPv6") {
         ignored.push("spec.ipFamilies IPv6 (addresses are IPv4)");

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use super::{Failure, Observed, Seen};
 use crate::members::MemberIndex;
 use crate::objects::{
-    Abilities, Address, Firewall, FirewallId, FirewallRule, IngressPort, Network, NetworkId, PublicIpId,
-    Rule, RuleId, VirtualMachineId,
+    Abilities, Address, Firewall, FirewallId, FirewallList, FirewallRule, IngressPort, Network, NetworkId,
+    PortRange, PublicIpId, Rule, RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -72,8 +72,8 @@ pub(crate) enum Fact {
     Forwarded(PublicIpId, String),
     /// The rules of others behind the ACL list of a network.
     Neighbours(NetworkId, Vec<Rule>),
-    /// The rules of a firewall that let a single port in.
-    Firewall(FirewallId, Vec<FirewallRule>),
+    /// The rules of a firewall that let ports in.
+    Firewall(FirewallId, FirewallList),
     /// A firewall that cannot be listed, by the ID of its address or ACL list.
     Unlisted(String, CloudError),
     /// The members of a rule.
@@ -176,6 +176,11 @@ impl Observed {
         Ok(all.filter(|rule| rule.ingress == ingress).collect())
     }
 
+    /// The rules of a firewall for several ports, as they were listed with the others.
+    pub(crate) fn ranges(&self, id: &FirewallId) -> &[PortRange] {
+        self.ranges.get(id).map_or(&[], Vec::as_slice)
+    }
+
     /// The members of a rule; `None` if they were right a moment ago.
     pub(crate) fn members(&self, rule: &RuleId) -> Result<Option<&BTreeSet<VirtualMachineId>>, Unread> {
         match self.members.get(rule) {
@@ -199,11 +204,12 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
         Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
         Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
-        Fact::Firewall(id, mut rules) => {
+        Fact::Firewall(id, FirewallList { mut rules, ranges }) => {
             if let Some(recent) = own.firewalls.get(&id) {
                 recent.lay_over(&mut rules, |rule| &rule.id);
             }
-            observed.firewalls.insert(id, rules);
+            observed.firewalls.insert(id.clone(), rules);
+            observed.ranges.insert(id, ranges);
         }
         Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),

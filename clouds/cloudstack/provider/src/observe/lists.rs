@@ -6,7 +6,7 @@ use bowline_cloudstack_client::{ApiError, Client, RuleId, RuleQuery, VirtualMach
 
 use super::wire;
 use crate::names;
-use crate::objects::{FirewallId, FirewallRule, Rule};
+use crate::objects::{FirewallId, FirewallList, Rule};
 
 /// The rules that bear the name of a balancer. The API's search finds more.
 pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
@@ -16,16 +16,22 @@ pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule
     Ok(rules.iter().map(wire::rule).filter(is_own).collect())
 }
 
-/// The rules of a firewall that let a single port in.
-pub(crate) async fn firewall_of(client: &Client, at: &FirewallId) -> Result<Vec<FirewallRule>, ApiError> {
+/// The rules of a firewall that let ports in.
+pub(crate) async fn firewall_of(client: &Client, at: &FirewallId) -> Result<FirewallList, ApiError> {
     Ok(match at {
         FirewallId::Address(address) => {
             let rules = client.firewall_rules(address).await?;
-            rules.iter().filter_map(wire::firewall_rule).collect()
+            FirewallList {
+                rules: rules.iter().filter_map(wire::firewall_rule).collect(),
+                ranges: rules.iter().filter_map(wire::port_range).collect(),
+            }
         }
         FirewallId::Acl(list) => {
             let items = client.network_acls(list).await?;
-            items.iter().filter_map(wire::acl_item).collect()
+            FirewallList {
+                rules: items.iter().filter_map(wire::acl_item).collect(),
+                ranges: Vec::new(),
+            }
         }
     })
 }

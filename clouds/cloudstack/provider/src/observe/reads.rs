@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use super::asks::Asks;
 use super::declined::DeclinedRules;
 use super::lists::{firewall_of, members_of};
+use super::refused_openings::RefusedOpenings;
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
-use crate::objects::{Address, AddressState, FirewallId, FirewallRule, Network, Rule};
+use crate::objects::{Address, AddressState, FirewallId, FirewallList, Network, Rule};
 use crate::planning;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
@@ -38,6 +39,7 @@ pub(crate) struct Reads {
     version: ServerVersion,
     trust: Trust,
     declined: DeclinedRules,
+    refused: RefusedOpenings,
     /// What Services asked for when a rule of theirs was seen first that no router can read, by their UID. The Go manager leaves
     /// such rules. To make them anew interrupts their ports, so a process that takes over waits for a change of the Service.
     broken: Kept<String, u64>,
@@ -64,6 +66,7 @@ impl Reads {
             version,
             trust: Trust::default(),
             declined: DeclinedRules::default(),
+            refused: RefusedOpenings::default(),
             broken: Kept::default(),
             underway: Kept::default(),
             asks: Asks::default(),
@@ -108,8 +111,11 @@ impl Reads {
     }
 
     /// Everything that the decision needs, from the beginning.
-    async fn all(&self, intent: &Intent, memory: Memory<Remembered>) -> Result<Seen, CloudError> {
+    async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
         let observed = self.beginning(intent).await?;
+        if let Intent::Wanted(wanted) = intent {
+            memory.own.closed.extend(self.refused.closed(wanted));
+        }
         self.from(intent, Seen { observed, memory }).await
     }
 
@@ -119,6 +125,7 @@ impl Reads {
         intent: &Intent,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
+        self.refused.forget(&intent.identity().uid);
         let mut observed = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
         self.from(intent, Seen { observed, memory }).await
@@ -146,6 +153,7 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
             observed.declined = self.declined.of(wanted);
+            observed.refused = self.refused.of(wanted);
         }
         observed.is_changed = self.broken.with(&identity.uid, |seen| match intent {
             Intent::Wanted(wanted) if observed.rules.iter().any(Rule::breaks_router) => {
@@ -175,7 +183,10 @@ impl Reads {
             let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
             if was_inherited {
-                seen.memory.own = Remembered::default();
+                seen.memory.own = Remembered {
+                    closed: seen.memory.own.closed,
+                    ..Remembered::default()
+                };
                 return self.all(intent, seen.memory).await;
             }
             if inherits_since.is_none() {
@@ -191,6 +202,7 @@ impl Reads {
             Some(failure) => {
                 if let Intent::Wanted(wanted) = intent {
                     self.declined.remember(wanted, &seen.memory.own);
+                    self.refused.remember(wanted, &seen.memory.own);
                 }
                 Err(failure.error.clone())
             }
@@ -319,7 +331,7 @@ impl Reads {
     }
 
     /// The rules of a firewall. The API lists none of an address that is on its way, or nobody's: then none is in force.
-    async fn firewall(&self, id: &FirewallId) -> Result<Vec<FirewallRule>, CloudError> {
+    async fn firewall(&self, id: &FirewallId) -> Result<FirewallList, CloudError> {
         let rules = firewall_of(&self.client, id).await;
         if let (FirewallId::Address(address), Err(error)) = (id, &rules)
             && error.said.is_some()
@@ -327,7 +339,7 @@ impl Reads {
         {
             let address = self.address(address).await?;
             if address.is_none_or(|address| address.state != AddressState::Allocated) {
-                return Ok(Vec::new());
+                return Ok(FirewallList::default());
             }
         }
         let failure = match id {

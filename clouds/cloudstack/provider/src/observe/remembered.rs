@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::{BEHIND, Failure, LOOK, Unclosed};
 use crate::objects::{
-    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
-    RuleProtocol,
+    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NewRule, PublicIpId, Rule,
+    RuleId, RuleProtocol,
 };
+use crate::step::Opening;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -35,8 +36,12 @@ pub(crate) struct Remembered {
     pub(crate) unmade: Vec<NewRule>,
     /// The names of rules that it refused because the Service has the port already, for another protocol.
     pub(crate) seconds: BTreeSet<String>,
-    /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
-    pub(crate) takes_one_firewall_rule: bool,
+    /// Ports for which the API takes no firewall rule beside those that are there, whatever the sources of both.
+    pub(crate) takes_one_firewall_rule: BTreeSet<(FirewallId, IngressPort)>,
+    /// Firewall rules that were closed; those for which others were to come are opened again if these are refused.
+    pub(crate) closed: Vec<(FirewallId, FirewallRule)>,
+    /// Firewall rules that the API refused to make.
+    pub(crate) unopened: Vec<Opening>,
     /// Rules as they were written.
     pub(crate) rules: Recent<RuleId, Rule>,
     /// What was opened and closed in firewalls.
@@ -81,6 +86,7 @@ impl Remembered {
             unready: before.unready,
             forwarded: before.forwarded,
             gone_along: before.gone_along,
+            closed: before.closed,
             ..Self::default()
         };
     }

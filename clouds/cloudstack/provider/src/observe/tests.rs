@@ -7,7 +7,7 @@ use super::*;
 use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AddressRef, Firewall, FirewallId, IngressPort};
+use crate::objects::{AddressRef, Firewall, FirewallId, FirewallList, IngressPort};
 use crate::step::Opening;
 
 const INGRESS: IngressPort = IngressPort {
@@ -72,7 +72,11 @@ fn close(seen: &mut Seen, at: &Firewall, id: &str) {
 }
 
 fn see_firewall(seen: &mut Seen, at: &Firewall, rules: Vec<FirewallRule>) {
-    see(seen, Fact::Firewall(at.id.clone(), rules));
+    let listed = FirewallList {
+        rules,
+        ..FirewallList::default()
+    };
+    see(seen, Fact::Firewall(at.id.clone(), listed));
 }
 
 #[test]

@@ -6,10 +6,11 @@ use bowline_cloudstack_client as api;
 use bowline_cloudstack_client::IpState;
 use jiff::Timestamp;
 
+use crate::cidrs::EVERYBODY;
 use crate::names::IpProtocol;
 use crate::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, Rule,
-    RuleState,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, PortRange,
+    Rule, RuleState,
 };
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
@@ -83,6 +84,27 @@ fn single_port(id: &str, filter: &api::Filter, state: &RuleState, has_reason: bo
         sources: filter.cidrs().collect(),
         has_reason,
         is_going: state.is_going(),
+    })
+}
+
+/// `None` if it is not for several ports. One without ports is in nobody's way.
+pub(crate) fn port_range(rule: &api::FirewallRule) -> Option<PortRange> {
+    let api::Filter {
+        protocol,
+        start_port,
+        end_port,
+        ..
+    } = &rule.filter;
+    let (first, last) = ((*start_port)?, (*end_port)?);
+    let mut networks: Vec<String> = rule.filter.cidrs().map(str::to_owned).collect();
+    if networks.is_empty() {
+        networks.push(EVERYBODY.to_owned());
+    }
+    (first < last && !rule.state.is_going()).then_some(PortRange {
+        id: rule.id.clone(),
+        protocol: IpProtocol::parse(protocol)?,
+        ports: first..=last,
+        networks,
     })
 }
 

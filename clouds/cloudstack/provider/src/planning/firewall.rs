@@ -9,16 +9,24 @@
 //! old             old + stand-in          stand-in          stand-in + new         new
 //! ```
 //!
-//! Some servers take no two rules for one port at all, or none whose networks overlap. What they refuse tells, and then
-//! all that is there goes before the new one is made.
+//! Some servers take no two rules for one port at all, or none whose networks overlap. A conflict tells, if nothing but the rules
+//! for that port can be what it is with; then all of them go before the new one is made. Every other refusal says that the new one
+//! cannot be, and closes nothing.
 //!
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
+//!
+//! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same once
+//! more ([`crate::observe::Refused`]).
+
+use bowline_plan::Refusal;
 
 use super::Draft;
 use crate::cidrs::Cidrs;
-use crate::objects::FirewallRule;
+use crate::objects::{FirewallRule, PortRange};
 use crate::observe::Unread;
 use crate::step::{CloudStep, Opening};
+
+const CHANGE: &str = "change what the service asks for; the same is tried again from time to time";
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
@@ -27,14 +35,32 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
     let present = draft.observed.allowing(at, new.ingress)?;
     if let Some(right) = present
         .iter()
-        .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
+        .find(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
             draft.cloud(CloudStep::close(at, surplus, true));
         }
         return Ok(());
     }
-    let takes_one = draft.own().takes_one_firewall_rule;
+    let ranges = draft.observed.observed.ranges(&at.id);
+    let mut in_the_way = ranges
+        .iter()
+        .filter(|range| range.is_in_the_way(new.ingress, &new.sources));
+    if let Some(range) = in_the_way.next() {
+        fall_short(draft, &new, range, &present);
+        return Ok(());
+    }
+    if let Some(refused) = &draft.observed.refused
+        && refused.holds(&new)
+        && !present.is_empty()
+    {
+        let text = format!("{}{}", refused.error, stays(&present));
+        let refusal = Refusal::new(text).of_limit(refused.is_limit);
+        draft.shortfall.get_or_insert(refusal.with_remedy(CHANGE));
+        return Ok(());
+    }
+    let port = (at.id.clone(), new.ingress);
+    let takes_one = draft.own().takes_one_firewall_rule.contains(&port);
     let is_in_the_way = |rule: &&FirewallRule| takes_one || rule.sources.shares_with(wanted);
     let in_the_way: Vec<_> = present.iter().copied().filter(is_in_the_way).collect();
     if in_the_way.is_empty() {
@@ -44,7 +70,9 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
     let stands_in = present
         .iter()
         .any(|rule| !rule.is_going && rule.sources.stands_in_for(wanted));
-    let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
+    let ranges = ranges.iter().map(|range| range.networks.iter().collect());
+    let taken = present.iter().map(|rule| rule.sources.clone()).chain(ranges);
+    let parts = wanted.divided(&taken.collect::<Vec<Cidrs>>());
     if stands_in || parts.is_empty() || takes_one {
         for rule in in_the_way {
             draft.cloud(CloudStep::close(at, rule, stands_in));
@@ -58,4 +86,52 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
         }));
     }
     Ok(())
+}
+
+/// A person's rule is in the way, and stays. Nothing is closed for what cannot be.
+fn fall_short(draft: &mut Draft<'_>, new: &Opening, range: &PortRange, present: &[&FirewallRule]) {
+    let text = format!(
+        "port {} of {} cannot be opened for {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have a \
+         port and a network in common{}",
+        new.ingress,
+        new.at.name,
+        new.sources.join(","),
+        stays(present)
+    );
+    let remedy = "delete that rule, or give it other networks: Bowline leaves rules for several ports alone";
+    draft
+        .shortfall
+        .get_or_insert(Refusal::new(text).with_remedy(remedy));
+}
+
+fn stays(present: &[&FirewallRule]) -> String {
+    let ids: Vec<&str> = present.iter().map(|rule| rule.id.as_str()).collect();
+    match ids.is_empty() {
+        true => String::new(),
+        false => format!(": firewall rule {} stays as it is", ids.join(", ")),
+    }
+}
+
+/// Opens a port again as it was, whose rules were closed for another one that is refused: unless what is open lets in all who could
+/// and may connect, as what stands in does.
+pub(super) fn open_again(draft: &mut Draft<'_>) {
+    let own = draft.own();
+    for new in &own.unopened {
+        let open = draft.observed.allowing(&new.at, new.ingress).unwrap_or_default();
+        let wanted: Cidrs = new.sources.iter().collect();
+        for (at, old) in &own.closed {
+            let is_served = || {
+                let open = open.iter().map(|rule| &rule.sources);
+                open.len() > 0 && old.sources.shares_only(&wanted, open)
+            };
+            if *at != new.at.id || old.ingress != new.ingress || is_served() {
+                continue;
+            }
+            draft.cloud(CloudStep::Open(Opening {
+                sources: old.sources.written(),
+                stands_in: false,
+                ..new.clone()
+            }));
+        }
+    }
 }

@@ -258,15 +258,21 @@ impl<'a> At<'a> {
         }
         let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
         let members = draft.take(self.members_of(draft, rule)).flatten();
-        if !is_same {
-            let to = RuleUpdate {
+        let update = (!is_same).then(|| {
+            RuleChange::Update(RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
                 protocol: Some(port.protocol.as_str().into()),
                 cidrs: cidrs_differ.then(|| wanted.cidrs.texts.clone()),
                 name: (rule.name != port.name).then(|| port.name.clone()),
-            };
-            draft.cloud(CloudStep::change(rule, RuleChange::Update(to)));
-        } else if let Some(change) = members {
+            })
+        });
+        // Whatever the API makes of all else, nobody is balanced over who left. But nothing reaches a router before what breaks it
+        // is put right.
+        let change = match is_broken {
+            true => update.or(members),
+            false => members.or(update),
+        };
+        if let Some(change) = change {
             draft.cloud(CloudStep::change(rule, change));
         }
         true

@@ -1,11 +1,11 @@
 //! After a failure: nothing new is begun, what is under way is waited for, and an address that was acquired for a balancer
 //! which was never complete is released, with everything that was made on it. A rule that was deleted to be made anew, and
-//! whose successor is refused, comes back as it was.
+//! whose successor is refused, comes back as it was, and so does a firewall rule.
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::{Draft, members, ownership};
+use super::{Draft, firewall, members, ownership};
 use crate::claim::Claimed;
 use crate::intent::{Intent, Wanted};
 use crate::objects::{NewRule, Rule};
@@ -24,6 +24,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     }
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
+    firewall::open_again(draft);
     let address = own.made.address.as_ref();
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Answer, Refusal};
-use bowline_cloud_provider::{CloudError, LoadBalancerStep, Memory, Node, NodeName, Service, ServiceFacts};
+use bowline_cloud_provider::{
+    CloudError, ErrorKind, LoadBalancerStep, Memory, Node, NodeName, Service, ServiceFacts,
+};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,14 +15,15 @@ use super::*;
 use crate::annotations::{IP_ASSOCIATED, IP_IDS, IP_NETWORKS, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::cidrs::Cidrs;
 use crate::intent;
-use crate::learn;
+use crate::learn::{self, Learned};
 use crate::members::index;
 use crate::names::IpProtocol;
 use crate::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Instance, Network,
-    Rule, RuleState,
+    PortRange, Rule, RuleState,
 };
-use crate::observe::Failure;
+use crate::observe::{Failure, Refused};
+use crate::step::Opening;
 
 mod acl;
 mod any_address;

@@ -347,6 +347,23 @@ async fn lost_members_are_brought_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_of_a_rule_that_is_refused_keeps_no_traffic_on_nodes_that_left() {
+    let world = settled().await;
+    world.spec(WEB, |spec| spec["sessionAffinity"] = json!("ClientIP"));
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("updateLoadBalancerRule").always().status(431));
+    world.run(WEB).await;
+    world.remove_node("pool-a-8");
+    world.run(WEB).await;
+    for end in ["tcp-443", "udp-4500"] {
+        assert_eq!(world.members(end), ["cp-a", "pool-a-7"], "{end}");
+    }
+    world.check("refused");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_that_somebody_else_assigned_meanwhile_is_no_failure() {
     let world = settled().await;
     let id = world.sim.vm_named("pool-a-8").unwrap().id;

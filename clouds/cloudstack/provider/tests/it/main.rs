@@ -7,6 +7,7 @@ mod create;
 mod dialects;
 mod disguise;
 mod faults;
+mod firewall;
 mod forwarded;
 mod going;
 mod histories;

@@ -1,6 +1,6 @@
 //! Firewall rules of public addresses in isolated networks.
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 
 use super::{Answer, Call};
 use crate::error::ApiError;
@@ -80,7 +80,12 @@ impl Call<'_> {
         if cidrs.is_empty() {
             cidrs.push(EVERYBODY.to_owned());
         }
-        if let Some(bad) = cidrs.iter().find(|it| it.parse::<Ipv4Net>().is_err()) {
+        let is_good = |cidr: &str| {
+            let takes_ipv6 = self.state.behaviour.firewall_takes_ipv6;
+            cidr.parse::<IpNet>()
+                .is_ok_and(|it| takes_ipv6 || matches!(it, IpNet::V4(_)))
+        };
+        if let Some(bad) = cidrs.iter().find(|it| !is_good(it)) {
             return Err(ApiError::parameter(format!(
                 "Source cidrs formatting error {bad}"
             )));

@@ -91,11 +91,26 @@ async fn rules_meet_only_with_a_source_in_common() {
     )
     .await
     .unwrap();
+    // What has no ports meets only what has none.
+    let all = [("startport", ""), ("cidrlist", "10.0.0.0/8")];
+    open(&caller, &address, &all).await.unwrap();
+    assert_eq!(open(&caller, &address, &all).await.unwrap_err().0, 537);
     let elsewhere = caller.associate().await;
     open(&caller, &elsewhere, &[("cidrlist", "10.0.0.0/8")])
         .await
         .unwrap();
     caller.rule(&address, "a", 443).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_may_take_networks_of_ipv6() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let ipv6 = [("cidrlist", "10.0.0.0/8,2001:db8::/32")];
+    assert_eq!(open(&caller, &address, &ipv6).await.unwrap_err().0, 431);
+    sim.set_behaviour(|behaviour| behaviour.firewall_takes_ipv6 = true);
+    open(&caller, &address, &ipv6).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

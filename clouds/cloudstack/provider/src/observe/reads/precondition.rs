@@ -65,7 +65,7 @@ impl Reads {
         holds: impl FnOnce(&[FirewallRule]) -> bool,
     ) -> Option<Learned> {
         match firewall_of(&self.client, &at.id).await {
-            Ok(items) if holds(&items) => None,
+            Ok(items) if holds(&items.rules) => None,
             Ok(items) => Some(Learned::Seen(Fact::Firewall(at.id.clone(), items))),
             Err(error) => Some(failed(step, &error)),
         }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn what_is_wrong_is_found_before_anything_is_made() {
     type Change = fn(&mut World);
-    let cases: [(&str, Change); 11] = [
+    let cases: [(&str, Change); 12] = [
         ("requested load balancer with no ports", |world| {
             world.spec(|spec| spec["ports"] = json!([]))
         }),
@@ -27,6 +27,9 @@ fn what_is_wrong_is_found_before_anything_is_made() {
         ),
         ("invalid CIDR  in annotation", |world| {
             world.annotate(SOURCE_CIDRS.key, "10.0.0.0/8,")
+        }),
+        ("has networks of IPv6 only", |world| {
+            world.spec(|spec| spec["loadBalancerSourceRanges"] = json!(["::/0"]))
         }),
         // Only an empty text is an empty list.
         ("invalid CIDR  in annotation", |world| {
