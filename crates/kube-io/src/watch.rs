@@ -422,6 +422,8 @@ fn apply<T: Listed>(
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
 
     #[test]
