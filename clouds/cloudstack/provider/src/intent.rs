@@ -94,6 +94,8 @@ pub(crate) struct Absent {
     pub(crate) ingress_ports: BTreeSet<IngressPort>,
     /// Whether the Service stays, as one of another type.
     pub(crate) service_stays: bool,
+    /// The Nodes that are ready: keys that see their virtual machines are of the cluster's account.
+    pub(crate) nodes: Vec<WantedNode>,
 }
 
 /// A wanted balancer.

@@ -35,6 +35,7 @@ mod rollback;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use absent::sees;
 use draft::{Arrival, Draft, pending};
 
 /// Decides what comes next. Also which addresses the plan claims, to ask for them.

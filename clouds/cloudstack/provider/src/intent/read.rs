@@ -41,6 +41,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
             sources,
             ingress_ports: ports.iter().map(Port::ingress).collect(),
             service_stays: service.metadata.deletion_timestamp.is_none(),
+            nodes: nodes(facts),
         })));
     }
     let mut notes = notes(service, spec);

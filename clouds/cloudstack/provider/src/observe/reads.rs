@@ -134,6 +134,7 @@ impl Reads {
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         seen.memory.own.hide_gone_along(&mut seen.observed.rules);
         self.complete(intent, &mut seen).await?;
+        seen.memory.own.has_seen |= planning::sees(&seen);
         Ok(seen)
     }
 

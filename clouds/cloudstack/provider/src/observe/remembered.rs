@@ -22,6 +22,8 @@ pub(crate) struct Remembered {
     pub(crate) looks: u32,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
+    /// Something of a balancer that goes was seen: the keys are those of its account.
+    pub(crate) has_seen: bool,
     /// What was made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
     /// What could not be closed.
@@ -86,6 +88,7 @@ impl Remembered {
             unready: before.unready,
             forwarded: before.forwarded,
             gone_along: before.gone_along,
+            has_seen: before.has_seen,
             closed: before.closed,
             ..Self::default()
         };
@@ -122,6 +125,7 @@ impl Remembered {
             unclosed: before.unclosed.rested(),
             forwarded: before.forwarded,
             gone_along: before.gone_along,
+            has_seen: before.has_seen,
             ..Self::default()
         };
         Ok(())

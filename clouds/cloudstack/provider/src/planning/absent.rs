@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bowline_cloud_provider::LoadBalancerStatus;
-use bowline_plan::Impact;
+use bowline_plan::{Impact, Refusal};
 
 use super::ownership::{UNPLACED, any_address};
 use super::removal::{Removal, by_address};
 use super::{Draft, Stop};
 use crate::intent::Absent;
 use crate::objects::{AddressRef, AddressState};
-use crate::observe::SLOW;
+use crate::observe::{Need, SLOW, Seen, Unread};
 use crate::step::CloudStep;
 
 /// Decides how the removal goes on.
@@ -49,12 +49,55 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         draft.take(removed);
     }
     if draft.is_idle() {
+        prove(draft, absent)?;
+    }
+    if draft.is_idle() {
         if absent.service_stays {
             (draft.claim, draft.replaced) = Default::default();
         }
         draft.settled = Some(LoadBalancerStatus::empty());
     }
     Ok(())
+}
+
+/// Whether something of a balancer is seen that goes.
+pub(crate) fn sees(observed: &Seen) -> bool {
+    let mut looked_up = observed.looked_up.values().flatten();
+    !observed.rules.is_empty()
+        || observed.addresses.values().any(Option::is_some)
+        || looked_up.any(|known| known.state != AddressState::Free)
+}
+
+/// Proves that nothing is left of a balancer, if nothing of it was ever seen. Keys of another account, or another project, see nothing
+/// either, and the API's answer is the same. So they have to see the virtual machine of one of the cluster's Nodes.
+///
+/// Where no Node is ready there is nobody to see, and the answer counts: a cluster that is torn down has lost its Nodes by then.
+fn prove(draft: &Draft<'_>, absent: &Absent) -> Result<(), Stop> {
+    let Absent { identity, nodes, .. } = absent;
+    let was_served = !identity.published.is_empty()
+        || !identity.replaced.is_empty()
+        || identity.claim.is_marked
+        || identity
+            .claim
+            .ids()
+            .chain(identity.claim.shared())
+            .next()
+            .is_some();
+    if !was_served || nodes.is_empty() || draft.own().has_seen || sees(draft.observed) {
+        return Ok(());
+    }
+    let Some(members) = draft.observed.members_of(nodes) else {
+        return Err(Unread::from(Need::Instances).into());
+    };
+    if !members.instances.is_empty() || !members.unconnected.is_empty() {
+        return Ok(());
+    }
+    let refusal = Refusal::new(
+        "the API shows neither what the service has by its annotations and status, nor the virtual machine of any node that is ready, which \
+         proves nothing",
+    );
+    let remedy = "see whether keys and project are those of the cluster; the service goes when they are, or when no node is ready";
+    Err(refusal.with_remedy(remedy).into())
 }
 
 /// Addresses that the Service may hold, found by what is written on it.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, RuleSpec};
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, ProjectSpec, RuleSpec};
 use serde_json::{Value, json};
 
 use crate::site::Site;
-use crate::world::{NAME, Outcome, WEB, World};
+use crate::world::{MACHINES, NAME, Outcome, WEB, World};
 
 const OTHER: &str = "shop/other";
 const OTHER_UID: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
@@ -537,4 +537,51 @@ async fn services_that_go_together_leave_nothing_open_that_they_shared() {
         }
         world.check_nothing_left("deleted");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_see_nothing_of_the_cluster_let_no_service_go() {
+    for is_inherited in [false, true] {
+        let mut world = World::with_service().await;
+        world.run(WEB).await.settled();
+        world.publish_at(WEB, &world.address().address.to_string());
+        if is_inherited {
+            for note in ["ip-ids", "ip-networks"] {
+                world.annotate(WEB, note, None);
+            }
+        }
+        world.delete(WEB);
+        let project = world.sim.add_project(ProjectSpec::new("other"));
+        world.site = world.site.with(&format!("project-id = {project}\n"));
+        world.restart().await;
+        for _ in 0..2 {
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            assert!(run.complaint().contains("proves nothing"), "{}", run.complaint());
+            assert_eq!((writes, world.rules().len()), (Vec::new(), 2));
+        }
+        world.site = world.site.with("project-id =\n");
+        world.restart().await;
+        world.run(WEB).await.settled();
+        world.check_nothing_left("deleted");
+        // A process that does not know that it did so sees the machines of the Nodes, and then that is proof.
+        world.restart().await;
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_without_nodes_lets_its_services_go() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.publish_at(WEB, &world.address().address.to_string());
+    world.sim.release_address(&world.address().id);
+    for vm in world.sim.vms() {
+        world.sim.expunge_vm(&vm.id);
+    }
+    world.delete(WEB);
+    // As long as Kubernetes takes them for ready, nobody can tell this from keys of another account.
+    let run = world.run(WEB).await;
+    assert!(run.complaint().contains("proves nothing"), "{}", run.complaint());
+    MACHINES.iter().for_each(|name| world.remove_node(name));
+    world.run(WEB).await.settled();
 }
