@@ -133,6 +133,7 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
             return;
         }
     }
+    observed.memory.own.cannot_follow |= step.changes_members();
     if let Some(first) = &mut observed.memory.own.failure {
         // Writes that were made side by side may fail together: the first of them is told, and all are taken back.
         first.is_definite &= failure.is_definite || failure.is_rollback;

@@ -92,6 +92,14 @@ impl CloudStep {
         Self::Release { address, is_live }
     }
 
+    /// Whether it assigns or removes members.
+    pub(crate) fn changes_members(&self) -> bool {
+        matches!(
+            self,
+            Self::ChangeRule(_, RuleChange::Assign(_) | RuleChange::Unassign(_))
+        )
+    }
+
     /// Changes a rule.
     pub(crate) fn change(rule: &Rule, change: RuleChange) -> Self {
         Self::ChangeRule(Box::new(rule.clone()), change)

@@ -2,8 +2,8 @@
 //!
 //! The API takes one rule for a port, so the old one has to go before the server says whether it takes the new one. If it
 //! does not, the old one comes back; but each try leaves the port without a rule for a moment. So the same is tried again once,
-//! and then only after a while, longer and longer. A change of the Service is tried at once. Nothing of it is written down: a
-//! new process tries once more.
+//! and then only after a while, longer and longer, as long as there is an old one. A change of the Service is tried at once.
+//! Nothing of it is written down: a new process tries once more.
 //!
 //! The same holds for the second rule of a port that is asked for as TCP and as UDP, which only some servers take. There it
 //! spares a new Service that an address is acquired and released with each try.

@@ -22,6 +22,8 @@ pub(crate) struct Remembered {
     pub(crate) looks: u32,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
+    /// Whether a change of members failed.
+    pub(crate) cannot_follow: bool,
     /// Something of a balancer that goes was seen: the keys are those of its account.
     pub(crate) has_seen: bool,
     /// What was made for a balancer that was not there before: it goes again after a failure.

@@ -54,7 +54,8 @@ impl<'a> At<'a> {
                 draft.take(cleared);
                 (kept.is_some(), kept.is_some())
             }
-            Present { kept: None, .. } if self.is_declined(draft) => {
+            // A port without a rule has nothing to lose: only what the server never takes is not tried.
+            Present { kept: None, .. } if self.is_refused_second(draft) => {
                 tell_declined(draft, "");
                 (false, true)
             }
@@ -320,10 +321,14 @@ impl<'a> At<'a> {
 
     /// Whether the API refused a port's new rule a moment ago, so that what is there is not taken away for it.
     fn is_declined(self, draft: &Draft<'_>) -> bool {
-        let Some(declined) = &draft.observed.declined else {
-            return false;
-        };
-        declined.rules.contains(&self.new_rule()) || declined.seconds.contains(&self.port.name)
+        let mut declined = draft.observed.declined.iter();
+        declined.any(|declined| declined.rules.contains(&self.new_rule())) || self.is_refused_second(draft)
+    }
+
+    /// Whether the API takes no second rule for the port, which is asked for as TCP and as UDP.
+    fn is_refused_second(self, draft: &Draft<'_>) -> bool {
+        let mut declined = draft.observed.declined.iter();
+        declined.any(|declined| declined.seconds.contains(&self.port.name))
     }
 
     /// Keeps a rule that should have another one in its place. Its members follow the Nodes.

@@ -1,4 +1,4 @@
-//! After a failure: nothing new is begun, what is under way is waited for, and an address that was acquired for a balancer
+//! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was acquired for a balancer
 //! which was never complete is released, with everything that was made on it. A rule that was deleted to be made anew, and
 //! whose successor is refused, comes back as it was, and so does a firewall rule.
 //!
@@ -19,9 +19,21 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         return;
     };
     draft.notes.extend(wanted.notes.iter().cloned());
-    if !observed.pending.is_empty() || !failure.is_definite || own.made.is_stuck {
+    if !observed.pending.is_empty() || !failure.is_definite {
         return;
     }
+    if !own.made.is_stuck {
+        take_back(draft, wanted);
+    }
+    // Whatever failed, nobody is balanced over who left.
+    if !draft.has_writes() && !own.cannot_follow {
+        members::follow_nodes(draft, wanted);
+    }
+}
+
+fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
+    let observed = draft.observed;
+    let own = &observed.memory.own;
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
     firewall::open_again(draft);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
-use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
 use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, RuleSpec};
 use serde_json::json;
 
@@ -118,11 +118,16 @@ fn look(world: &World, end: &str) -> (u16, String, Option<String>, Vec<String>) 
 }
 
 fn refuse(world: &World) {
-    let text = r#"{"createloadbalancerruleresponse":{"uuidList":[],"errorcode":431,"cserrorcode":4350,"errortext":"not that one"}}"#;
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("createLoadBalancerRule").answer(Canned::json(431, text)));
+    let fault = Fault::operation("createLoadBalancerRule");
+    world.sim.faults().add(saying(fault, 431));
+}
+
+/// The API itself says that it does not.
+fn saying(fault: FaultBuilder, code: u16) -> Fault {
+    let text = json!({ "response": {
+        "uuidList": [], "errorcode": code, "cserrorcode": 4350, "errortext": "not that one",
+    } });
+    fault.answer(Canned::json(code, &text.to_string()))
 }
 
 fn fail(world: &World) {
@@ -541,4 +546,52 @@ async fn a_refused_port_holds_up_no_other() {
     assert_eq!(world.members("udp-4500"), MACHINES);
     assert_eq!(world.openings().len(), 2);
     assert_eq!(world.rule("tcp-443").private_port, 31443);
+}
+
+/// The router takes deletions, and makes no rule: neither a new one nor the old one again.
+#[tokio::test(start_paused = true)]
+async fn while_a_port_cannot_get_its_rule_back_no_other_port_loses_its_own() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| {
+        spec["ports"][0]["nodePort"] = json!(32000);
+        spec["ports"][1]["nodePort"] = json!(32001);
+    });
+    let down = Fault::operation("createLoadBalancerRule").always();
+    world.sim.faults().add(saying(down, 534));
+    for _ in 0..6 {
+        world.run(WEB).await;
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        assert_eq!(world.rules().len(), 1, "one port pays for it");
+    }
+    // The other one follows the Nodes, whatever fails.
+    let left = world.rules().remove(0);
+    world.remove_node("pool-a-8");
+    world.run(WEB).await;
+    assert_eq!(world.members(&left), ["cp-a", "pool-a-7"]);
+    // A port without a rule has nothing to lose, and waits for no schedule.
+    world.sim.faults().clear();
+    world.run(WEB).await;
+    assert_eq!(world.rules().len(), 2);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    world.run(WEB).await;
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").private_port, 32000);
+    assert_eq!(world.rule("udp-4500").private_port, 32001);
+    world.check("made anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_an_address_is_refused_the_rules_at_the_old_one_follow_the_nodes() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    let refused = Fault::operation("associateIpAddress").always();
+    world.sim.faults().add(saying(refused, 535));
+    world.run(WEB).await;
+    world.remove_node("pool-a-8");
+    world.run(WEB).await;
+    for end in ["tcp-443", "udp-4500"] {
+        assert_eq!(world.members(end), ["cp-a", "pool-a-7"], "{end}");
+    }
 }
