@@ -114,7 +114,9 @@ impl Reads {
     async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
         let observed = self.beginning(intent).await?;
         if let Intent::Wanted(wanted) = intent {
-            memory.own.closed.extend(self.refused.closed(wanted));
+            let mut closed = self.refused.closed(wanted);
+            closed.retain(|earlier| !memory.own.closed.contains(earlier));
+            memory.own.closed.extend(closed);
         }
         self.from(intent, Seen { observed, memory }).await
     }

@@ -82,10 +82,10 @@ impl RefusedOpenings {
         })
     }
 
-    /// What an earlier reconcile closed. It is asked for once.
+    /// What an earlier reconcile closed.
     pub(super) fn closed(&self, wanted: &Wanted) -> Vec<(FirewallId, FirewallRule)> {
         self.0.with(&wanted.identity.uid, |entry| match entry {
-            Some(known) if known.asked == wanted.asked => std::mem::take(&mut known.closed),
+            Some(known) if known.asked == wanted.asked => known.closed.clone(),
             _ => Vec::new(),
         })
     }
@@ -95,13 +95,24 @@ impl RefusedOpenings {
         let Some(failure) = own.failure.as_ref().filter(|_| !own.closed.is_empty()) else {
             return;
         };
-        let refused = Refused::of(own);
+        let mut refused = Refused::of(own);
         let is_refused = refused.is_some();
         let is_final = matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict);
         let now = Instant::now();
         self.0.with(&wanted.identity.uid, |entry| {
             let before = entry.as_ref().filter(|known| known.asked == wanted.asked);
             let times = before.map_or(0, |known| known.times) + u32::from(is_refused);
+            // Or else ports would take turns at being closed.
+            if let (Some(refused), Some(before)) =
+                (&mut refused, before.and_then(|known| known.refused.as_ref()))
+            {
+                let others = before
+                    .openings
+                    .iter()
+                    .filter(|new| !refused.openings.contains(new));
+                let others: Vec<Opening> = others.cloned().collect();
+                refused.openings.extend(others);
+            }
             *entry = Some(Entry {
                 asked: wanted.asked,
                 closed: if is_refused {

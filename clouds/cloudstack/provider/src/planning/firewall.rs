@@ -22,11 +22,12 @@ use bowline_plan::Refusal;
 
 use super::Draft;
 use crate::cidrs::Cidrs;
+use crate::intent::Wanted;
 use crate::objects::{FirewallRule, PortRange};
 use crate::observe::Unread;
 use crate::step::{CloudStep, Opening};
 
-const CHANGE: &str = "change what the service asks for; the same is tried again from time to time";
+const CHANGE: &str = "change what the service asks for: that is tried at once";
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
@@ -112,25 +113,32 @@ fn stays(present: &[&FirewallRule]) -> String {
     }
 }
 
-/// Opens a port again as it was, whose rules were closed for another one that is refused: unless what is open lets in all who could
-/// and may connect, as what stands in does.
-pub(super) fn open_again(draft: &mut Draft<'_>) {
+/// Opens ports again as they were, whose rules were closed for others that are refused, or were not tried because those of another
+/// port are: unless what is open lets in all who could and may connect, as what stands in does.
+pub(super) fn open_again(draft: &mut Draft<'_>, wanted: &Wanted) {
     let own = draft.own();
-    for new in &own.unopened {
-        let open = draft.observed.allowing(&new.at, new.ingress).unwrap_or_default();
-        let wanted: Cidrs = new.sources.iter().collect();
-        for (at, old) in &own.closed {
-            let is_served = || {
-                let open = open.iter().map(|rule| &rule.sources);
-                open.len() > 0 && old.sources.shares_only(&wanted, open)
-            };
-            if *at != new.at.id || old.ingress != new.ingress || is_served() {
-                continue;
+    for (at, old) in &own.closed {
+        let mut unopened = own.unopened.iter().filter(|new| new.at.id == *at);
+        let refused = unopened.clone().find(|new| new.ingress == old.ingress);
+        let Some(like) = refused.or_else(|| unopened.next()) else {
+            continue;
+        };
+        let open = draft.observed.allowing(&like.at, old.ingress).unwrap_or_default();
+        let is_served = match refused {
+            Some(new) => {
+                let sources: Cidrs = new.sources.iter().collect();
+                let open_to = open.iter().map(|rule| &rule.sources);
+                !open.is_empty() && old.sources.shares_only(&sources, open_to)
             }
+            // It may also have been closed for good.
+            None => !open.is_empty() || wanted.ports.iter().all(|port| port.ingress() != old.ingress),
+        };
+        if !is_served {
             draft.cloud(CloudStep::Open(Opening {
+                ingress: old.ingress,
                 sources: old.sources.written(),
                 stands_in: false,
-                ..new.clone()
+                ..like.clone()
             }));
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     if !own.made.is_stuck {
         take_back(draft, wanted);
     }
-    // Whatever failed, nobody is balanced over who left.
+    // Whatever is refused, nobody is balanced over who left.
     if !draft.has_writes() && !own.cannot_follow {
         members::follow_nodes(draft, wanted);
     }
@@ -36,7 +36,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let own = &observed.memory.own;
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
-    firewall::open_again(draft);
+    firewall::open_again(draft, wanted);
     let address = own.made.address.as_ref();
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {

@@ -177,6 +177,29 @@ async fn a_rule_also_comes_back_if_it_is_the_next_try_that_hears_the_refusal() {
     assert_eq!(world.openings(), [OLD]);
 }
 
+/// Both are closed side by side, and the first one that is refused ends it.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_was_closed_beside_one_that_is_refused_comes_back_too() {
+    let world = World::with_service().await;
+    ranges(&world, &["192.0.2.0/24"]);
+    world.run(WEB).await.settled();
+    let before = world.openings();
+    assert_eq!(before.len(), 2);
+    takes_one(&world);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(3));
+    ranges(&world, &["198.51.100.0/24"]);
+    let faults = world.sim.faults();
+    // Beside the old ones; then the first one in the place of its own.
+    faults.add(Fault::operation("createFirewallRule").nth(3).answer(refusal(431)));
+    for _ in 0..4 {
+        world.run(WEB).await;
+        let shut = |openings: &[String]| openings.len() < 2;
+        assert!(!shut(&world.openings()), "{:?}", world.openings());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn single_addresses_that_cannot_be_halved_stay_open_if_the_new_rule_is_refused() {
     let world = World::with_service().await;
