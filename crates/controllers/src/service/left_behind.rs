@@ -47,20 +47,28 @@ impl ServiceController {
             let found = self.ctx.kube.find_service(&made.key, &self.services).await;
             let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
             if !found.is_some_and(|found| is(&found, made)) {
-                self.remove_left_behind(made);
+                self.remove_left_behind(made, "A Service was deleted");
             }
             self.progressed(&Key::LeftBehind, true);
         }
         Ok(())
     }
 
-    /// A Service that lives, and asks us for no balancer any more, lost its finalizer before its balancer was removed; or it got a
-    /// class, with which its finalizer says nothing of whose balancer it is.
+    /// A Service that lives, and asks us for no balancer any more, lost its finalizer before its balancer was removed. If it has a
+    /// class by now, its finalizer and its status are another controller's: then nothing but the balancer goes.
     fn take_back(&self, made: &MadeFor, living: &Service) {
-        let is_anothers = facts::class(living).is_some();
+        if facts::wants_load_balancer(living) {
+            return;
+        }
+        if facts::class(living).is_some() {
+            let is_unknown = self.tracked(&made.key, |tracked| tracked.synced.is_none());
+            if is_unknown {
+                self.remove_left_behind(made, "A Service has a class by now");
+            }
+            return;
+        }
         let is_released = !facts::has_finalizer(living) && living.metadata.deletion_timestamp.is_none();
-        let is_done_with = !facts::wants_load_balancer(living) && (is_anothers || is_released);
-        let is_news = is_done_with
+        let is_news = is_released
             && self.tracked(&made.key, |tracked| {
                 let is_unknown = tracked.synced.is_none();
                 tracked.synced.get_or_insert_with(|| with_balancer(made));
@@ -71,8 +79,8 @@ impl ServiceController {
         }
     }
 
-    /// The Service is gone.
-    fn remove_left_behind(&self, made: &MadeFor) {
+    /// Nothing in Kubernetes asks for the balancer any more.
+    fn remove_left_behind(&self, made: &MadeFor, why: &str) {
         let is_news = self.tracked(&made.key, |tracked| {
             let is_unknown = !tracked.vanished.iter().any(|vanished| is(vanished, made));
             if is_unknown {
@@ -81,7 +89,7 @@ impl ServiceController {
             is_unknown
         });
         if is_news {
-            tracing::warn!(service = %made.key, uid = made.uid, "A Service was deleted and its load balancer was left behind, deleting the load balancer");
+            tracing::warn!(service = %made.key, uid = made.uid, "{why} and its load balancer was left behind, deleting the load balancer");
             self.enqueue(&made.key, Causes::CHANGED);
         }
     }

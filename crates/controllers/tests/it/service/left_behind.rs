@@ -153,6 +153,8 @@ async fn one_that_lives_and_lost_type_and_finalizer_meanwhile_loses_its_balancer
     world.edit("other", |s| {
         s["spec"]["type"] = json!("LoadBalancer");
         s["spec"]["loadBalancerClass"] = json!("example.com/other");
+        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+        s["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "203.0.113.9" }] });
     });
     world.start();
     world
@@ -161,6 +163,8 @@ async fn one_that_lives_and_lost_type_and_finalizer_meanwhile_loses_its_balancer
     world.pass(seconds(60)).await;
     assert!(world.service("web").is_some() && world.service("other").is_some());
     assert!(world.cloud.balancer(&uids[1]).is_none());
+    assert!(world.has_finalizer("other"));
+    assert_eq!(world.address("other").as_deref(), Some("203.0.113.9"));
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
     world.settled("web").await;
     assert!(world.cloud.balancer(&uids[0]).is_some());
