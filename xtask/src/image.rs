@@ -189,10 +189,10 @@ fn build(
     // glibc of 2.34 and later has its resolver inside, so a static program finds names without any file but
     // /etc/resolv.conf and /etc/hosts.
     // A program that can be loaded anywhere has tens of thousands of addresses to relocate; packed, they take a few kilobytes
-    // instead of half a megabyte.
+    // instead of half a megabyte. The linker runs in the root of the workspace.
     cargo.env(
         "RUSTFLAGS",
-        "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs",
+        "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,-T,xtask/src/image/no-unwind-tables.ld",
     );
     if !arch.is_ours() {
         let name = arch.triple().replace('-', "_");
