@@ -9,7 +9,7 @@ bowline_plan::events! {
         "The Node has its provider ID, addresses and labels, and its uninitialized taint is gone.",
         "Nothing to do.";
     NODE_INIT_FAILED = "NodeInitFailed", Warning, on "Node", "<what failed>",
-        "The Node could not be initialised. It keeps its uninitialized taint, so most pods cannot run there. Bowline tries again after 1 to 60 s, and at once when the Node's labels, taints, provider ID or provided IPs change. The event is recorded again only when its text changes.",
+        "The Node could not be initialised. It keeps its uninitialized taint, so most pods cannot run there. Bowline tries again after 1 to 60 s, and at once when the Node's labels, taints, provider ID or provided IPs change. What somebody undoes more than five times within ten minutes is written again after 5, 10, 20 ... 300 s. The event is recorded again only when its text changes.",
         "Follow the text. The instance must have the Node's name, or the Node must have the right provider ID. The credentials must be those of the project of the cluster. A node IP that the kubelet was given must be an address of the instance. The credentials must be allowed to see the instance.";
     PROVIDER_ID_MISMATCH = "ProviderIDMismatch", Warning, on "Node", "The cloud gives this instance the provider ID <id>, but the Node has <id>",
         "The provider ID of a Node cannot be changed, so the Node keeps the one that it has.",

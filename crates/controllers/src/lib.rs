@@ -32,6 +32,7 @@ pub mod queue;
 pub mod route;
 pub mod service;
 mod sighting;
+mod undone;
 mod workers;
 
 pub use controller::{Context, Controller};

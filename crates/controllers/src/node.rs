@@ -167,11 +167,17 @@ impl NodeController {
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
     /// back-off is over: the kubelet's heartbeats are not.
     fn on_node(&self, change: &Change<Node>) {
-        let node = match change {
-            Change::Added(node) => node,
-            // Changes that came while the cache was behind were left out.
-            Change::Updated { old, new } if self.remembered.has_caught_up(new) || matters(old, new) => new,
-            Change::Updated { .. } => return,
+        let (node, is_undone) = match change {
+            Change::Added(node) => (node, false),
+            Change::Updated { old, new } => {
+                // Changes that came while the cache was behind were left out.
+                let has_caught_up = self.remembered.has_caught_up(new);
+                if !has_caught_up && !matters(old, new) {
+                    return;
+                }
+                let was_done = !old.is_uninitialized() && labels::agreed(old).is_empty();
+                (new, has_caught_up || was_done)
+            }
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
                 self.remembered.forget(&node.name);
@@ -179,9 +185,19 @@ impl NodeController {
                 return;
             }
         };
-        if node.is_uninitialized() || !labels::agreed(node).is_empty() {
+        if !node.is_uninitialized() && labels::agreed(node).is_empty() {
+            return;
+        }
+        let wait = match is_undone {
+            true => self.remembered.undone(node),
+            false => Duration::ZERO,
+        };
+        if wait.is_zero() {
             self.queue.forget(&node.name);
             self.queue.add(node.name.clone());
+        } else {
+            self.tell_failure(node, &Failure::Undone);
+            self.queue.add_after(node.name.clone(), wait);
         }
     }
 

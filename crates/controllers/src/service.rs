@@ -45,7 +45,6 @@ mod node_changes;
 mod node_sync;
 mod outcome;
 mod status;
-mod stripped;
 mod sync;
 mod sync_hooks;
 mod tracked;

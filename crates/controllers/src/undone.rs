@@ -1,27 +1,27 @@
-//! When a finalizer is put back that somebody took off a Service which goes on asking for a balancer.
+//! When something is written again that somebody undid: a finalizer that was taken off, a taint that was put back.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time to the second time that it is put back; doubled with each one after that.
+/// Time to the first time that it is not written again at once; doubled with each one after that.
 const FIRST: Duration = Duration::from_secs(5);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// What happens again within this time happens in a row.
 const ROW: Duration = Duration::from_secs(10 * 60);
 
-/// How often in a row it was taken off.
-#[derive(Default)]
-pub(super) struct Stripped {
+/// How often in a row it was undone.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Undone {
     count: u32,
     last: Option<Instant>,
 }
 
-impl Stripped {
-    /// It was taken off once more: how long to wait before it is put back. Once may be an accident. Who does it again will do it
-    /// as often as we undo it.
-    pub(super) fn again(&mut self) -> Duration {
+impl Undone {
+    /// It was undone once more: how long to wait before it is written again. So many times in a row may be a person, and are
+    /// answered at once. Who goes on will do it as often as we write.
+    pub(crate) fn again(&mut self, at_once: u32) -> Duration {
         let now = Instant::now();
         let is_in_row = self.last.replace(now).is_some_and(|last| now < last + ROW);
         self.count = if is_in_row {
@@ -29,7 +29,7 @@ impl Stripped {
         } else {
             0
         };
-        match self.count.checked_sub(1) {
+        match self.count.checked_sub(at_once) {
             None => Duration::ZERO,
             Some(doublings) => FIRST
                 .saturating_mul(1u32.checked_shl(doublings).unwrap_or(u32::MAX))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
-use bowline_kube_io::{KubeError, Written};
+use bowline_kube_io::KubeError;
 use futures::stream::{self, StreamExt as _};
 
 use super::intent::{self, IntentError};
@@ -46,6 +46,11 @@ pub(super) enum Failure {
     /// The API server refused a write.
     #[error("{1}")]
     Write(&'static str, KubeError),
+    /// Somebody writes the opposite.
+    #[error(
+        "something puts the taint back, or takes the two names of a label apart, as often as this is mended; look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template"
+    )]
+    Undone,
     /// This process may not write any more.
     #[error("this process does not lead")]
     NotLeading,
@@ -61,6 +66,7 @@ impl Failure {
             }
             Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),
             Self::Intent(_) | Self::NotLeading => self.to_string(),
+            Self::Undone => format!("node {name} does not stay initialized: {self}"),
         }
     }
 
@@ -166,10 +172,7 @@ impl NodeController {
                 return Ok(Initialized::NotNeeded);
             }
             match self.write(&node, metadata).await {
-                Ok(written) => {
-                    self.remembered.written(asked, &written);
-                    break;
-                }
+                Ok(()) => break,
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
                 Err(Failure::Write(_, error)) if attempt < conflict::TRIES && is_worth_a_look(&error) => {
                     is_sent |= !matches!(error, KubeError::Conflict(_));
@@ -191,8 +194,8 @@ impl NodeController {
         Ok(Initialized::Done)
     }
 
-    /// The two writes. Answers with the version that the Node has after them.
-    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<Written, Failure> {
+    /// The two writes.
+    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<(), Failure> {
         let mut update = intent::initialize(node, metadata)?;
         let mut with_addresses = None;
         if let Some(addresses) = update.addresses.take() {
@@ -217,6 +220,11 @@ impl NodeController {
             .patch_node(node, &patch)
             .await
             .map_err(Failure::write("the taints"))?;
+        // Where a webhook puts the taint back before it is stored, nothing changes, so no watch will show anything either.
+        if self.remembered.is_undone(node, &written) {
+            return Err(Failure::Undone);
+        }
+        self.remembered.written(node, &written);
         self.ctx
             .metrics
             .taint_removal_delay_seconds
@@ -227,7 +235,7 @@ impl NodeController {
             provider_id = node.provider_id.as_deref().or(patch.provider_id.as_deref()),
             "Node initialized"
         );
-        Ok(written)
+        Ok(())
     }
 
     /// Seconds since a Node was created, by the wall clock of this machine.

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use bowline_plan::Said;
+
+use crate::undone::Undone;
+
+/// How often in a row what somebody undid is done again at once: people try several values of a label.
+const UNDONE_AT_ONCE: u32 = 5;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -21,6 +27,8 @@ struct Entry {
     said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
+    /// How often somebody put the taint back, or took the two names of a label apart.
+    undone: Undone,
 }
 
 impl Remembered {
@@ -43,15 +51,33 @@ impl Remembered {
         let cached = self.cache.get(&node.name);
         let is_behind =
             cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
-        if is_behind {
-            let entry = Entry {
-                written: version,
-                ..Entry::default()
-            };
+        let undone = nodes.remove(&node.name).unwrap_or_default().undone;
+        let entry = Entry {
+            written: version.filter(|_| is_behind),
+            undone,
+            ..Entry::default()
+        };
+        if entry != Entry::default() {
             nodes.insert(node.name.clone(), entry);
-        } else {
-            nodes.remove(&node.name);
         }
+    }
+
+    /// Somebody undid what this controller wrote to the Node: how long to wait before it is written again.
+    pub(super) fn undone(&self, node: &Node) -> Duration {
+        self.nodes()
+            .entry(node.name.clone())
+            .or_default()
+            .undone
+            .again(UNDONE_AT_ONCE)
+    }
+
+    /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.
+    pub(super) fn is_undone(&self, node: &Node, written: &Written) -> bool {
+        let version = written.resource_version.parse().ok();
+        let cached = self.cache.get(&node.name);
+        cached.is_some_and(|cached| {
+            *cached.uid == *written.uid && !version_before(&cached, version) && cached.is_uninitialized()
+        })
     }
 
     /// Whether the cache shows a Node as it was before this controller wrote to it.

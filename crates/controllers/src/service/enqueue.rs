@@ -104,7 +104,7 @@ impl ServiceController {
     fn put_finalizer_back(&self, key: &ServiceKey, service: &Service) {
         let after = self.tracked(key, |tracked| {
             tracked.add_causes(Causes::VERIFY);
-            tracked.stripped.again()
+            tracked.stripped.again(1)
         });
         if !after.is_zero() {
             tracing::warn!(service = %key, ?after, "Somebody took the finalizer off again, it is put back later");

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use super::interruptions::Interruptions;
 use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
-use super::stripped::Stripped;
 use super::unsettled::Reason;
 use crate::events;
+use crate::undone::Undone;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -167,7 +167,7 @@ pub(super) struct Tracked {
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
     /// How often somebody took our finalizer off.
-    pub(super) stripped: Stripped,
+    pub(super) stripped: Undone,
 }
 
 impl Tracked {

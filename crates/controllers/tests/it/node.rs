@@ -6,6 +6,7 @@ use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceMeta
 use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
 use crate::instances::metadata;
@@ -554,6 +555,74 @@ async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_
     cluster
         .within(SECOND * 61, "initialised again", |c| c.is_initialized("n1"))
         .await;
+}
+
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+#[tokio::test(start_paused = true)]
+async fn who_puts_the_taint_back_again_and_again_is_told_of_and_met_less_and_less_often() {
+    let cluster = cluster();
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let rounds = || cluster.instances.asked("n1", Purpose::Metadata).len() - 1;
+    let begun = Instant::now();
+    while begun.elapsed() < SECOND * 300 && rounds() < 50 {
+        cluster.edit("n1", |node| {
+            node["spec"]["taints"] = json!([{"key": UNINITIALIZED, "effect": "NoSchedule"}]);
+        });
+        cluster
+            .within(SECOND * 301, "off again", |c| c.is_initialized("n1"))
+            .await;
+    }
+    // Five times at once, then after 5, 15, 35, 75, 155 and 315 s.
+    assert_eq!(rounds(), 11);
+    assert!(cluster.count_events("NodeInitFailed") > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_changes_one_name_of_a_label_again_and_again_is_met_less_and_less_often() {
+    let cluster = cluster();
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let (before, begun) = (cluster.node_writes().len(), Instant::now());
+    let rounds = || cluster.node_writes().len() - before;
+    while begun.elapsed() < SECOND * 300 && rounds() < 50 {
+        cluster.edit("n1", |node| node["metadata"]["labels"][TYPE_BETA] = json!("mine"));
+        cluster
+            .within(SECOND * 301, "one value again", |c| {
+                c.label("n1", TYPE) == c.label("n1", TYPE_BETA)
+            })
+            .await;
+    }
+    assert_eq!(rounds(), 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_taint_a_webhook_keeps_is_told_of_and_tried_less_and_less_often() {
+    // A webhook that keeps the taint alone, and one that keeps everything: then nothing is stored, and no watch shows anything.
+    let taint: fn(&mut Value) =
+        |node| node["spec"]["taints"] = json!([{"key": UNINITIALIZED, "effect": "NoSchedule"}]);
+    let all: fn(&mut Value) = |node| {
+        let new = new_node("n1");
+        node["metadata"]["labels"] = new["metadata"]["labels"].clone();
+        (node["spec"], node["status"]) = (new["spec"].clone(), new["status"].clone());
+    };
+    for (keep, synced) in [(taint, 1), (all, 0)] {
+        let cluster = cluster();
+        let webhook = Fault::new(Effect::Rewrite(keep)).resource("nodes");
+        cluster.api.faults().inject(webhook);
+        cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+        cluster.put(new_node("n1"));
+        cluster.pass(SECOND * 300).await;
+        assert!(!cluster.is_initialized("n1"));
+        // One that changed something is believed until the watch shows what was stored.
+        assert_eq!(cluster.count_events("Synced"), synced);
+        assert_eq!(cluster.count_events("NodeInitFailed"), 1);
+        let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+        assert!((5..15).contains(&asked), "{asked}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
