@@ -112,7 +112,8 @@ impl Manager {
     pub async fn run(self, server: Option<Server>, shutdown: CancellationToken) -> End {
         let mut process = Process::start(self, server);
         let end = process.live(&shutdown).await;
-        if end == End::Stopped {
+        // Another replica may start where this one cannot, and need not wait until the lease runs out.
+        if matches!(end, End::Stopped | End::CannotStart { .. }) {
             process.drain().await;
         }
         process.tasks.abort().await;

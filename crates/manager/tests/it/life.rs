@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, until};
+use crate::process::{Process, SECOND, api_server, lease, until};
 
 fn instances() -> TestInstances {
     TestInstances {
@@ -273,6 +273,11 @@ async fn where_the_uid_of_the_cluster_is_required_and_cannot_be_read_nothing_sta
         "{reason}"
     );
     assert_eq!(api.journal().of("get", "namespaces").len(), 1, "asked once");
+    assert_eq!(
+        lease(&api)["holderIdentity"],
+        "",
+        "another replica may lead at once"
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 0, "the cloud was not called");
 }
 
