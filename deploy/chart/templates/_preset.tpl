@@ -123,6 +123,20 @@
 {{- end -}}
 {{- end }}
 
+{{/* The value of a flag, from `flags` or the words that are added; empty if it is not given. */}}
+{{- define "bowline.flag" -}}
+{{- $wanted := .name -}}
+{{- $found := "" -}}
+{{- range $flag, $value := .root.Values.flags -}}
+  {{- if eq (replace "_" "-" $flag) $wanted }}{{ $found = include "bowline.text" $value }}{{ end -}}
+{{- end -}}
+{{- range $word := include "bowline.extra" .root | fromYamlArray -}}
+  {{- $parts := splitn "=" 2 $word -}}
+  {{- if and (hasPrefix "-" $word) (eq ($parts._0 | trimAll "-" | replace "_" "-") $wanted) }}{{ $found = $parts._1 }}{{ end -}}
+{{- end -}}
+{{- $found -}}
+{{- end }}
+
 {{/* What the Go manager's manifest of this cloud has, with the values that are given in its place. */}}
 {{- define "bowline.settings" -}}
 {{- if not .Values.cloud -}}

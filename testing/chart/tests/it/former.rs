@@ -1,9 +1,9 @@
 //! The charts that Go managers had: their values go on working.
 
-use bowline_chart::{Helm, Release, chart, root};
+use bowline_chart::{Helm, HelmError, Release, chart, root};
 use serde_json::{Value, json};
 
-use crate::{container, line, named, of, only, pod, rendered, rendered_as, workload};
+use crate::{container, line, named, of, only, parsed, pod, rendered, rendered_as, workload};
 
 /// A values file for the chart `openstack-cloud-controller-manager` 2.36 with every value that it has.
 fn of_openstack() -> Value {
@@ -87,13 +87,30 @@ fn every_value_of_openstack_s_former_chart_is_understood_and_its_selector_is_kep
 
 /// The chart that phoenixNAP's Go manager had goes on by itself: its objects are named after the release.
 fn of_phoenixnap(helm: &Helm, values: &Value) -> Vec<Value> {
+    parsed(&template_of_phoenixnap(helm, values).unwrap_or_else(|error| panic!("{error}\n{values}")))
+}
+
+fn template_of_phoenixnap(helm: &Helm, values: &Value) -> Result<String, HelmError> {
     let chart = root().join("deploy/phoenixnap/chart");
     let release = Release {
         chart: &chart,
         name: "ccm",
         namespace: "kube-system",
     };
-    rendered_as(helm, release, values)
+    helm.template(release, values, &[])
+}
+
+#[test]
+fn phoenixnap_s_former_chart_takes_no_number_for_a_credential() {
+    let Some(helm) = Helm::or_leave_out("credentials of phoenixNAP's chart") else {
+        return;
+    };
+    let values = json!({ "config": { "clientID": "i", "clientSecret": 12_345_678, "apiServerPort": 6443 } });
+    let refused = template_of_phoenixnap(&helm, &values).unwrap_err().to_string();
+    assert!(
+        refused.contains("config.clientSecret must be a text"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -27,6 +27,45 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             ],
         ),
         (
+            of(
+                "openstack",
+                json!({ "cloudConfig": { "global": { "application-credential-secret": 83 } } }),
+            ),
+            &[
+                "'/cloudConfig/global/application-credential-secret'",
+                "got number, want null or string",
+            ],
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "cloudConfig": { "global": { "api-key": true } } }),
+            ),
+            &["'/cloudConfig/global/api-key'", "got boolean"],
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "cloudConfig": { "global": { "clientSecret": 12345678 } } }),
+            ),
+            &["'/cloudConfig/global/clientSecret'"],
+        ),
+        (
+            of("cloudscale", json!({ "image": { "repository": "r:5000/x:v1" } })),
+            &["'/image/repository'"],
+        ),
+        (
+            of("cloudscale", json!({ "image": { "tag": "v1 " } })),
+            &["'/image/tag'"],
+        ),
+        (
+            of(
+                "cloudscale",
+                json!({ "extraEnv": [{ "name": "A", "value": 30 }] }),
+            ),
+            &["'/extraEnv/0/value'", "want string"],
+        ),
+        (
             of("openstack", json!({ "bindAddress": "banana" })),
             &["bindAddress is \"banana\"", "no IP address", "0.0.0.0"],
         ),

@@ -195,6 +195,47 @@ fn an_update_in_the_hosts_network_has_no_surge_unless_one_is_asked_for() {
 }
 
 #[test]
+fn a_lease_of_another_name_or_place_has_a_role_of_its_own() {
+    let Some(helm) = Helm::or_leave_out("leases") else {
+        return;
+    };
+    let leases = |values: Value| {
+        let objects = rendered(&helm, &of("openstack", values));
+        let roles = all_of(&objects, "Role");
+        let roles = roles
+            .into_iter()
+            .filter(|role| role["metadata"]["name"] == "cloud-controller-manager-lease");
+        roles
+            .map(|role| {
+                let (namespace, name) = (
+                    &role["metadata"]["namespace"],
+                    &role["rules"][1]["resourceNames"][0],
+                );
+                format!("{}/{}", namespace.as_str().unwrap(), name.as_str().unwrap())
+            })
+            .collect::<Vec<_>>()
+    };
+    for (values, lease) in [
+        (
+            json!({ "flags": { "leader_elect_resource_name": "mine" } }),
+            "kube-system/mine",
+        ),
+        (
+            json!({ "controllerExtraArgs": ["--leader-elect-resource-name=mine"], "useServiceAccountCredentials": true }),
+            "kube-system/mine",
+        ),
+        (
+            json!({ "flags": { "leader-elect-resource-namespace": "default" } }),
+            "default/cloud-controller-manager",
+        ),
+    ] {
+        assert_eq!(leases(values), [lease]);
+    }
+    let as_it_is = json!({ "flags": { "leader-elect-resource-name": "cloud-controller-manager" } });
+    assert!(leases(as_it_is).is_empty() && leases(json!({})).is_empty());
+}
+
+#[test]
 fn whoever_installs_without_roles_is_told_what_the_controllers_accounts_need() {
     let Some(helm) = Helm::or_leave_out("notes") else {
         return;
