@@ -33,6 +33,8 @@ pub enum Accepts {
     NotBlank,
     /// A UUID in any of its spellings, or nothing.
     Uuid,
+    /// UUIDs in a list. Blanks around each do not count.
+    Uuids,
     /// A DNS name, or nothing: the API server takes no other one in a status.
     Hostname,
     /// An IP address, or nothing. Blanks around it do not count.

@@ -19,6 +19,9 @@ pub mod keys {
     pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
     /// The annotation with the addresses given to the kubelet by `--node-ip`.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
+    /// The annotation on Services that stood for `spec.loadBalancerSourceRanges` before that was a field.
+    pub const ANNOTATION_LOAD_BALANCER_SOURCE_RANGES: &str =
+        "service.beta.kubernetes.io/load-balancer-source-ranges";
     /// The label that keeps a Node out of load balancers.
     pub const LABEL_EXCLUDE_FROM_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
     /// The instance type.

@@ -237,6 +237,17 @@ pub mod facts {
             .collect()
     }
 
+    /// Whether an annotation restricts who may connect that stood for `spec.loadBalancerSourceRanges` before that was a field, and
+    /// counts where the field is empty. Not every cloud reads it.
+    #[must_use]
+    pub fn has_source_ranges_annotation(service: &Service) -> bool {
+        let spec = service.spec.as_ref();
+        let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+        ranges.is_none_or(Vec::is_empty)
+            && annotation(service, crate::keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES)
+                .is_some_and(|text| !text.trim().is_empty())
+    }
+
     /// The addresses and host names that the Service's status shows now.
     #[must_use]
     pub fn published_addresses(service: &Service) -> Vec<String> {

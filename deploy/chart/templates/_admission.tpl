@@ -62,7 +62,7 @@ variables:
   - name: unknown
     expression: |-
       variables.touched.filter(k, !(k in variables.known) && (k.startsWith('k8s.cloudscale.ch/loadbalancer-')
-        || k.startsWith('k8s.cloudscale.ch/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))
+        || k.startsWith('k8s.cloudscale.ch/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)))
         || variables.known.exists(n, k.contains('cloudscale') && k.endsWith(n.substring(n.indexOf('/'))))))
 validations:
   - expression: |-
@@ -71,7 +71,7 @@ validations:
       an annotation that cloudscale.ch does not know has no effect
     messageExpression: |-
       'annotations that cloudscale.ch does not know have no effect: ' + variables.unknown.map(k,
-        [variables.known.filter(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudscale') && k.endsWith(n.substring(n.indexOf('/'))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
+        [variables.known.filter(n, !(n in ['k8s.cloudscale.ch/loadbalancer-uuid', 'k8s.cloudscale.ch/loadbalancer-config-version']) && ((n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudscale') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-uuid' in variables.touched)
       || (variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$'))
@@ -142,11 +142,12 @@ validations:
       variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'] + '` and must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets' in variables.touched)
-      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$')))
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, i.trim().matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$')))
     message: |-
-      k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets must be a JSON list of texts, such as ["a", "b"]
+      k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets must be a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"]
     messageExpression: |-
-      variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'] + '` and must be a JSON list of texts, such as ["a", "b"]' : ''
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'] + '` and must be a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms' in variables.touched)
       || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[+]?[0-9]+$'))
@@ -240,6 +241,22 @@ validations:
     message: |-
       spec.ports: a load balancer of cloudscale.ch takes the protocols TCP and UDP only
   - expression: |-
+      !(variables.isNew || has(object.spec.allocateLoadBalancerNodePorts) != has(oldObject.spec.allocateLoadBalancerNodePorts) || has(object.spec.allocateLoadBalancerNodePorts) && object.spec.allocateLoadBalancerNodePorts != oldObject.spec.allocateLoadBalancerNodePorts)
+      || (!has(object.spec.allocateLoadBalancerNodePorts) || object.spec.allocateLoadBalancerNodePorts
+      || has(object.spec.ports) && object.spec.ports.all(p, has(p.nodePort) && p.nodePort != 0))
+    message: |-
+      spec.allocateLoadBalancerNodePorts is false, and the load balancer reaches its members by their node ports: leave it out
+  - expression: |-
+      !('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.touched)
+      || (!('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.annotations) || variables.annotations['service.beta.kubernetes.io/load-balancer-source-ranges'].trim() == '')
+    message: |-
+      service.beta.kubernetes.io/load-balancer-source-ranges has no effect, so everybody may connect: give the networks in k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs
+  - expression: |-
+      !(variables.isNew || has(object.spec.loadBalancerSourceRanges) != has(oldObject.spec.loadBalancerSourceRanges) || has(object.spec.loadBalancerSourceRanges) && object.spec.loadBalancerSourceRanges != oldObject.spec.loadBalancerSourceRanges)
+      || (!has(object.spec.loadBalancerSourceRanges) || size(object.spec.loadBalancerSourceRanges) == 0)
+    message: |-
+      spec.loadBalancerSourceRanges has no effect, so everybody may connect: give the networks in k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs
+  - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.touched)
       || (!('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, !(isCIDR(i.trim()) && cidr(i.trim()).prefixLength() != (cidr(i.trim()).ip().family() == 4 ? 32 : 128))))
     message: |-
@@ -269,6 +286,11 @@ validations:
       || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"url_path"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).map(t, t.trim()).all(t, t == '' || t.matches(r'^/.*$')))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-http: `url_path` must begin with `/`
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"expected_codes"[ \t\r\n]*:[ \t\r\n]*\[[^\[\]]*\]').all(l, l.substring(l.indexOf('[')).findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(c, c.matches(r'^[ ]*[1-9][0-9]{2}[ ]*$')) || size(l.substring(l.indexOf('[')).findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\'))) == 1 && l.substring(l.indexOf('[')).findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(c, c.matches(r'^[ ]*[1-9][0-9]{2}[ ]*-[ ]*[1-9][0-9]{2}[ ]*$'))))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http: `expected_codes` must be HTTP status codes, such as ["200", "204"], or one range, such as ["200-204"]
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
       || (!('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.annotations) || !(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"version"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).exists(t, t.trim() == '1.0') && variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].findAll(r'(?i)"host"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).exists(t, t.trim() != '')))
@@ -372,7 +394,7 @@ variables:
       ]
   - name: unknown
     expression: |-
-      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('phoenixnap.com/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))
+      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('phoenixnap.com/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)))
         || variables.known.exists(n, k.contains('phoenixnap') && k.endsWith(n.substring(n.indexOf('/'))))))
 validations:
   - expression: |-
@@ -381,7 +403,7 @@ validations:
       an annotation that phoenixNAP does not know has no effect
     messageExpression: |-
       'annotations that phoenixNAP does not know have no effect: ' + variables.unknown.map(k,
-        [variables.known.filter(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('phoenixnap') && k.endsWith(n.substring(n.indexOf('/'))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
+        [variables.known.filter(n, !(n in ['phoenixnap.com/ip-block-claim', 'phoenixnap.com/kube-vip-address', 'phoenixnap.com/server-id']) && ((n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('phoenixnap') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !(variables.isNew || has(object.spec.loadBalancerIP) != has(oldObject.spec.loadBalancerIP) || has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != oldObject.spec.loadBalancerIP)
       || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''
@@ -393,6 +415,11 @@ validations:
       || (!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies)
     message: |-
       spec.ipFamilies must have IPv4: IP blocks of phoenixNAP are IPv4
+  - expression: |-
+      !('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.touched)
+      || (!('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.annotations) || variables.annotations['service.beta.kubernetes.io/load-balancer-source-ranges'].trim() == '')
+    message: |-
+      service.beta.kubernetes.io/load-balancer-source-ranges has no effect, so everybody may connect: give the networks in spec.loadBalancerSourceRanges
 {{- end }}
 {{- define "bowline.admission.phoenixnap.changes" }}
 # A fault in a policy must not keep Services from anybody.
@@ -491,7 +518,7 @@ variables:
   - name: unknown
     expression: |-
       variables.touched.filter(k, !(k in variables.known) && (k.startsWith('service.beta.kubernetes.io/cloudstack-')
-        || k.startsWith('service.beta.kubernetes.io/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))
+        || k.startsWith('service.beta.kubernetes.io/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)))
         || variables.known.exists(n, k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))))))
 validations:
   - expression: |-
@@ -500,7 +527,7 @@ validations:
       an annotation that Apache CloudStack does not know has no effect
     messageExpression: |-
       'annotations that Apache CloudStack does not know have no effect: ' + variables.unknown.map(k,
-        [variables.known.filter(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
+        [variables.known.filter(n, !(n in ['service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks', 'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources', 'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol' in variables.touched)
       || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'] in ['true', 'false'])
@@ -548,6 +575,23 @@ validations:
       || (!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP']))
     message: |-
       spec.ports: a load balancer of Apache CloudStack takes the protocols TCP and UDP only
+  - expression: |-
+      !(variables.isNew || has(object.spec.allocateLoadBalancerNodePorts) != has(oldObject.spec.allocateLoadBalancerNodePorts) || has(object.spec.allocateLoadBalancerNodePorts) && object.spec.allocateLoadBalancerNodePorts != oldObject.spec.allocateLoadBalancerNodePorts)
+      || (!has(object.spec.allocateLoadBalancerNodePorts) || object.spec.allocateLoadBalancerNodePorts
+      || has(object.spec.ports) && object.spec.ports.all(p, has(p.nodePort) && p.nodePort != 0))
+    message: |-
+      spec.allocateLoadBalancerNodePorts is false, and the load balancer reaches its members by their node ports: leave it out
+  - expression: |-
+      !(variables.isNew || has(object.spec.loadBalancerIP) != has(oldObject.spec.loadBalancerIP) || has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != oldObject.spec.loadBalancerIP)
+      || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP.trim() == ''
+      || isIP(object.spec.loadBalancerIP.trim()))
+    message: |-
+      spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated
+  - expression: |-
+      !('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.touched)
+      || (!('service.beta.kubernetes.io/load-balancer-source-ranges' in variables.annotations) || variables.annotations['service.beta.kubernetes.io/load-balancer-source-ranges'].trim() == '')
+    message: |-
+      service.beta.kubernetes.io/load-balancer-source-ranges has no effect, so everybody may connect: give the networks in spec.loadBalancerSourceRanges
 {{- end }}
 {{- define "bowline.admission.cloudstack.changes" }}
 {{- end }}
@@ -623,7 +667,7 @@ variables:
     expression: |-
       variables.touched.filter(k, !(k in variables.known) && (k.startsWith('loadbalancer.openstack.org/')
         || k.startsWith('service.beta.kubernetes.io/openstack-')
-        || k.startsWith('service.beta.kubernetes.io/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))
+        || k.startsWith('service.beta.kubernetes.io/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)))
         || variables.known.exists(n, k.contains('openstack') && k.endsWith(n.substring(n.indexOf('/'))))))
 validations:
   - expression: |-
@@ -632,7 +676,7 @@ validations:
       an annotation that OpenStack does not know has no effect
     messageExpression: |-
       'annotations that OpenStack does not know have no effect: ' + variables.unknown.map(k,
-        [variables.known.filter(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('openstack') && k.endsWith(n.substring(n.indexOf('/'))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
+        [variables.known.filter(n, !(n in ['loadbalancer.openstack.org/load-balancer-id', 'loadbalancer.openstack.org/load-balancer-address']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('openstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('service.beta.kubernetes.io/openstack-internal-load-balancer' in variables.touched)
       || (variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'] in ['true', 'false'])
@@ -763,6 +807,18 @@ validations:
       || !has(object.spec.ports) || object.spec.ports.all(p, object.spec.ports.filter(q, q.port == p.port).size() == 1))
     message: |-
       spec.ports: with loadbalancer.openstack.org/x-forwarded-for a port number can stand for one protocol only, because both would be one HTTP listener
+  - expression: |-
+      !('loadbalancer.openstack.org/x-forwarded-for' in variables.touched || variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
+      || (!('loadbalancer.openstack.org/x-forwarded-for' in variables.annotations && variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] == 'true')
+      || !has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))
+    message: |-
+      spec.ports: with loadbalancer.openstack.org/x-forwarded-for every port must be TCP, because each becomes an HTTP listener. Give the others a Service of their own
+  - expression: |-
+      !(variables.isNew || has(object.spec.loadBalancerIP) != has(oldObject.spec.loadBalancerIP) || has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != oldObject.spec.loadBalancerIP)
+      || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP.trim() == ''
+      || isIP(object.spec.loadBalancerIP.trim()))
+    message: |-
+      spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated
   - expression: |-
       !('loadbalancer.openstack.org/default-tls-container-ref' in variables.touched || variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
       || (!('loadbalancer.openstack.org/default-tls-container-ref' in variables.annotations && variables.annotations['loadbalancer.openstack.org/default-tls-container-ref'] != '')

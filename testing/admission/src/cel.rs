@@ -123,6 +123,18 @@ pub(crate) fn field_matches(value: &str, name: &str, expression: &str) -> String
     )
 }
 
+/// Whether each list of HTTP status codes in a field is one that the API takes: one range alone, or codes.
+pub(crate) fn fields_are_codes(value: &str, name: &str) -> String {
+    let lists = format!(r#"{value}.findAll(r'(?i)"{name}"{BLANKS}:{BLANKS}\[[^\[\]]*\]')"#);
+    let codes = texts_of_list("l.substring(l.indexOf('['))");
+    let code = "[ ]*[1-9][0-9]{2}[ ]*";
+    format!(
+        "{lists}.all(l, {codes}.all(c, {}) || size({codes}) == 1 && {codes}.all(c, {}))",
+        matches("c", code),
+        matches("c", &format!("{code}-{code}"))
+    )
+}
+
 /// Whether a text is a network of several addresses.
 pub(crate) fn is_wide(value: &str) -> String {
     format!(
@@ -222,6 +234,25 @@ pub(crate) fn is_near(one: &str, other: &str, start: usize, end: usize) -> Strin
 pub(crate) fn is_namesake(one: &str, other: &str, word: &str) -> String {
     let word = text(word);
     format!("{other}.contains({word}) && {other}.endsWith({one}.substring({one}.indexOf('/')))")
+}
+
+/// The name of a key behind its domain.
+fn name_of(key: &str) -> String {
+    format!("{key}.substring({key}.indexOf('/') + 1)")
+}
+
+/// Whether the one key ends with the name of the other: its beginning was left out.
+pub(crate) fn is_tail(one: &str, other: &str) -> String {
+    format!("{one}.endsWith('-' + {})", name_of(other))
+}
+
+/// Whether the two names share their last word, or one stands within the other.
+pub(crate) fn is_akin(one: &str, other: &str) -> String {
+    let (name, other_name) = (name_of(one), name_of(other));
+    format!(
+        "({one}.contains('-' + {other_name} + '-') || {other}.endsWith('-' + {name}) || \
+         {other_name}.contains('-') && {one}.endsWith({other}.substring({other}.lastIndexOf('-'))))"
+    )
 }
 
 /// Whether the length of one text differs less from a third one's than that of another; of equal ones, which is first by the alphabet.

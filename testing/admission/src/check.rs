@@ -35,6 +35,10 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             "a text that is not blank".to_owned(),
         ),
         (Accepts::Uuid, _) => (or_nothing(value, &cel::is_uuid(value)), "a UUID".to_owned()),
+        (Accepts::Uuids, _) => (
+            items(value, &cel::is_uuid("i.trim()")),
+            "a JSON list of UUIDs, such as [\"2db69ba3-1864-4608-853a-0771b6885a3a\"]".to_owned(),
+        ),
         (Accepts::Hostname, _) => (
             or_nothing(value, &cel::is_hostname(value)),
             "a DNS name in lower case, such as www.example.org".to_owned(),

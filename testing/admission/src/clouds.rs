@@ -1,7 +1,7 @@
 //! What the tables of annotations do not say: which keys are the cloud's, which annotations exclude each other, and which
 //! changes come too late.
 
-use bowline_cloud_provider::{AnnotationSpec, Changeability};
+use bowline_cloud_provider::{AnnotationSpec, Changeability, keys};
 
 /// A cloud as far as its policies go.
 pub(crate) struct Cloud {
@@ -90,6 +90,40 @@ fn key(table: &'static [AnnotationSpec], end: &str) -> &'static str {
     found.map_or_else(|| panic!("no annotation ends with {end}"), |spec| spec.key)
 }
 
+/// What Kubernetes itself defines, and reads as a restriction, is none here.
+fn no_source_ranges_annotation(instead: &str) -> Rule {
+    let key = keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES;
+    let literal = crate::cel::text(key);
+    Rule {
+        keys: vec![key],
+        fields: &[],
+        holds: format!(
+            "!({literal} in variables.annotations) || variables.annotations[{literal}].trim() == ''"
+        ),
+        message: format!("{key} has no effect, so everybody may connect: give the networks in {instead}"),
+    }
+}
+
+/// Members need a port of the Nodes.
+fn needs_node_ports() -> Rule {
+    Rule {
+        keys: Vec::new(),
+        fields: &["allocateLoadBalancerNodePorts"],
+        holds: "!has(object.spec.allocateLoadBalancerNodePorts) || object.spec.allocateLoadBalancerNodePorts\n|| has(object.spec.ports) && object.spec.ports.all(p, has(p.nodePort) && p.nodePort != 0)".to_owned(),
+        message: "spec.allocateLoadBalancerNodePorts is false, and the load balancer reaches its members by their node ports: leave it out".to_owned(),
+    }
+}
+
+/// `spec.loadBalancerIP` is handed to the cloud.
+fn ip_is_address() -> Rule {
+    Rule {
+        keys: Vec::new(),
+        fields: &["loadBalancerIP"],
+        holds: "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP.trim() == ''\n|| isIP(object.spec.loadBalancerIP.trim())".to_owned(),
+        message: "spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated".to_owned(),
+    }
+}
+
 /// Ports that the load balancer cannot serve.
 fn only_tcp_and_udp(title: &str) -> Rule {
     Rule {
@@ -130,9 +164,23 @@ fn cloudscale() -> Cloud {
         on_nodes: &[],
         prefixes: &["k8s.cloudscale.ch/loadbalancer-"],
         domain: "k8s.cloudscale.ch/",
-        rules: std::iter::once(only_tcp_and_udp("cloudscale.ch"))
-            .chain(cloudscale_values(table))
-            .collect(),
+        rules: [
+            only_tcp_and_udp("cloudscale.ch"),
+            needs_node_ports(),
+            no_source_ranges_annotation(key(table, "-listener-allowed-cidrs")),
+            Rule {
+                keys: Vec::new(),
+                fields: &["loadBalancerSourceRanges"],
+                holds: "!has(object.spec.loadBalancerSourceRanges) || size(object.spec.loadBalancerSourceRanges) == 0".to_owned(),
+                message: format!(
+                    "spec.loadBalancerSourceRanges has no effect, so everybody may connect: give the networks in {}",
+                    key(table, "-listener-allowed-cidrs")
+                ),
+            },
+        ]
+        .into_iter()
+        .chain(cloudscale_values(table))
+        .collect(),
         fixed: Some(Fixed {
             since: has_annotation(key(table, "-uuid")),
             keys: keys.collect(),
@@ -206,6 +254,11 @@ fn cloudscale_values(table: &'static [AnnotationSpec]) -> Vec<Rule> {
         ),
         rule(
             http,
+            &|value| crate::cel::fields_are_codes(value, "expected_codes"),
+            ": `expected_codes` must be HTTP status codes, such as [\"200\", \"204\"], or one range, such as [\"200-204\"]",
+        ),
+        rule(
+            http,
             &|value| {
                 let texts = |name| crate::cel::texts_of_field(value, name);
                 format!(
@@ -248,6 +301,7 @@ fn phoenixnap() -> Cloud {
                 holds: "!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies".to_owned(),
                 message: "spec.ipFamilies must have IPv4: IP blocks of phoenixNAP are IPv4".to_owned(),
             },
+            no_source_ranges_annotation("spec.loadBalancerSourceRanges"),
         ],
         fixed: Some(Fixed {
             // An address alone may be one that a person typed, for which nothing was bought.
@@ -272,7 +326,12 @@ fn cloudstack() -> Cloud {
         on_nodes: &[],
         prefixes: &["service.beta.kubernetes.io/cloudstack-"],
         domain: "service.beta.kubernetes.io/",
-        rules: vec![only_tcp_and_udp("Apache CloudStack")],
+        rules: vec![
+            only_tcp_and_udp("Apache CloudStack"),
+            needs_node_ports(),
+            ip_is_address(),
+            no_source_ranges_annotation("spec.loadBalancerSourceRanges"),
+        ],
         fixed: None,
     }
 }
@@ -371,6 +430,18 @@ fn openstack() -> Cloud {
                     "spec.ports: with {forwarded} a port number can stand for one protocol only, because both would be one HTTP listener"
                 ),
             },
+            Rule {
+                keys: vec![forwarded],
+                fields: &["ports"],
+                holds: format!(
+                    "!({})\n|| !has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol == 'TCP')",
+                    is_on(forwarded, "== 'true'")
+                ),
+                message: format!(
+                    "spec.ports: with {forwarded} every port must be TCP, because each becomes an HTTP listener. Give the others a Service of their own"
+                ),
+            },
+            ip_is_address(),
             Rule {
                 keys: vec![tls],
                 fields: &["ports"],

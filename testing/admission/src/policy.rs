@@ -1,5 +1,7 @@
 //! The policies of all clouds.
 
+use bowline_cloud_provider::Changeability;
+
 use crate::cel;
 use crate::check::check;
 use crate::clouds::{Cloud, Fixed, FixedField, FixedKey, Late, Rule, clouds};
@@ -93,14 +95,16 @@ fn values(cloud: &Cloud) -> Policy {
     let shared = shared.chain([cloud.domain.len()]).min().unwrap_or_default();
     let is_near = cel::is_near("n", "k", shared, longest);
     let is_namesake = cel::is_namesake("n", "k", cloud.name);
-    // Any key of the prefixes; what is nearly one of ours elsewhere in the domain; and one of ours under a misspelt domain.
+    let is_tail = cel::is_tail("n", "k");
+    let is_akin = cel::is_akin("n", "k");
+    // Any key of the prefixes; what is nearly one of ours, or the end of one, elsewhere in the domain; and one of ours under a misspelt domain.
     let by_prefix = cloud
         .prefixes
         .iter()
         .map(|prefix| format!("k.startsWith({})", cel::text(prefix)));
     let by_likeness = [
         format!(
-            "k.startsWith({}) && variables.known.exists(n, {is_near})",
+            "k.startsWith({}) && variables.known.exists(n, {is_near} || {is_tail})",
             cel::text(cloud.domain)
         ),
         format!("variables.known.exists(n, {is_namesake})"),
@@ -142,14 +146,21 @@ fn values(cloud: &Cloud) -> Policy {
             ),
         ),
     ];
+    let written = cloud
+        .table
+        .iter()
+        .filter(|spec| spec.change == Changeability::Written)
+        .map(|spec| spec.key);
     let unknown = Validation {
         expression: "size(variables.unknown) == 0".to_owned(),
         message: format!("an annotation that {} does not know has no effect", cloud.title),
         said: Some(format!(
             "'annotations that {} does not know have no effect: ' + variables.unknown.map(k,\n  \
-             [variables.known.filter(n, {is_near} || {is_namesake})].map(l, size(l) == 0 ? k : k + ' (is it ' + \
+             [variables.known.filter(n, !(n in {}) && ({is_near} || {is_namesake} || {is_tail} || {is_akin}))].map(l, size(l) == 0 ? k : k + ' (is it ' + \
              l.filter(n, size(l.filter(m, {})) < {OFFERED}).join(' or ') + '?)')[0]).join(', ')",
             cloud.title,
+            // Nobody is led to write what the manager writes.
+            cel::list(written),
             cel::is_nearer("m", "n", "k")
         )),
     };

@@ -50,6 +50,7 @@ fn value(annotation: &AnnotationSpec) -> String {
         }
         (Accepts::NotBlank, _) => "text, not blank",
         (Accepts::Uuid, _) => "UUID",
+        (Accepts::Uuids, _) => "JSON list of UUIDs",
         (Accepts::Hostname, _) => "host name",
         (Accepts::Address, _) => "IP address",
         (Accepts::Networks, ValueKind::List) => "JSON list of networks",

@@ -142,7 +142,13 @@ impl<'a> Reader<'a> {
 
     /// Keys that look like one of ours and are none.
     pub(crate) fn unknown_keys(&self) -> Vec<&'a str> {
-        facts::unknown_annotations(self.service, PREFIX, annotation_table())
+        let mut keys = facts::unknown_annotations(self.service, DOMAIN, annotation_table());
+        let is_end_of_ours = |name: &str| {
+            let mut known = annotation_table().iter();
+            known.any(|spec| spec.key.strip_prefix(PREFIX) == Some(name))
+        };
+        keys.retain(|key| key.starts_with(PREFIX) || key.strip_prefix(DOMAIN).is_some_and(is_end_of_ours));
+        keys
     }
 
     /// Fields of JSON objects that no annotation has, each with its annotation. What is no JSON has none.
@@ -180,6 +186,7 @@ fn must_be(spec: &AnnotationSpec) -> String {
         Accepts::Vips => {
             r#"a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]"#
         }
+        Accepts::Uuids => r#"a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"]"#,
         Accepts::HttpCheck => r#"a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}"#,
         Accepts::Selector => "a label selector, such as pool=web or zone in (a, b)",
         _ => r#"a JSON list of texts, such as ["a", "b"]"#,

@@ -172,7 +172,18 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
         r#"["192.0.2.0/24, 10.0.0.0/8"]"#,
         Caught,
     ),
-    ("listener-allowed-subnets", r#"["a","b"]"#, Good),
+    (
+        "listener-allowed-subnets",
+        r#"["1a2b3c4d-1a2b-3c4d-5e6f-1a2b3c4d5e6f"]"#,
+        Good,
+    ),
+    ("listener-allowed-subnets", "[]", Good),
+    (
+        "listener-allowed-subnets",
+        r#"["10.0.0.0/24"]"#,
+        CaughtBeforeTheCloud,
+    ),
+    ("listener-allowed-subnets", r#"[""]"#, CaughtBeforeTheCloud),
     ("listener-allowed-subnets", "['a']", Caught),
     // Escapes in JSON, and zeros in front.
     ("listener-allowed-cidrs", r#"["192.0.2.0\/33"]"#, Beyond),
@@ -256,6 +267,23 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ("health-monitor-http", "null", Caught),
     ("health-monitor-http", "[]", Caught),
     ("health-monitor-http", "/livez", Caught),
+    ("health-monitor-http", r#"{"expected_codes": ["200-204"]}"#, Good),
+    ("health-monitor-http", r#"{"expected_codes": []}"#, Good),
+    (
+        "health-monitor-http",
+        r#"{"expected_codes": ["2xx"]}"#,
+        CaughtBeforeTheCloud,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"expected_codes": ["200", "2xx"]}"#,
+        CaughtBeforeTheCloud,
+    ),
+    (
+        "health-monitor-http",
+        r#"{"expected_codes": ["200-204", "300"]}"#,
+        CaughtBeforeTheCloud,
+    ),
     ("health-monitor-http", r#"{"expected_codes": "200"}"#, Caught),
     ("health-monitor-http", r#"{"expected_codes": [200]}"#, Caught),
     ("health-monitor-http", r#"{"version": 1.1}"#, Caught),
@@ -410,6 +438,7 @@ fn of_several() -> Vec<Case> {
         "loadbalancer.openstack.org/proxy-protocol",
         "loadbalancer.openstack.org/x-forwarded-for",
     );
+    let ranges = bowline_cloud_provider::keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES;
     let ports = json!([
         { "name": "a", "port": 443, "protocol": "TCP" },
         { "name": "b", "port": 443, "protocol": "UDP" },
@@ -439,6 +468,114 @@ fn of_several() -> Vec<Case> {
         case("openstack", Good, "", &|it| {
             it["spec"]["ports"][0]["protocol"] = "SCTP".into()
         }),
+        case(
+            "openstack",
+            CaughtBeforeTheCloud,
+            "every port must be TCP",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ forwarded: "true" });
+                it["spec"]["ports"][0]["protocol"] = "UDP".into();
+            },
+        ),
+        case("openstack", Caught, "must be an IP address", &|it| {
+            it["spec"]["loadBalancerIP"] = "web".into();
+        }),
+        case(
+            "cloudstack",
+            CaughtBeforeTheCloud,
+            "must be an IP address",
+            &|it| {
+                it["spec"]["loadBalancerIP"] = "web".into();
+            },
+        ),
+        case(
+            "cloudstack",
+            CaughtBeforeTheCloud,
+            "allocateLoadBalancerNodePorts",
+            &|it| {
+                it["spec"]["allocateLoadBalancerNodePorts"] = false.into();
+            },
+        ),
+        case(
+            "cloudscale",
+            CaughtBeforeTheCloud,
+            "allocateLoadBalancerNodePorts",
+            &|it| {
+                it["spec"]["allocateLoadBalancerNodePorts"] = false.into();
+            },
+        ),
+        case("cloudscale", Good, "", &|it| {
+            it["spec"]["allocateLoadBalancerNodePorts"] = false.into();
+            it["spec"]["ports"][0]["nodePort"] = 30_080.into();
+        }),
+        case(
+            "cloudscale",
+            CaughtBeforeTheCloud,
+            "spec.loadBalancerSourceRanges",
+            &|it| {
+                it["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"]);
+            },
+        ),
+        case(
+            "cloudscale",
+            CaughtBeforeTheCloud,
+            "everybody may connect",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ ranges: "192.0.2.0/24" });
+            },
+        ),
+        case(
+            "cloudstack",
+            CaughtBeforeTheCloud,
+            "everybody may connect",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ ranges: "192.0.2.0/24" });
+            },
+        ),
+        case(
+            "phoenixnap",
+            CaughtBeforeTheCloud,
+            "everybody may connect",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ ranges: "192.0.2.0/24" });
+            },
+        ),
+        case(
+            "cloudscale",
+            Caught,
+            "is it k8s.cloudscale.ch/loadbalancer-pool-protocol",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ "k8s.cloudscale.ch/pool-protocol": "proxy" });
+            },
+        ),
+        case("cloudscale", Good, "", &|it| {
+            it["metadata"]["annotations"] = json!({ "k8s.cloudscale.ch/volume": "x" });
+        }),
+        case(
+            "cloudscale",
+            Caught,
+            "is it k8s.cloudscale.ch/loadbalancer-force-hostname?",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ "k8s.cloudscale.ch/loadbalancer-hostname": "x" });
+            },
+        ),
+        case(
+            "openstack",
+            Caught,
+            "is it service.beta.kubernetes.io/openstack-internal-load-balancer?",
+            &|it| {
+                it["metadata"]["annotations"] =
+                    json!({ "loadbalancer.openstack.org/internal-load-balancer": "true" });
+            },
+        ),
+        case(
+            "phoenixnap",
+            CaughtBeforeTheCloud,
+            "is it phoenixnap.com/ip-location?",
+            &|it| {
+                it["metadata"]["annotations"] = json!({ "phoenixnap.com/ip": "NLD" });
+            },
+        ),
         case("cloudscale", Caught, "spec.ports", &|it| {
             it["spec"]["ports"][0]["protocol"] = "SCTP".into()
         }),

@@ -70,8 +70,8 @@ async fn what_is_said_names_the_key_the_value_and_what_is_allowed() {
     let bare = said(vec![("k8s.cloudscale.ch/loadbalancer", "x")]).await;
     assert!(
         bare.contains(
-            "k8s.cloudscale.ch/loadbalancer (is it k8s.cloudscale.ch/loadbalancer-uuid or \
-             k8s.cloudscale.ch/loadbalancer-name or k8s.cloudscale.ch/loadbalancer-zone?)"
+            "k8s.cloudscale.ch/loadbalancer (is it k8s.cloudscale.ch/loadbalancer-name or \
+             k8s.cloudscale.ch/loadbalancer-flavor or k8s.cloudscale.ch/loadbalancer-zone?)"
         ),
         "{bare}"
     );

@@ -26,7 +26,7 @@ annotations! {
         "What listeners of TCP ports accept: `tcp`. UDP ports always use `udp`.";
     LISTENER_ALLOWED_CIDRS = "loadbalancer-listener-allowed-cidrs", List(Networks), "[]", InPlace, Minimal,
         "Networks in CIDR notation that may connect. Empty: everyone.";
-    LISTENER_ALLOWED_SUBNETS = "loadbalancer-listener-allowed-subnets", List, "[]", Rebuild, Considerable,
+    LISTENER_ALLOWED_SUBNETS = "loadbalancer-listener-allowed-subnets", List(Uuids), "[]", Rebuild, Considerable,
         "UUIDs of subnets: only node addresses in one of them become members. Empty: all private addresses.";
     TIMEOUT_CLIENT_DATA = "loadbalancer-timeout-client-data-ms", Int(Between(0, i64::MAX)), "50000", InPlace, None,
         "Milliseconds after which a silent client is dropped.";
@@ -53,6 +53,9 @@ annotations! {
     NODE_SELECTOR = "loadbalancer-node-selector", Text(Selector), "", InPlace, Minimal,
         "Label selector: only nodes that fit become members. Empty: all nodes.";
 }
+
+/// What the keys of everything from cloudscale.ch begin with.
+pub(crate) const DOMAIN: &str = "k8s.cloudscale.ch/";
 
 /// The prefix of the keys above.
 pub(crate) const PREFIX: &str = "k8s.cloudscale.ch/loadbalancer-";

@@ -170,6 +170,8 @@ async fn fields_without_effect_are_told_of() {
         spec.external_ips = Some(vec!["192.0.2.7".into()]);
         spec.ip_families = Some(vec!["IPv6".into(), "IPv4".into()]);
     });
+    world.annotate_key("web", "k8s.cloudscale.ch/pool-protocol", "proxy");
+    world.annotate_key("web", "k8s.cloudscale.ch/volume", "x");
     let (run, writes) = world.writes_of(world.run("web")).await;
     let run = run.settled();
     assert_eq!(run.reasons(), ["IgnoredServiceFields", "UnknownAnnotations"]);
@@ -182,7 +184,20 @@ async fn fields_without_effect_are_told_of() {
     ] {
         assert!(text.contains(field), "{text}");
     }
+    let text = &run.notes[1].text;
+    assert!(
+        text.contains("loadbalancer-flavour") && text.contains("k8s.cloudscale.ch/pool-protocol"),
+        "{text}"
+    );
+    assert!(!text.contains("volume"), "{text}");
     assert!(writes.is_empty());
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_source_ranges = None;
+    });
+    let ranges = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    world.annotate_key("web", ranges, "192.0.2.0/24");
+    let run = world.run("web").await.settled();
+    assert!(run.notes[0].text.contains(ranges), "{}", run.notes[0].text);
 }
 
 /// What the API server writes into every Service.

@@ -120,6 +120,11 @@ impl World {
         self.services.annotate(name, &key(suffix), Some(value));
     }
 
+    /// With a key that is none of ours.
+    pub(crate) fn annotate_key(&self, name: &str, key: &str, value: &str) {
+        self.services.annotate(name, key, Some(value));
+    }
+
     pub(crate) fn remove_annotation(&self, name: &str, suffix: &str) {
         self.services.annotate(name, &key(suffix), None);
     }

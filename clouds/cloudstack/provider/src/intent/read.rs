@@ -290,6 +290,9 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
     if ranges.map(|range| range.trim()).any(is_ipv6) {
         ignored.push("networks of IPv6 in spec.loadBalancerSourceRanges (addresses are IPv4)");
     }
+    if facts::has_source_ranges_annotation(service) {
+        ignored.push("annotation service.beta.kubernetes.io/load-balancer-source-ranges (give the networks in spec.loadBalancerSourceRanges)");
+    }
     if spec.ip_families.iter().flatten().any(|family| family == "IPv6") {
         ignored.push("spec.ipFamilies IPv6 (addresses are IPv4)");
     }

@@ -218,6 +218,21 @@ async fn single_addresses_that_cannot_be_halved_stay_open_if_the_new_rule_is_ref
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_annotation_of_kubernetes_for_source_ranges_has_no_effect_and_is_told_of() {
+    let world = World::of(Site::new(), false).await;
+    world.add_web();
+    let key = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    world.edit(WEB, |service| {
+        let annotations = service.metadata.annotations.get_or_insert_default();
+        annotations.insert(key.to_owned(), "192.0.2.0/24".to_owned());
+    });
+    let run = world.run(WEB).await.settled();
+    let told = run.notes.iter().find(|note| note.text.contains(key));
+    assert_eq!(told.map(|note| note.reason), Some("IgnoredServiceFields"));
+    assert_eq!(world.openings()[0], "tcp 443 0.0.0.0/0");
+}
+
+#[tokio::test(start_paused = true)]
 async fn networks_of_ipv6_are_left_out_or_refused_before_anything_is_acquired() {
     for is_vpc in [false, true] {
         let world = World::of(Site::new(), is_vpc).await;

@@ -1,5 +1,7 @@
 //! Fields of a Service that have no effect on a load balancer.
 
+use bowline_cloud_provider::facts;
+use bowline_cloud_provider::keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES;
 use bowline_plan::Note;
 use k8s_openapi::api::core::v1::Service;
 
@@ -16,6 +18,12 @@ pub(super) fn ignored_fields(service: &Service) -> Option<Note> {
     if has_ranges {
         fields.push(format!(
             "loadBalancerSourceRanges (use {})",
+            keys::LISTENER_ALLOWED_CIDRS.key
+        ));
+    }
+    if facts::has_source_ranges_annotation(service) {
+        fields.push(format!(
+            "annotation {ANNOTATION_LOAD_BALANCER_SOURCE_RANGES} (use {})",
             keys::LISTENER_ALLOWED_CIDRS.key
         ));
     }
