@@ -320,7 +320,7 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
         if matches!(site.calls, Calls::WhileLeading(_)) {
             tracing::warn!(
                 provider = name,
-                "The provider has no ClusterID, what belongs to the cluster is not marked with one"
+                "The provider has no ClusterID, as --allow-untagged-cloud permits; nothing else depends on one"
             );
         }
     }

@@ -71,7 +71,7 @@ fn judge(reports: &[PlanReport], of: usize) -> Check {
     }
     AS_ASKED
         .warning(
-            format!("{seen}, {} not so", unlike.len()),
+            format!("{seen}, {} with a difference or a warning", unlike.len()),
             "a manager that works makes most of this good by itself: look again in a minute. What stays is told by the events of the Service, and \
              step by step by `plan` with the same flags and --service NAMESPACE/NAME",
         )
@@ -126,7 +126,10 @@ mod tests {
         let check = judge(&[well, published, in_error, refused], 30);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
-            (Outcome::Warning, "the first 4 of 30 compared, 3 not so")
+            (
+                Outcome::Warning,
+                "the first 4 of 30 compared, 3 with a difference or a warning"
+            )
         );
         assert_eq!(
             check.details,
