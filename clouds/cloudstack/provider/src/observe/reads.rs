@@ -127,10 +127,13 @@ impl Reads {
         intent: &Intent,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
-        self.refused.forget(&intent.identity().uid);
         let mut observed = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
-        self.from(intent, Seen { observed, memory }).await
+        let seen = self.from(intent, Seen { observed, memory }).await?;
+        if !planning::falls_short(intent, &seen) {
+            self.refused.forget(&intent.identity().uid);
+        }
+        Ok(seen)
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {

@@ -287,6 +287,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish(self) -> LoadBalancerPlan<CloudStep> {
+        let mut publishes = None;
         let annotations = self.annotations();
         let mut steps: Vec<_> = self.steps.into_iter().map(LoadBalancerStep::Cloud).collect();
         if !annotations.is_empty() {
@@ -317,16 +318,21 @@ impl<'a> Draft<'a> {
             let after = SEARCH.min(left + Duration::from_millis(100));
             let reason = "a public IP that was asked for, and no answer came";
             wait(after, reason.to_owned())
+        } else if let Some(shortfall) = self.shortfall {
+            publishes = self.settled; // the rest serves
+            Answer::Refused(shortfall)
         } else if let Some(status) = self.settled {
-            match self.shortfall {
-                Some(shortfall) => Answer::Refused(shortfall),
-                None => Answer::Settled(status),
-            }
+            Answer::Settled(status)
         } else {
             // A failure is told by the next look.
             look_again("a write failed")
         };
-        Plan::new(answer).with_notes(self.notes).looking_again(self.again)
+        Plan {
+            answer,
+            notes: self.notes,
+            again: self.again,
+            publishes,
+        }
     }
 }
 
