@@ -82,7 +82,9 @@ impl<'a> Draft<'a> {
             ));
             return;
         }
-        if !self.observed.is_pending(&step.target()) {
+        let mut going = self.observed.going.iter();
+        let is_going = going.any(|item| step.closed() == Some(item.as_str()));
+        if !is_going && !self.observed.is_pending(&step.target()) {
             self.plan(step);
         }
     }

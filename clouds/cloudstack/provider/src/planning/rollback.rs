@@ -41,7 +41,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let mut known = observed.firewalls.get(&list.id)?.iter();
-            let item = known.find(|item| item.id == *id)?;
+            let item = known.find(|item| item.id == *id && !observed.going.contains(id))?;
             Some(CloudStep::close(list, item, true))
         });
         let items: Vec<CloudStep> = items.collect();
