@@ -43,6 +43,12 @@ impl<K: Ord + Clone, T> Kept<K, T> {
         }
         result
     }
+
+    /// Whether anything that is kept is so.
+    pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.1.values().any(|(_, kept)| is_so(kept))
+    }
 }
 
 #[cfg(test)]
@@ -61,5 +67,7 @@ mod tests {
         assert_eq!([0, 1, 2, MOST].map(is_kept), [true, false, true, true]);
         kept.with(&2, |entry| *entry = None);
         assert!(!is_kept(2));
+        kept.with(&3, |entry| *entry = None);
+        assert!(kept.any(|()| true) && !kept.any(|()| false));
     }
 }

@@ -38,7 +38,7 @@ bowline_plan::events! {
         "Bowline asked for any free address, the answer was lost, and several addresses could be the one. Bowline uses none of them.",
         "The event names the addresses. Release by hand those that nobody needs.";
     LEFT_OPEN = "PortLeftOpen", Warning,
-        "A firewall rule or an item of an ACL list could not be deleted, or not be listed, while a load balancer was being deleted. After a few tries Bowline deletes the rest without it. The port stays open.",
+        "A firewall rule or an item of an ACL list could not be deleted, or the API keys may not list them, while a load balancer was being deleted. After a few tries Bowline deletes the rest without it. The port stays open.",
         "The event names the firewall rule or the item. Delete it by hand.";
     ROUTER_CONFIG_BROKEN = "RouterConfigBroken", Warning,
         "A load balancer rule of the Service lists its source networks with commas, as the Go manager leaves them. The router of the network cannot read such a list. No change of any load balancer in the network takes effect, although CloudStack reports success. After a restart of the router no load balancer works.",

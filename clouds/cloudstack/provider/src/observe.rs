@@ -16,7 +16,8 @@ use crate::claim::Asking;
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
 use crate::objects::{
-    Abilities, Address, AddressState, FirewallId, FirewallRule, Network, NewRule, PortRange, Rule,
+    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Network, NewRule, PortRange,
+    Rule,
 };
 use crate::step::CloudStep;
 
@@ -70,6 +71,8 @@ pub(crate) struct Observed {
     pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
     /// Of firewalls of addresses the rules that let several ports in.
     pub(crate) ranges: BTreeMap<FirewallId, Vec<PortRange>>,
+    /// Items of ACL lists that other Services delete.
+    pub(crate) going: BTreeSet<FirewallRuleId>,
     /// Members by the ID of their rule.
     pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.

@@ -16,7 +16,7 @@ use crate::annotations::SOURCE_CIDRS;
 use crate::claim::Asking;
 use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::intent::{Intent, Wanted};
-use crate::objects::{Abilities, DEFAULT_DENY, Filtering};
+use crate::objects::{Abilities, DEFAULT_DENY, Filtering, Rule};
 use crate::observe::{Need, Observed, Seen, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
@@ -43,6 +43,11 @@ pub(crate) fn plan(intent: &Intent, observed: &Seen) -> (LoadBalancerPlan<CloudS
     let draft = draft(intent, observed);
     let claimed = draft.claim.askings().collect();
     (draft.finish(), claimed)
+}
+
+/// Whether not all that can be had by writes is as it is wanted.
+pub(crate) fn falls_short(intent: &Intent, observed: &Seen) -> bool {
+    draft(intent, observed).shortfall.is_some()
 }
 
 /// What the decision has to know first.
@@ -119,6 +124,12 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         )));
     }
     ports::plan(draft, wanted, &home, abilities);
+    // What serves at another address is not left for one where a port does not.
+    let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
+    if draft.is_idle() && draft.shortfall.is_some() && draft.observed.rules.iter().any(is_elsewhere) {
+        members::follow_nodes(draft, wanted);
+        return Ok(());
+    }
     if draft.is_idle() {
         home::leave_others(draft, wanted, &home);
     }

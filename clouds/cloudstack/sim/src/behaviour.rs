@@ -22,6 +22,9 @@ pub struct Behaviour {
     pub job_polls: u32,
     /// Whether a job is carried out by the poll that tells its end, so that one that nobody asks after never ends.
     pub jobs_wait_for_polls: bool,
+    /// Whether a job that never ends holds up those after it on its network, as a queue of a real server does. Otherwise its
+    /// place in the queue is lost, as after a restart of the server.
+    pub stuck_jobs_hold_up: bool,
     /// Commands that ordinary users may not use.
     pub forbidden_to_users: BTreeSet<String>,
     /// Commands that root admins may not use.
@@ -80,6 +83,7 @@ impl Default for Behaviour {
             job_time: Duration::ZERO,
             job_polls: 2,
             jobs_wait_for_polls: false,
+            stuck_jobs_hold_up: false,
             forbidden_to_users: BTreeSet::from(["listManagementServersMetrics".to_owned()]),
             forbidden_to_admins: BTreeSet::new(),
             forbidden_status: 432,

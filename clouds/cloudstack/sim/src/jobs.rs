@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::behaviour::{JobFault, JobFaultKind};
+use crate::behaviour::{Behaviour, JobFault, JobFaultKind};
 use crate::error::ApiError;
 use crate::operation::Operation;
 use crate::state::State;
@@ -122,11 +122,34 @@ impl Jobs {
         self.all.values().map(record).collect()
     }
 
-    /// The next moment at which a job ends. `waits_for_polls`: only what is asked after does.
-    pub(crate) fn next_due(&self, waits_for_polls: bool) -> Option<Instant> {
+    /// The next moment at which a job ends.
+    pub(crate) fn next_due(&self, behaviour: &Behaviour) -> Option<Instant> {
         let open = self.open.iter().filter_map(|id| self.all.get(id));
-        let open = open.filter(|job| !waits_for_polls || job.patience == 0);
+        let open = open.filter(|job| self.goes_on(job, behaviour));
         open.filter_map(|job| job.due).min()
+    }
+
+    /// Whether a job goes on when its time has come: it is asked after, where that is needed, and waits for none before it that
+    /// never ends.
+    fn goes_on(&self, job: &Job, behaviour: &Behaviour) -> bool {
+        if behaviour.jobs_wait_for_polls && job.patience > 0 {
+            return false;
+        }
+        let before = self.open.iter().take_while(|id| **id != job.id);
+        let mut before = before.filter_map(|id| self.all.get(id));
+        let holds_up = |other: &Job| {
+            other.due.is_none() && other.order.lane.is_some() && other.order.lane == job.order.lane
+        };
+        !(behaviour.stuck_jobs_hold_up && before.any(holds_up))
+    }
+
+    /// Ends those that never end: they fail.
+    pub(crate) fn end_stuck(&mut self) {
+        let stuck = self
+            .all
+            .values_mut()
+            .filter(|job| job.end.is_none() && job.due.is_none());
+        stuck.for_each(|job| job.due = Some(Instant::now()));
     }
 
     /// A job that was accepted.
@@ -184,8 +207,8 @@ impl State {
         id
     }
 
-    /// When a new job of a network begins and ends: it begins when the one before it has ended. One that never ends holds up
-    /// nobody.
+    /// When a new job of a network begins and ends: it begins when the one before it has ended. One that never ends
+    /// takes no time.
     fn times(&mut self, lane: Option<&str>, is_stuck: bool) -> (Instant, Option<Instant>) {
         let now = Instant::now();
         let before = lane.and_then(|lane| self.jobs.lanes.get(lane)).copied();
@@ -203,12 +226,11 @@ impl State {
     /// Begins and carries out the jobs whose time has come, in the order of their times.
     pub(crate) fn finish_due_jobs(&mut self) {
         let now = Instant::now();
-        let waits_for_polls = self.behaviour.jobs_wait_for_polls;
         loop {
             // What comes next of a job, and when: one that ends comes before one that begins then.
             let next = |id: &&String| {
                 let job = self.jobs.all.get(*id)?;
-                let goes_on = !waits_for_polls || job.patience == 0;
+                let goes_on = self.jobs.goes_on(job, &self.behaviour);
                 let time = if job.has_begun { job.due } else { Some(job.begin) };
                 time.filter(|it| goes_on && *it <= now)
                     .map(|time| (time, !job.has_begun))

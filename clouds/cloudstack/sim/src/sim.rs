@@ -63,6 +63,14 @@ impl CloudstackSim {
         self.write(|state| state.jobs.clear_faults());
     }
 
+    /// An administrator ends the jobs that never end: they fail.
+    pub fn end_stuck_jobs(&self) {
+        self.write(|state| {
+            state.jobs.end_stuck();
+            state.finish_due_jobs();
+        });
+    }
+
     /// The jobs in order of acceptance.
     pub fn jobs(&self) -> Vec<JobRecord> {
         self.read().jobs.records()

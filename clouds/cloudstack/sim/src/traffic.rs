@@ -17,10 +17,7 @@ mod filter;
 
 impl Carrier for State {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        (
-            config(self),
-            self.jobs.next_due(self.behaviour.jobs_wait_for_polls),
-        )
+        (config(self), self.jobs.next_due(&self.behaviour))
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use super::{Failure, Observed, Seen};
 use crate::members::MemberIndex;
 use crate::objects::{
-    Abilities, Address, Firewall, FirewallId, FirewallList, FirewallRule, IngressPort, Network, NetworkId,
-    PortRange, PublicIpId, Rule, RuleId, VirtualMachineId,
+    Abilities, Address, Firewall, FirewallId, FirewallList, FirewallRule, FirewallRuleId, IngressPort,
+    Network, NetworkId, PortRange, PublicIpId, Rule, RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -74,6 +74,8 @@ pub(crate) enum Fact {
     Neighbours(NetworkId, Vec<Rule>),
     /// The rules of a firewall that let ports in.
     Firewall(FirewallId, FirewallList),
+    /// Another Service deletes an item of an ACL list.
+    Going(FirewallRuleId),
     /// A firewall that cannot be listed, by the ID of its address or ACL list.
     Unlisted(String, CloudError),
     /// The members of a rule.
@@ -211,6 +213,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
             observed.firewalls.insert(id.clone(), rules);
             observed.ranges.insert(id, ranges);
         }
+        Fact::Going(item) => _ = observed.going.insert(item),
         Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
         Fact::Rules(rules) => observed.rules = rules,

@@ -127,10 +127,13 @@ impl Reads {
         intent: &Intent,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
-        self.refused.forget(&intent.identity().uid);
         let mut observed = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
-        self.from(intent, Seen { observed, memory }).await
+        let seen = self.from(intent, Seen { observed, memory }).await?;
+        if !planning::falls_short(intent, &seen) {
+            self.refused.forget(&intent.identity().uid);
+        }
+        Ok(seen)
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
@@ -254,8 +257,13 @@ impl Reads {
             let facts = needs
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));
-            for fact in try_join_all(facts).await? {
-                see(observed, fact);
+            let read = try_join_all(facts).await;
+            let own = &mut observed.memory.own;
+            match read {
+                Ok(facts) => facts.into_iter().for_each(|fact| see(observed, fact)),
+                // It does not hide what failed first.
+                Err(_) if own.failure.is_some() && !own.is_blind => own.is_blind = true,
+                Err(error) => return Err(error),
             }
         }
         if let Intent::Wanted(wanted) = intent {

@@ -1,7 +1,8 @@
 //! What a removal could not close, and where it could not be told what to close.
 //!
 //! A port is closed before its rule goes, so that nothing stays open by mistake. But what cannot be closed must not keep a
-//! balancer that nobody wants: after a few tries it is left, and people are told.
+//! balancer that nobody wants: after a few tries it is left, and people are told. Of what cannot be listed nobody can be told what is
+//! left. So that is looked for until it is known, but by the Service alone: its rules are gone by then.
 
 use std::collections::BTreeMap;
 
@@ -51,6 +52,12 @@ impl Unclosed {
     pub(crate) fn given_up(&self, id: &str) -> Option<&str> {
         let tried = self.0.get(id)?;
         (tried.is_hopeless || tried.times >= TRIES).then_some(tried.error.as_str())
+    }
+
+    /// The same of what could not be listed, if it may be another time: then it is waited for when the rest is gone.
+    pub(crate) fn unlisted(&self, id: &str) -> Option<&str> {
+        let tried = self.0.get(id).filter(|tried| !tried.is_hopeless);
+        tried.and_then(|_| self.given_up(id))
     }
 
     /// Whether something is to be tried again, and not now.

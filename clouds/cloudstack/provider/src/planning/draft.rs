@@ -82,7 +82,9 @@ impl<'a> Draft<'a> {
             ));
             return;
         }
-        if !self.observed.is_pending(&step.target()) {
+        let mut going = self.observed.going.iter();
+        let is_going = going.any(|item| step.closed() == Some(item.as_str()));
+        if !is_going && !self.observed.is_pending(&step.target()) {
             self.plan(step);
         }
     }
@@ -287,6 +289,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish(self) -> LoadBalancerPlan<CloudStep> {
+        let mut publishes = None;
         let annotations = self.annotations();
         let mut steps: Vec<_> = self.steps.into_iter().map(LoadBalancerStep::Cloud).collect();
         if !annotations.is_empty() {
@@ -317,16 +320,21 @@ impl<'a> Draft<'a> {
             let after = SEARCH.min(left + Duration::from_millis(100));
             let reason = "a public IP that was asked for, and no answer came";
             wait(after, reason.to_owned())
+        } else if let Some(shortfall) = self.shortfall {
+            publishes = self.settled; // the rest serves
+            Answer::Refused(shortfall)
         } else if let Some(status) = self.settled {
-            match self.shortfall {
-                Some(shortfall) => Answer::Refused(shortfall),
-                None => Answer::Settled(status),
-            }
+            Answer::Settled(status)
         } else {
             // A failure is told by the next look.
             look_again("a write failed")
         };
-        Plan::new(answer).with_notes(self.notes).looking_again(self.again)
+        Plan {
+            answer,
+            notes: self.notes,
+            again: self.again,
+            publishes,
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_plan::Impact;
+use bowline_plan::{Impact, Refusal};
 
 use super::ownership::{self, State};
 use super::{Draft, acl};
@@ -28,6 +28,8 @@ pub(super) enum Shut {
     Done,
     /// What was opened for the Service is left: others rely on it.
     Left,
+    /// Nobody knows: what lets ports in cannot be listed for now.
+    Unseen(Refusal),
     /// It is closed by these steps.
     By(Vec<CloudStep>),
 }
@@ -201,6 +203,12 @@ impl<'a> Removal<'a> {
             false => ("the firewall of public IP", "firewall rule"),
             true => ("the network ACL list", "network ACL item"),
         };
+        if let Some(error) = draft.own().unclosed.unlisted(at.id.as_str()) {
+            let text = format!(
+                "the load balancer is gone, and {all} cannot be listed, by which {ingress} may be open: {error}"
+            );
+            return Ok(Shut::Unseen(Refusal::new(text)));
+        }
         if draft.has_given_up(at.id.as_str(), all, ingress) {
             return Ok(Shut::Done);
         }
@@ -242,7 +250,7 @@ impl<'a> Removal<'a> {
 
     /// Whether a rule may go: nothing is let in for it any more, or what is left is looked at again when the rule is gone.
     fn lets_go(&self, draft: &mut Draft<'_>, rule: &Rule, closing: Result<Shut, Unread>) -> bool {
-        if !matches!(closing, Ok(Shut::Left)) {
+        if !matches!(closing, Ok(Shut::Left | Shut::Unseen(_))) {
             return has_shut(draft, closing);
         }
         let Some(mut left) = NewRule::again(rule, &self.identity.name) else {
@@ -274,6 +282,10 @@ pub(super) fn by_address<'a>(
 fn has_shut(draft: &mut Draft<'_>, closing: Result<Shut, Unread>) -> bool {
     match draft.take(closing) {
         Some(Shut::Done | Shut::Left) => true,
+        Some(Shut::Unseen(refusal)) => {
+            draft.refusal.get_or_insert(refusal);
+            false
+        }
         Some(Shut::By(steps)) => {
             steps.into_iter().for_each(|step| draft.cloud(step));
             false

@@ -26,7 +26,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         take_back(draft, wanted);
     }
     // Whatever is refused, nobody is balanced over who left.
-    if !draft.has_writes() && !own.cannot_follow {
+    if !draft.has_writes() && !own.cannot_follow && !own.is_blind {
         members::follow_nodes(draft, wanted);
     }
 }
@@ -41,7 +41,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let mut known = observed.firewalls.get(&list.id)?.iter();
-            let item = known.find(|item| item.id == *id)?;
+            let item = known.find(|item| item.id == *id && !observed.going.contains(id))?;
             Some(CloudStep::close(list, item, true))
         });
         let items: Vec<CloudStep> = items.collect();
@@ -76,6 +76,7 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         };
         match observed.rules.iter().find(is_there) {
             None => draft.cloud(CloudStep::CreateRule(replaced.clone())),
+            Some(_) if observed.memory.own.is_blind => {}
             Some(rule) => {
                 let members = observed.members_of(&wanted.nodes);
                 members::follow(draft, wanted, members.as_ref(), rule);

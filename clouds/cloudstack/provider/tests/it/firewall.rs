@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{FirewallSpec, JobFault};
+use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, JobFault};
 use serde_json::json;
 use tokio::time::advance;
 
 use crate::site::Site;
-use crate::world::{Outcome, WEB, World};
+use crate::world::{Outcome, Run, WEB, World};
 
 const OLD: &str = "tcp 443 192.0.2.0/24";
 
@@ -86,6 +86,70 @@ async fn a_persons_rule_for_several_ports_that_is_in_the_way_closes_nothing() {
     }
 }
 
+/// A person's address with a rule for several ports that TCP 443 cannot be opened beside.
+fn blocked_address(world: &World) -> (String, String) {
+    let ip = "203.0.113.77";
+    let id = world.sim.take_address(AddressSpec::at(ip.parse().unwrap()));
+    let range = world.sim.add_firewall_rule(FirewallSpec {
+        ports: Some((400, 500)),
+        ..FirewallSpec::new(&id, "tcp", 443)
+    });
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
+    (ip.to_owned(), range)
+}
+
+fn published_although_refused(run: &Run) -> Vec<Option<String>> {
+    let status = run.published_although_refused.iter();
+    status
+        .flat_map(|status| &status.ingress)
+        .map(|entry| entry.ip.clone())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_cannot_be_opened_hides_no_address_of_those_that_serve() {
+    let world = World::with_service().await;
+    let (ip, range) = blocked_address(&world);
+    for _ in 0..2 {
+        let run = world.run(WEB).await;
+        let complaint = run.complaint();
+        assert!(
+            complaint.starts_with("port tcp/443 of 203.0.113.77 cannot"),
+            "{complaint}"
+        );
+        assert!(complaint.contains(&range), "{complaint}");
+        assert_eq!(published_although_refused(&run), [Some(ip.clone())]);
+    }
+    assert!(world.openings().contains(&"udp 4500 0.0.0.0/0".to_owned()));
+    world.sim.remove_firewall_rule(&range);
+    assert_eq!(world.run(WEB).await.settled().published(), [ip]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_is_not_left_for_one_where_a_port_cannot_be_opened() {
+    let world = World::with_service().await;
+    let before = world.run(WEB).await.settled().published();
+    let address = world.address().id;
+    let rules = || {
+        let mut rules = world.sim.rules();
+        rules.retain(|rule| rule.address == address);
+        rules
+    };
+    let (ip, range) = blocked_address(&world);
+    let run = world.run(WEB).await;
+    assert!(run.complaint().contains(&range), "{}", run.complaint());
+    // The status stays.
+    assert_eq!(published_although_refused(&run), []);
+    world.publish_at(WEB, &before[0]);
+    world.remove_node("pool-a-8");
+    world.run(WEB).await;
+    let members: Vec<usize> = rules().iter().map(|rule| rule.members.len()).collect();
+    assert_eq!(members, [2, 2]);
+    world.sim.remove_firewall_rule(&range);
+    assert_eq!(world.run(WEB).await.settled().published(), [ip]);
+    assert!(rules().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_value_that_the_server_refuses_closes_nothing() {
     for wish in [
@@ -142,6 +206,23 @@ async fn a_rule_that_was_closed_for_one_that_is_refused_comes_back() {
     ranges(&world, &["198.51.100.0/25"]);
     world.run(WEB).await.settled();
     assert_eq!(world.openings(), ["tcp 443 198.51.100.0/25"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_is_refused_closes_nothing_after_another_change_either() {
+    let world = served().await;
+    takes_one(&world);
+    ranges(&world, &["198.51.100.0/24"]);
+    let fault = Fault::operation("createFirewallRule").nth(2);
+    world.sim.faults().add(fault.answer(refusal(431)));
+    world.run(WEB).await;
+    for node in ["pool-a-8", "pool-a-7"] {
+        world.remove_node(node);
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(run.complaint().contains("stays as it is"), "{}", run.complaint());
+        assert_eq!(writes, ["removeFromLoadBalancerRule"]);
+        assert_eq!(published_although_refused(&run).len(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

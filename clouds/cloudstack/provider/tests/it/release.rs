@@ -585,3 +585,16 @@ async fn a_cluster_without_nodes_lets_its_services_go() {
     MACHINES.iter().for_each(|name| world.remove_node(name));
     world.run(WEB).await.settled();
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_seen_of_a_service_is_proof_enough() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.publish_at(WEB, &world.address().address.to_string());
+    for vm in world.sim.vms() {
+        world.sim.expunge_vm(&vm.id);
+    }
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("deleted");
+}

@@ -595,3 +595,27 @@ async fn where_an_address_is_refused_the_rules_at_the_old_one_follow_the_nodes()
         assert_eq!(world.members(end), ["cp-a", "pool-a-7"], "{end}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_after_a_refusal_does_not_hide_it() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    let faults = world.sim.faults();
+    faults.add(saying(Fault::operation("createLoadBalancerRule").always(), 431));
+    // The members of the rules that are left in the end.
+    faults.add(
+        Fault::operation("listLoadBalancerRuleInstances")
+            .always()
+            .status(530),
+    );
+    world.remove_node("pool-a-8");
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    for _ in 0..2 {
+        let run = world.run(WEB).await;
+        let complaint = run.complaint();
+        assert!(
+            complaint.starts_with("error creating load balancer rule"),
+            "{complaint}"
+        );
+    }
+}

@@ -276,3 +276,32 @@ async fn a_rule_that_tells_no_protocol_or_a_strange_one_needs_what_is_open_on_it
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_too_often_is_deleted_once_whoever_notices() {
+    for (is_obsolete, job_time) in [(false, 0), (false, 5), (true, 5)] {
+        let world = two().await;
+        let list = world.sim.acl_list("tier-acl").unwrap();
+        if is_obsolete {
+            restrict(&world, WEB, &json!(["192.0.2.0/24"]));
+            for key in [WEB, OTHER] {
+                world.run(key).await.settled();
+            }
+        } else {
+            restrict(&world, OTHER, &Value::Null);
+        }
+        for _ in 0..3 {
+            world.sim.add_acl_item(AclItemSpec::new(&list, "tcp", 443));
+        }
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(job_time));
+        let both = async { tokio::join!(world.run(WEB), world.run(OTHER)) };
+        let ((first, second), writes) = world.writes_of(both).await;
+        first.settled();
+        second.settled();
+        assert_eq!(writes, ["deleteNetworkACL"; 3], "{is_obsolete} {job_time}");
+        let left = if is_obsolete { RANGED } else { EVERYBODY };
+        assert_eq!(items(&world), [left]);
+    }
+}

@@ -293,3 +293,74 @@ async fn a_service_that_goes_leaves_no_address_on_its_way_behind() {
         }
     }
 }
+
+type Change = fn(&World);
+
+/// What a Service may want while a job of somebody else never ends on its network, and holds up all after it.
+const WISHES: [(&str, Change); 5] = [
+    ("new", |_| {}),
+    ("node port", |world| {
+        world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
+    }),
+    ("port off", |world| {
+        world.spec(WEB, |spec| {
+            spec["ports"].as_array_mut().unwrap().pop();
+        });
+    }),
+    ("node", |world| world.remove_node("pool-a-8")),
+    ("deleted", |world| world.delete(WEB)),
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_network_that_is_held_up_gets_nothing_twice_and_all_when_it_goes_on() {
+    for is_vpc in [false, true] {
+        for (wish, change) in WISHES {
+            let what = format!("VPC {is_vpc}, {wish}");
+            let world = World::of(Site::new(), is_vpc).await;
+            world.add_web();
+            if wish != "new" {
+                let run = world.run(WEB).await.settled();
+                world.publish_at(WEB, &run.published()[0]);
+            }
+            world.sim.set_behaviour(|behaviour| {
+                behaviour.stuck_jobs_hold_up = true;
+                behaviour.job_time = Duration::from_secs(1);
+            });
+            world.add(
+                "shop/other",
+                "8c9e6679-7425-40de-944b-e07fc1f90ae7",
+                &[("TCP", 80, 31080)],
+            );
+            world.sim.fail_jobs(JobFault::of("associateIpAddress").stuck());
+            world.run_killed("shop/other", 2).await;
+            change(&world);
+            for _ in 0..2 {
+                let run = world.run(WEB).await;
+                assert!(
+                    run.complaint().contains("Timeout while waiting"),
+                    "{what}: {run:#?}"
+                );
+            }
+            world.sim.end_stuck_jobs();
+            let run = world.run(WEB).await.settled();
+            assert!(run.waited < Duration::from_secs(20), "{what}: {:?}", run.waited);
+            assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+            world.check(&what);
+            if wish == "deleted" {
+                world.check_nothing_left(&what);
+                continue;
+            }
+            assert_eq!(
+                run.published(),
+                [one(&world, |_| true).address.to_string()],
+                "{what}"
+            );
+            let members = if wish == "node" { 2 } else { 3 };
+            let rules = world.rules();
+            assert_eq!(rules.len(), if wish == "port off" { 1 } else { 2 }, "{what}");
+            for rule in rules {
+                assert_eq!(world.members(&rule).len(), members, "{what}");
+            }
+        }
+    }
+}

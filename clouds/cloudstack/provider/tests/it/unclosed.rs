@@ -163,14 +163,11 @@ async fn a_port_that_cannot_be_looked_at_does_not_keep_the_rule() {
             } else {
                 "listFirewallRules"
             };
-            world
-                .sim
-                .faults()
-                .add(Fault::operation(list).times(times).status(status));
+            let fault = Fault::operation(list).times(times).status(status);
+            let fault = world.sim.faults().add(fault);
             world.delete(WEB);
-            let (run, calls) = world.calls_of(world.run(WEB)).await;
-            let run = run.settled();
-            assert_eq!(run.has_note("PortLeftOpen"), times > 2, "{what}: {run:#?}");
+            let (mut run, calls) = world.calls_of(world.run(WEB)).await;
+            assert_eq!(world.rules().len(), 0, "{what}");
             let looks = calls.iter().filter(|call| *call == list).count();
             let (most, waits) = if status == 432 { (1, false) } else { (3, true) };
             assert_eq!(
@@ -178,8 +175,26 @@ async fn a_port_that_cannot_be_looked_at_does_not_keep_the_rule() {
                 (most, waits),
                 "{what}"
             );
-            let left = if times > 2 { 2 } else { 0 };
-            assert_eq!((world.rules().len(), open(&world)), (0, left), "{what}");
+            // What may pass is waited for, by whatever process: the rules are gone, and only the note of them is left.
+            if (status, times) == (530, u64::MAX) {
+                for restarts in [false, true] {
+                    assert!(run.complaint().contains("may be open"), "{what}: {run:#?}");
+                    assert_eq!(open(&world), 2, "{what}");
+                    if restarts {
+                        world.restart().await;
+                    }
+                    run = world.run(WEB).await;
+                }
+                world.sim.faults().remove(fault);
+                run = world.run(WEB).await;
+            }
+            let run = run.settled();
+            let left = if status == 432 { 2 } else { 0 };
+            assert_eq!(
+                (run.has_note("PortLeftOpen"), open(&world)),
+                (left > 0, left),
+                "{what}: {run:#?}"
+            );
         }
     }
 }

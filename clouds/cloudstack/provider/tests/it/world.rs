@@ -10,8 +10,8 @@ use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, Se
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
 use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
-pub(crate) use bowline_provider_kit::Outcome;
-use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, foretell};
+use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, foretell};
+pub(crate) use bowline_provider_kit::{Outcome, Run};
 use serde_json::{Value, json};
 
 use crate::site::Site;

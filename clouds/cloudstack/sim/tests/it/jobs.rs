@@ -171,6 +171,43 @@ async fn job_may_deny_its_effect_or_never_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn job_that_never_ends_may_hold_up_its_network() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    sim.set_behaviour(|it| it.stuck_jobs_hold_up = true);
+    sim.fail_jobs(JobFault::of("createLoadBalancerRule").stuck());
+    let create = |port| {
+        let (caller, address) = (&caller, &address);
+        let network = sim.network();
+        async move {
+            let params = [
+                ("name", port),
+                ("algorithm", "roundrobin"),
+                ("publicport", port),
+                ("privateport", "31443"),
+                ("publicipid", address),
+                ("networkid", network.as_str()),
+            ];
+            let accepted = caller.post("createLoadBalancerRule", &params).await.unwrap();
+            text(&accepted["jobid"])
+        }
+    };
+    let (first, second) = (create("80").await, create("81").await);
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    for _ in 0..5 {
+        assert_eq!(caller.poll(&second).await["jobstatus"], 0);
+    }
+    sim.end_stuck_jobs();
+    for _ in 0..2 {
+        caller.poll(&first).await;
+        caller.poll(&second).await;
+    }
+    assert_eq!(caller.poll(&first).await["jobstatus"], 2);
+    assert_eq!(caller.poll(&second).await["jobstatus"], 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn server_that_shuts_down_takes_no_jobs_and_answers_reads() {
     let (sim, _) = cloud();
     let caller = Caller::new(&sim);

@@ -2,14 +2,14 @@
 //! serves several Services, and its steps share a lane: so what is looked at then still holds when the write is sent.
 
 use super::super::lists::firewall_of;
-use super::super::{Fact, Failure, Observed};
+use super::super::{Fact, Failure, Observed, Pending};
 use super::Reads;
 use crate::apply::failed;
 use crate::cidrs::Cidrs;
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallRule};
+use crate::objects::{Firewall, FirewallRule, FirewallRuleId};
 use crate::step::{Closing, CloudStep};
 
 impl Reads {
@@ -30,6 +30,15 @@ impl Reads {
                 };
                 let is_new = |items: &[FirewallRule]| !items.iter().any(is_alike);
                 return self.unless(step, &new.at, is_new).await;
+            }
+            // Another Service behind the list deletes it already. Before that job begins it is listed as if it stayed.
+            CloudStep::Close(Closing {
+                at,
+                rule,
+                is_replaced: true,
+                ..
+            }) if at.is_acl() && self.is_closing(&rule.id) => {
+                return Some(Learned::Seen(Fact::Going(rule.id.clone())));
             }
             // The one that stays instead is there.
             CloudStep::Close(Closing {
@@ -55,6 +64,12 @@ impl Reads {
             _ => return None,
         };
         seen.unwrap_or_else(|error| Some(Learned::Failed(Failure::new(error, false))))
+    }
+
+    /// Whether a job of this process deletes an item.
+    fn is_closing(&self, item: &FirewallRuleId) -> bool {
+        let is_it = |job: &Pending| job.step.closed() == Some(item.as_str());
+        self.underway.any(|jobs| jobs.iter().any(is_it))
     }
 
     /// The rules of a firewall, unless they are as they have to be.
