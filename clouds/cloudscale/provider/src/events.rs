@@ -35,7 +35,7 @@ bowline_plan::events! {
         "cloudscale.ch has been changing the load balancer for minutes. Bowline writes nothing to it before that ends.",
         "Look at the load balancer in the control panel. If it stays like that, ask the support of cloudscale.ch.";
     QUOTA_MET = "LoadBalancerQuotaMet", Warning,
-        "A port of the Service changed, and a quota leaves no room for the new pool beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
+        "A port of the Service changed, and a quota leaves no room for the new pool beside the old one. Bowline removes the old one first, so the port is not served until the new pool is there: for a moment, or if what went made no room, until SyncLoadBalancerFailed does not say so any more.",
         "Nothing to do. To have later changes without that, have the quota for pools raised.";
     FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",

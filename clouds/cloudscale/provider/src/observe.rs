@@ -146,8 +146,8 @@ impl Observed {
     pub(crate) fn balancer(&self, identity: &Identity) -> Option<&LoadBalancer> {
         match ownership::resolve(identity, &self.balancers) {
             Found::One { balancer, .. } => Some(balancer),
-            Found::Foreign { own, .. } => own,
-            Found::None | Found::Several => None,
+            Found::Foreign { own, .. } | Found::Several { own } => own,
+            Found::None => None,
         }
     }
 

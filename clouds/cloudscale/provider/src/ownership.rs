@@ -26,7 +26,10 @@ pub(crate) enum Found<'a> {
         surplus: Vec<&'a LoadBalancer>,
     },
     /// Several could be meant; nobody but a person can tell.
-    Several,
+    Several {
+        /// The only one that was made for the Service, if there is one: it serves all the same.
+        own: Option<&'a LoadBalancer>,
+    },
     /// The one that is meant belongs to somebody else, or may.
     Foreign {
         balancer: &'a LoadBalancer,
@@ -74,6 +77,11 @@ fn bears_uid(identity: &Identity, balancer: &LoadBalancer) -> bool {
 /// Whether a balancer is known to serve the Service: recorded on it, or with its UID. Any other one is only asked for, by a name.
 pub(crate) fn is_known(identity: &Identity, balancer: &LoadBalancer) -> bool {
     identity.annotated == Some(balancer.uuid) || bears_uid(identity, balancer)
+}
+
+/// Whether a balancer is recorded on the Service, or the Service on it. Anybody can give one the Service's name.
+pub(crate) fn is_recorded(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    identity.annotated == Some(balancer.uuid) || is_marked(identity, balancer)
 }
 
 /// Whose a balancer is that is not the Service's; `None` if nothing says that it is somebody else's.
@@ -137,14 +145,10 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
         .find(|balancer| identity.annotated == Some(balancer.uuid))
         && let Some(owner) = owner(identity, annotated)
     {
-        let own = match marked.as_slice() {
-            [own] => Some(*own),
-            _ => None,
-        };
         return Found::Foreign {
             balancer: annotated,
             owner,
-            own,
+            own: only(&marked),
         };
     }
     match (marked.split_first(), others.as_slice()) {
@@ -165,7 +169,14 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
             surplus: surplus.to_vec(),
         },
         // Upstream refuses too: whichever it took, a Go manager after us might take the other.
-        _ => Found::Several,
+        _ => Found::Several { own: only(&marked) },
+    }
+}
+
+fn only<'a>(balancers: &[&'a LoadBalancer]) -> Option<&'a LoadBalancer> {
+    match balancers {
+        [only] => Some(*only),
+        _ => None,
     }
 }
 
@@ -174,8 +185,8 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
 pub(crate) struct Doomed<'a> {
     pub(crate) own: Vec<&'a LoadBalancer>,
     pub(crate) foreign: Vec<&'a LoadBalancer>,
-    /// Whether several without a mark could be meant.
-    pub(crate) is_ambiguous: bool,
+    /// Those of which only one can be meant; none goes.
+    pub(crate) ambiguous: Vec<&'a LoadBalancer>,
 }
 
 /// The Services that balancers were made for by this cluster.
@@ -218,15 +229,17 @@ pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) ->
         marked.into_iter().partition(|it| is_gone && is_held(it));
     foreign.extend(held);
     let is_ambiguous = unmarked.len() + usize::from(!marked.is_empty()) > 1;
-    let mut own = marked;
-    if !is_ambiguous {
-        own.extend(unmarked);
-    }
-    own.sort_by_key(|balancer| by_age(balancer.created_at.as_deref(), balancer.uuid));
+    let mut all = marked;
+    all.extend(unmarked);
+    all.sort_by_key(|balancer| by_age(balancer.created_at.as_deref(), balancer.uuid));
+    let (own, ambiguous) = match is_ambiguous {
+        true => (Vec::new(), all),
+        false => (all, Vec::new()),
+    };
     Doomed {
         own,
         foreign,
-        is_ambiguous,
+        ambiguous,
     }
 }
 

@@ -83,14 +83,15 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
         seen,
         balancer,
     };
+    let members_of_own = |own, refusal, notes: &mut Vec<Note>| match own {
+        None => Answer::Refused(refusal),
+        Some(own) => served(own).only_members(&wanted.backends(), Some(&wanted.monitor), refusal, notes),
+    };
     let answer = match ownership::resolve(identity, &seen.balancers) {
-        Found::Several => Answer::Refused(
-            Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
-                "keep one of the load balancers {}, or name it in {}",
-                ownership::ids(&seen.balancers.iter().collect::<Vec<_>>()),
-                keys::UUID.key
-            )),
-        ),
+        Found::Several { own } => {
+            let refusal = several(identity, &seen.balancers.iter().collect::<Vec<_>>());
+            members_of_own(own, refusal, &mut notes)
+        }
         Found::Foreign { balancer, owner, own } => {
             notes.push(FOREIGN_KEPT.note(format!(
                 "load balancer {} ({}) is not changed: {}",
@@ -99,13 +100,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 whose(identity, owner)
             )));
             let refusal = foreign(identity, balancer, owner);
-            match own {
-                None => Answer::Refused(refusal),
-                Some(own) => {
-                    let monitor = Some(&wanted.monitor);
-                    served(own).only_members(&wanted.backends(), monitor, refusal, &mut notes)
-                }
-            }
+            members_of_own(own, refusal, &mut notes)
         }
         Found::None => {
             let next = creation(wanted, &desired, seen);
@@ -139,6 +134,33 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
 
 fn failed_to_find(identity: &Identity, why: &str) -> String {
     format!("unable to get load balancer for {}: {why}", identity.service)
+}
+
+/// More than one balancer could be a Service's. Even if its annotation names one of them: a Go manager refuses that too.
+fn several(identity: &Identity, candidates: &[&LoadBalancer]) -> Refusal {
+    let (recorded, namesakes): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) = candidates
+        .iter()
+        .copied()
+        .partition(|balancer| ownership::is_recorded(identity, balancer));
+    let remedy = match recorded.as_slice() {
+        [own] if own.name.trim() == identity.name.trim() => format!(
+            "load balancer {} is recorded for the service: delete or rename {}",
+            own.uuid,
+            ownership::ids(&namesakes)
+        ),
+        [own] => format!(
+            "load balancer {} is recorded for the service, and {} has the name that it asks for: delete or rename that one, or correct {} or {}",
+            own.uuid,
+            ownership::ids(&namesakes),
+            keys::NAME.key,
+            keys::UUID.key
+        ),
+        _ => format!(
+            "delete or rename all but one of the load balancers {}",
+            ownership::ids(candidates)
+        ),
+    };
+    Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(remedy)
 }
 
 /// Whose a balancer is that is not the Service's, in words.

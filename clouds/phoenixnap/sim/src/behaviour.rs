@@ -36,6 +36,8 @@ pub struct Behaviour {
     pub failing_attachments: u32,
     /// Whether a block that is `error assigning` still names its network.
     pub failed_attachment_stays: bool,
+    /// Whether a block that is `error assigning` is neither attached nor deleted any more, but only taken off its network.
+    pub failed_attachment_is_final: bool,
     /// How many detachments from now on end in `error unassigning`.
     pub failing_detachments: u32,
     /// Whether a block that is `assigning` names its network already.
@@ -70,6 +72,7 @@ impl Default for Behaviour {
             detach_time: Duration::ZERO,
             failing_attachments: 0,
             failed_attachment_stays: false,
+            failed_attachment_is_final: false,
             failing_detachments: 0,
             assigning_names_network: true,
             busy_refuses_detachment: false,

@@ -4,10 +4,14 @@
 //!    one, whose message begins with `(combined from similar events): `.
 //! 2. An event that is the same as an earlier one, or is folded into it, is counted up instead of being created.
 //! 3. About one object, one component may say 25 things at once and one more each five minutes; the rest is dropped.
+//!
+//! One thing is otherwise: a warning that was not given lately has a bucket of its own, so that no repetition of others and no
+//! chatter keeps a person from hearing what has to be done.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use bowline_plan::NoteKind;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Occurrence;
@@ -17,7 +21,7 @@ const FOLD_AFTER: usize = 10;
 const FOLD_WINDOW: SignedDuration = SignedDuration::from_mins(10);
 const FOLD_PREFIX: &str = "(combined from similar events): ";
 
-/// The token bucket per component and object.
+/// A token bucket per component and object, and another one for its news.
 const BURST: f64 = 25.0;
 const SECONDS_PER_TOKEN: f64 = 300.0;
 
@@ -84,7 +88,8 @@ impl Correlator {
         let exact = key(&(group, message));
 
         let mut messages = self.groups.take(group, *at, FOLD_WINDOW).unwrap_or_default();
-        if !messages.contains(&exact) {
+        let is_new = !messages.contains(&exact);
+        if is_new {
             messages.reserve_exact(1);
             messages.push(exact);
         }
@@ -123,7 +128,8 @@ impl Correlator {
             }
         };
         // Only what exists can be counted up, so a new event that is dropped leaves no trace.
-        let may_pass = self.has_token(source, *at);
+        let is_news = is_new && *kind == NoteKind::Warning;
+        let may_pass = self.has_token(key(&(source, is_news)), *at);
         if may_pass || entry.exists {
             self.remember(&entry);
         }

@@ -133,8 +133,7 @@ impl Refused {
             return;
         };
         let is_of_kind = |step: &CloudStep| {
-            let taken = Place::taken_by(step);
-            left == Place::Pool || taken.is_some_and(|taken| taken.is_like(left))
+            left == Place::Pool || Place::of(step).is_some_and(|place| place.is_like(left))
         };
         self.0.retain(|(step, why)| !why.is_limit || !is_of_kind(step));
     }
@@ -160,15 +159,18 @@ impl Refused {
             .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
     }
 
-    /// Whether just this was refused, and where it is a creation for another reason than a quota; a member wherever it is probed.
+    /// Whether just this was refused, wherever a member is probed. A creation that a quota refuses is tried again where something
+    /// goes for it, but not if something went for it already.
     pub(crate) fn has(&self, asked: &CloudStep) -> bool {
+        let may_come = |step: &CloudStep, why: &Refusal| why.is_limit && Place::taken_by(step).is_some();
         let mut refused = self.0.iter();
-        refused.any(|(step, why)| !(why.is_limit && step.creates()) && step.asks_for_the_same(asked))
+        refused.any(|(step, why)| !may_come(step, why) && step.asks_for_the_same(asked))
     }
 
-    /// Whether a member was refused in the place of another one.
-    pub(crate) fn has_replacement(&self) -> bool {
-        self.0.iter().any(|(step, _)| step.replaces())
+    /// Whether a member was refused, in whichever pool: all pools have members of the same nodes.
+    pub(crate) fn has_member(&self) -> bool {
+        let mut refused = self.0.iter();
+        refused.any(|(step, _)| matches!(Place::of(step), Some(Place::Member(_))))
     }
 
     /// Why ports are not served: pools are missing, or listeners.

@@ -2,9 +2,9 @@
 
 use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
-use bowline_plan::{Answer, Plan, Refusal};
+use bowline_plan::{Answer, Plan};
 
-use super::{CONFIRMATIONS, Hrefs, apply, failed_to_find, wait, wait_for};
+use super::{CONFIRMATIONS, Hrefs, apply, several, wait, wait_for};
 use crate::events::FOREIGN_KEPT;
 use crate::intent::Identity;
 use crate::observe::{Seen, is_changing};
@@ -27,12 +27,8 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalan
         .copied()
         .filter(|balancer| !seen.deleting.contains(&balancer.uuid))
         .collect();
-    let answer = if doomed.is_ambiguous {
-        Answer::Refused(
-            Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(
-                "delete the right one by hand, or name it in the UUID annotation and rename the other",
-            ),
-        )
+    let answer = if !doomed.ambiguous.is_empty() {
+        Answer::Refused(several(identity, &doomed.ambiguous))
     } else if let Some(busy) = next
         .iter()
         .find(|balancer| is_changing(balancer) || seen.memory.own.busy.is_now)

@@ -18,8 +18,8 @@ pub(super) fn plan(hrefs: &Hrefs, unclear: &Unclear, seen: &Seen) -> LoadBalance
     let mut notes = unclear.notes.clone();
     let served = match ownership::resolve(identity, &seen.balancers) {
         Found::One { balancer, .. } => Some(balancer).filter(|it| ownership::is_known(identity, it)),
-        Found::Foreign { own, .. } => own,
-        Found::None | Found::Several => None,
+        Found::Foreign { own, .. } | Found::Several { own } => own,
+        Found::None => None,
     };
     let answer = match served {
         Some(balancer) => {

@@ -58,7 +58,7 @@ pub(super) fn quota_note(balancer: &LoadBalancer, steps: &[CloudStep]) -> Option
     let pools = pools.collect::<Vec<_>>().join(", ");
     (!pools.is_empty()).then(|| {
         QUOTA_MET.note(format!(
-            "a quota leaves no room for a new pool beside an old one, so pools of load balancer {} are removed first, and their ports are not served for a moment: {pools}",
+            "a quota leaves no room for a new pool beside an old one, so pools of load balancer {} go first, the next one only when the new one of the one before is there; a port is not served until its new pool is there: {pools}",
             balancer.uuid
         ))
     })

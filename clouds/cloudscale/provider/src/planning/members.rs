@@ -240,7 +240,8 @@ impl Served<'_> {
         }
         let terms = Terms {
             room: memory.room(Place::Member(pool)),
-            twins: match memory.refused.has_replacement() {
+            // What one pool does not get again would be lost to the next one too.
+            twins: match memory.refused.has_member() {
                 true => Twins::Never,
                 false => Twins::Last,
             },

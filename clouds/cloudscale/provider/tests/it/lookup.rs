@@ -70,6 +70,35 @@ async fn a_uuid_and_a_name_that_disagree_are_refused() {
     assert!(run.complaint().contains("found more than one") && writes.is_empty());
 }
 
+/// The annotation names the right one already, so that is no remedy.
+#[tokio::test(start_paused = true)]
+async fn beside_a_namesake_members_follow_and_the_event_says_which_one_has_to_go() {
+    let mut world = World::with_nodes(2);
+    world.run("web").await.settled();
+    let own = world.sim.load_balancers()[0].clone();
+    let namesake = world.sim.add_load_balancer(&own.name, Tags::new());
+    let remedy = format!(
+        "load balancer {} is recorded for the service: delete or rename {namesake}",
+        own.uuid
+    );
+    world.remove_node("n1");
+    world.add_node("n3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("found more than one"), "{run:?}");
+    assert!(run.complaint().contains(&remedy), "{run:?}");
+    assert_eq!(
+        in_short(&writes),
+        [["POST members"; 2], ["DELETE members"; 2]].concat()
+    );
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains(&remedy) && writes.is_empty(), "{run:?}");
+    world.sim.delete_load_balancer(namesake);
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_unmarked_balancer_is_adopted_by_name_and_never_tagged() {
     let world = World::with_nodes(1);

@@ -245,15 +245,22 @@ async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
         &world,
         &[("www", "TCP", 8080, 31200), ("root", "TCP", 9000, 31201)],
     );
+    let mut told = Vec::new();
     for _ in 0..3 {
         let run = world.run("web").await;
         assert!(
             run.complaint().contains("The quota for pools is exceeded."),
             "{run:?}"
         );
+        told.extend(run.notes.iter().map(|note| note.text.clone()));
     }
     let left = (world.sim.pools().len(), world.sim.listeners().len());
     assert_eq!(left, (1, 1), "one was taken to make room");
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    assert!(
+        matches!(told.as_slice(), [text] if text.contains("the next one only when") && !text.contains("a moment")),
+        "{told:?}"
+    );
     world.sim.faults().clear();
     world.run("web").await.settled();
     let names: Vec<String> = world.sim.pools().into_iter().map(|it| it.name).collect();
@@ -286,6 +293,42 @@ async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one(
     world.sim.faults().clear();
     world.run("web").await.settled();
     assert_eq!(world.sim.members().len(), 6);
+}
+
+/// The retry asks first for the member that is missing. What its pool does not get, the next one would not get either.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_lost_is_asked_for_once_in_a_pass_and_draws_in_no_other_pool() {
+    for text in ["The subnet is locked.", "The quota for members is exceeded."] {
+        let world = settled(3).await;
+        for pool in world.sim.pools() {
+            let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
+            let refuse = |text: &str| Canned::json(400, &format!(r#"{{"detail":"{text}"}}"#));
+            let on = || Fault::on(http::Method::POST, path.as_str());
+            let twin = on()
+                .times(1)
+                .answer(refuse("A member with this address already exists."));
+            world.sim.faults().add(twin);
+            world.sim.faults().add(on().always().answer(refuse(text)));
+        }
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.external_traffic_policy = Some("Local".into());
+            spec.health_check_node_port = Some(32500);
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains(text), "{run:?}");
+        let members: Vec<&str> = ["POST members", "DELETE members", "POST members"].into();
+        assert_eq!(in_short(&writes)[3..], members, "{text}");
+        for _ in 0..3 {
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            assert!(run.complaint().contains(text), "{run:?}");
+            assert_eq!(in_short(&writes), ["POST members"], "{text}");
+        }
+        assert_eq!(world.sim.members().len(), 5, "{text}");
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        assert_eq!(world.sim.members().len(), 6);
+    }
 }
 
 /// The API refuses no more than what takes the place of a member that serves.

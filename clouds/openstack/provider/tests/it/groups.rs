@@ -98,6 +98,22 @@ async fn a_node_without_a_server_keeps_the_group_off_nobody_else_s_port() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_port_that_is_given_back_is_closed_beside_a_node_without_a_server() {
+    let mut world = managed(1);
+    world.run("web").await.settled();
+    world.add_node("ghost");
+    Arc::make_mut(world.nodes.last_mut().unwrap()).provider_id = None;
+    world.run("web").await;
+    let there = rules(&world);
+    world.set_ports("web", &[("TCP", 80, 30999)]);
+    for _ in 0..2 {
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("ghost"), "{run:?}");
+    }
+    assert_eq!(rules(&world), there);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_group_follows_the_nodes_while_another_port_is_taken() {
     let mut world = managed(2);
     world.run("web").await.settled();

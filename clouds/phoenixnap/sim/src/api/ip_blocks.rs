@@ -128,10 +128,11 @@ impl Call<'_> {
 
     pub(super) fn delete_block(&mut self, id: &str) -> Answer {
         let block = self.state.block(id)?;
-        let is_free = matches!(
-            block.status,
-            BlockStatus::Unassigned | BlockStatus::ErrorAssigning
-        );
+        let is_free = match block.status {
+            BlockStatus::Unassigned => true,
+            BlockStatus::ErrorAssigning => !self.state.behaviour.failed_attachment_is_final,
+            _ => false,
+        };
         if !is_free || block.assignment.is_some() {
             return Err(ApiError::switched(
                 self.state.behaviour.delete_used_status,

@@ -42,6 +42,7 @@ impl Call<'_> {
         let is_open = matches!(block.status, BlockStatus::Unassigned | BlockStatus::Other(_));
         let is_loose = block.assignment.is_none() && is_open;
         let is_retried = block.status == BlockStatus::ErrorAssigning
+            && !self.state.behaviour.failed_attachment_is_final
             && block
                 .assignment
                 .as_ref()

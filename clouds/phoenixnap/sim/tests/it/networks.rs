@@ -92,6 +92,25 @@ async fn failed_attachment_can_be_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failed_attachment_may_be_final() {
+    let sim = account();
+    let caller = Caller::new(&sim).await;
+    for stays in [false, true] {
+        sim.set_behaviour(|it| {
+            (it.failing_attachments, it.failed_attachment_stays) = (1, stays);
+            it.failed_attachment_is_final = true;
+        });
+        let block = caller.buy().await;
+        assert_eq!(caller.attach(&block).await.0, 202);
+        assert_eq!(caller.attach(&block).await.0, 409);
+        let path = format!("/ips/v1/ip-blocks/{block}");
+        assert_eq!(caller.delete(&path).await.0, 409);
+        let detached = if stays { 202 } else { 409 };
+        assert_eq!(caller.detach(&block).await.0, detached);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn network_may_be_hidden_while_assigning_and_spelled_otherwise() {
     let sim = account();
     sim.set_behaviour(|it| {

@@ -2,7 +2,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
-use bowline_plan::NoteKind;
 
 use super::super::ObjectRef;
 use super::*;
@@ -95,6 +94,7 @@ fn folding_ends_after_ten_quiet_minutes() {
 #[test]
 fn one_object_gets_25_events_and_then_one_each_five_minutes() {
     let mut correlator = Correlator::default();
+    correlator.correlate(&occurrence("a", "m", 0));
     let mut passed = |second| usize::from(correlator.correlate(&occurrence("a", "m", second)).is_some());
     assert_eq!((0..40).map(|_| passed(0)).sum::<usize>(), 25);
     assert_eq!(passed(299), 0);
@@ -104,6 +104,29 @@ fn one_object_gets_25_events_and_then_one_each_five_minutes() {
         correlator.correlate(&occurrence("b", "m", 301)).is_some(),
         "others are not concerned"
     );
+}
+
+#[test]
+fn what_is_said_again_and_again_keeps_no_warning_from_being_heard() {
+    let normal = |message: &str| Occurrence {
+        kind: NoteKind::Normal,
+        ..occurrence("a", message, 0)
+    };
+    let mut correlator = Correlator::default();
+    let mut passed = |it: &Occurrence| correlator.correlate(it).is_some();
+    let chatter = (0..20)
+        .map(|_| normal("synced"))
+        .chain((0..20).map(|_| occurrence("a", "refused", 0)));
+    assert_eq!(chatter.filter(|it| passed(it)).count(), 25 + 1);
+    assert!(passed(&occurrence("a", "another quota is met", 0)));
+    assert!(
+        !passed(&occurrence("a", "another quota is met", 1)),
+        "said already"
+    );
+    assert!(!passed(&normal("synced otherwise")), "nobody has to act");
+    // Nor are there more warnings than a bucket holds.
+    let more = (0..40).map(|number| occurrence("a", &format!("m{number}"), 0));
+    assert_eq!(more.filter(|it| passed(it)).count(), 25 - 2);
 }
 
 #[test]
