@@ -104,7 +104,11 @@ impl InstanceDirectory for Servers {
     }
 
     fn not_found(&self, query: &InstanceQuery) -> CloudError {
-        self.unable(query, CloudError::not_found("found none"))
+        let text = match &query.node.provider_id {
+            Some(id) => format!("found none with the provider ID {id}, which the node has and cannot change"),
+            None => "found none".to_owned(),
+        };
+        self.unable(query, CloudError::not_found(text))
     }
 
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {

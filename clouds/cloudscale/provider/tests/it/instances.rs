@@ -115,6 +115,13 @@ async fn a_name_that_two_servers_share_is_an_error_until_it_is_not() {
         (error.to_string().as_str(), error.kind()),
         ("unable to find node gone: found none", ErrorKind::NotFound)
     );
+    let wrong = with_id("app", "cloudscale://6f9619ff-8b86-d011-b42d-00cf4fc964ff");
+    let error = ask_one(&world, &wrong, Purpose::Metadata).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("found none with the provider ID cloudscale://6f9619ff"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
