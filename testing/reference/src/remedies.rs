@@ -31,6 +31,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--logs",
     "--network",
     "--node-ip",
+    "--provider-id",
     "--once",
     "--open",
     "--reset-then-reuse-values",

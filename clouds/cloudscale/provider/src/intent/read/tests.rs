@@ -195,7 +195,7 @@ fn what_cannot_be_read_is_told_with_its_key_its_value_and_what_it_must_be() {
         (
             "listener-allowed-subnets",
             "{}",
-            r#"not a valid JSON string list: {} (KEY): invalid type: map, expected a sequence at line 1 column 0 (it must be a JSON list of texts, such as ["a", "b"])"#,
+            r#"not a valid JSON string list: {} (KEY): invalid type: map, expected a sequence at line 1 column 0 (it must be a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"])"#,
         ),
         (
             "floating-ips",
