@@ -175,7 +175,8 @@ impl NodeController {
                 if !has_caught_up && !matters(old, new) {
                     return;
                 }
-                let was_done = !old.is_uninitialized() && labels::agreed(old).is_empty();
+                let was_done =
+                    old.uid == new.uid && !old.is_uninitialized() && labels::agreed(old).is_empty();
                 (new, has_caught_up || was_done)
             }
             Change::Deleted(node) => {
