@@ -60,7 +60,7 @@
 {{- with .Values.cluster.name }}{{ $_ := set $given "cluster-name" (list "cluster.name" .) }}{{ end -}}
 {{- with .Values.enabledControllers }}{{ $_ := set $given "controllers" (list "enabledControllers" (join "," .)) }}{{ end -}}
 {{- if not (kindIs "invalid" .Values.logVerbosityLevel) }}{{ $_ := set $given "v" (list "logVerbosityLevel" (int .Values.logVerbosityLevel | toString)) }}{{ end -}}
-{{- $elects := "true" -}}
+{{- $elects := include "bowline.flag" (dict "root" . "name" "leader-elect") | default "true" -}}
 {{- range $flag, $value := .Values.flags -}}
   {{- $name := replace "_" "-" $flag -}}
   {{- $text := include "bowline.text" $value -}}
@@ -70,7 +70,6 @@
     {{- end -}}
   {{- end -}}
   {{- $_ := set $given $name (list (printf "flags.%s" $flag) $text) -}}
-  {{- if eq $name "leader-elect" }}{{ $elects = $text }}{{ end -}}
 {{- end -}}
 {{- range $word := include "bowline.extra" . | fromYamlArray -}}
   {{- if hasPrefix "-" $word -}}
@@ -84,7 +83,6 @@
         {{- fail (printf "--%s in controllerExtraArgs is %s, and %s is %s: leave one of them out." $name $text (first .) (last .)) -}}
       {{- end -}}
     {{- end -}}
-    {{- if eq $name "leader-elect" }}{{ $elects = $text }}{{ end -}}
   {{- end -}}
 {{- end -}}
 {{- if and (eq $settings.kind "Deployment") (has (lower $elects) (list "false" "f" "0")) (gt (int .Values.replicas) 1) -}}
