@@ -145,15 +145,40 @@ impl Node {
 }
 
 /// Labels or annotations: keys in order, strings shared.
+///
+/// Keys and values stand apart because nearly all Nodes of a cluster have the same keys: they can share one list of them.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Labels(Box<[(Arc<str>, Arc<str>)]>);
+pub struct Labels {
+    keys: Arc<[Arc<str>]>,
+    /// The value of each key, in the same order.
+    values: Box<[Arc<str>]>,
+}
 
 impl Labels {
+    /// Labels whose list of keys is what `share` has for it: an equal list, which others may hold too. Of a key that comes
+    /// more than once, the first value counts.
+    pub fn sharing<K: Into<Arc<str>>, V: Into<Arc<str>>>(
+        pairs: impl IntoIterator<Item = (K, V)>,
+        share: impl FnOnce(Vec<Arc<str>>) -> Arc<[Arc<str>]>,
+    ) -> Self {
+        let mut pairs: Vec<(Arc<str>, Arc<str>)> = pairs
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        pairs.sort_by(|a, b| a.0.cmp(&b.0));
+        pairs.dedup_by(|later, earlier| later.0 == earlier.0);
+        let (keys, values): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        Self {
+            keys: share(keys),
+            values: values.into(),
+        }
+    }
+
     /// The value under this key.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&str> {
-        let index = self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        Some(&self.0[index].1)
+        let index = self.keys.binary_search_by(|known| (**known).cmp(key)).ok()?;
+        self.values.get(index).map(|value| &**value)
     }
 
     /// Whether the key is there.
@@ -164,19 +189,13 @@ impl Labels {
 
     /// All pairs in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (&**key, &**value))
+        std::iter::zip(&*self.keys, &self.values).map(|(key, value)| (&**key, &**value))
     }
 }
 
 impl<K: Into<Arc<str>>, V: Into<Arc<str>>> FromIterator<(K, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        let mut pairs: Vec<(Arc<str>, Arc<str>)> = pairs
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
-        pairs.sort_by(|a, b| a.0.cmp(&b.0));
-        pairs.dedup_by(|later, earlier| later.0 == earlier.0);
-        Self(pairs.into())
+        Self::sharing(pairs, Arc::from)
     }
 }
 

@@ -179,15 +179,15 @@ fn tight<T>(list: Option<Vec<T>>) -> Vec<T> {
 
 fn labels(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
     let pairs = pairs.unwrap_or_default();
-    pairs
+    let shared = pairs
         .iter()
-        .map(|(key, value)| (strings.share(&key.0), strings.share(&value.0)))
-        .collect()
+        .map(|(key, value)| (strings.share(&key.0), strings.share(&value.0)));
+    Labels::sharing(shared, |keys| strings.share_list(keys))
 }
 
 fn annotations(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
     let pairs = pairs.unwrap_or_default();
-    pairs
+    let kept = pairs
         .iter()
         .filter(|(key, _)| !DROPPED.contains(&&*key.0))
         .map(|(key, value)| {
@@ -197,8 +197,8 @@ fn annotations(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
                 Arc::from(&*value.0)
             };
             (strings.share(&key.0), value)
-        })
-        .collect()
+        });
+    Labels::sharing(kept, |keys| strings.share_list(keys))
 }
 
 fn readiness(conditions: &[WireCondition<'_>]) -> Readiness {

@@ -169,6 +169,9 @@ fn nodes_share_the_strings_that_many_have_and_no_others() {
         first.provider_id.as_ref().unwrap(),
         second.provider_id.as_ref().unwrap()
     ));
+    let keys = first.labels.iter().map(|(key, _)| Arc::from(key)).collect();
+    // This one, the one of the shared lists, and those of the two Nodes.
+    assert_eq!(Arc::strong_count(&strings.share_list(keys)), 4);
 }
 
 #[test]
