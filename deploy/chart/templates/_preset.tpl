@@ -71,20 +71,20 @@
   {{- end -}}
   {{- $_ := set $given $name (list (printf "flags.%s" $flag) $text) -}}
 {{- end -}}
-{{- range $word := include "bowline.extra" . | fromYamlArray -}}
-  {{- if hasPrefix "-" $word -}}
-    {{- $name := splitList "=" $word | first | trimAll "-" | replace "_" "-" -}}
-    {{- $text := ternary (splitn "=" 2 $word)._1 "true" (contains "=" $word) -}}
-    {{- with and $isStrict (index $instead $name) -}}
-      {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $name .) -}}
-    {{- end -}}
-    {{- with and $isStrict (index $given $name) -}}
-      {{- if ne $text (last .) -}}
-        {{- fail (printf "--%s in controllerExtraArgs is %s, and %s is %s: leave one of them out." $name $text (first .) (last .)) -}}
-      {{- end -}}
+{{- range $flag := include "bowline.extraFlags" . | fromYamlArray -}}
+  {{- with and $isStrict (not $flag.name) $flag.text -}}
+    {{- fail (printf "controllerExtraArgs has the word %q, which is neither a flag nor the value of one: write --flag=value." .) -}}
+  {{- end -}}
+  {{- with and $isStrict (index $instead $flag.name) -}}
+    {{- fail (printf "--%s in controllerExtraArgs would contradict what else is rendered: set %s instead." $flag.name .) -}}
+  {{- end -}}
+  {{- with and $isStrict (index $given $flag.name) -}}
+    {{- if ne $flag.text (last .) -}}
+      {{- fail (printf "--%s in controllerExtraArgs is %s, and %s is %s: leave one of them out." $flag.name $flag.text (first .) (last .)) -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- if $isStrict }}{{ include "bowline.checkCredentials" (dict "root" . "settings" $settings) }}{{ end -}}
 {{- if and (eq $settings.kind "Deployment") (has (lower $elects) (list "false" "f" "0")) (gt (int .Values.replicas) 1) -}}
   {{- fail (printf "replicas is %d, and leader-elect is false: several managers would do the same work side by side. Leave leader-elect out, or set replicas=1." (int .Values.replicas)) -}}
 {{- end -}}
@@ -128,9 +128,8 @@
 {{- range $flag, $value := .root.Values.flags -}}
   {{- if eq (replace "_" "-" $flag) $wanted }}{{ $found = include "bowline.text" $value }}{{ end -}}
 {{- end -}}
-{{- range $word := include "bowline.extra" .root | fromYamlArray -}}
-  {{- $parts := splitn "=" 2 $word -}}
-  {{- if and (hasPrefix "-" $word) (eq ($parts._0 | trimAll "-" | replace "_" "-") $wanted) }}{{ $found = $parts._1 }}{{ end -}}
+{{- range $flag := include "bowline.extraFlags" .root | fromYamlArray -}}
+  {{- if eq $flag.name $wanted }}{{ $found = $flag.text }}{{ end -}}
 {{- end -}}
 {{- $found -}}
 {{- end }}
@@ -213,6 +212,27 @@
   {{- end -}}
 {{- end -}}
 {{- toYaml $words -}}
+{{- end }}
+
+{{/* The flags among those words, with their values, which stand behind `=` or are the next word; one without a value is a
+     switch. A word that belongs to no flag has no name. */}}
+{{- define "bowline.extraFlags" -}}
+{{- $flags := list -}}
+{{- $isOpen := false -}}
+{{- range $word := include "bowline.extra" . | fromYamlArray -}}
+  {{- $word = toString $word -}}
+  {{- if hasPrefix "-" $word -}}
+    {{- $isOpen = not (contains "=" $word) -}}
+    {{- $name := splitList "=" $word | first | trimAll "-" | replace "_" "-" -}}
+    {{- $flags = append $flags (dict "name" $name "text" (ternary "true" (splitn "=" 2 $word)._1 $isOpen)) -}}
+  {{- else if $isOpen -}}
+    {{- $isOpen = false -}}
+    {{- $_ := set (last $flags) "text" $word -}}
+  {{- else -}}
+    {{- $flags = append $flags (dict "name" "" "text" $word) -}}
+  {{- end -}}
+{{- end -}}
+{{- toYaml $flags -}}
 {{- end }}
 
 {{/* A value as text: a whole number without an exponent. */}}

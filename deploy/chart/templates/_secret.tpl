@@ -52,3 +52,43 @@
 {{ end }}
 {{- end }}
 {{- end }}
+
+{{/* Credentials that would not reach the manager: what is missing of them, and what to do. */}}
+{{- define "bowline.checkCredentials" -}}
+{{- $settings := .settings -}}
+{{- $cloud := .root.Values.cloud -}}
+{{- with .root.Values -}}
+{{- $variables := list -}}
+{{- range .extraEnv }}{{ $variables = append $variables .name }}{{ end -}}
+{{- if and .cloudConfig.global (not .cloudConfigContents) -}}
+  {{- $present := list -}}
+  {{- range $key, $value := .cloudConfig.global }}{{ if not (empty $value) }}{{ $present = append $present (lower $key) }}{{ end }}{{ end -}}
+  {{- range $settings.secret.required -}}
+    {{- if not (or (has (lower .key) $present) (and .variable (or $.root.Values.envFrom (has .variable $variables)))) -}}
+      {{- fail (printf "cloudConfig.global has no %s, without which the manager does not start: give it%s." .key (ternary (printf ", or %s in extraEnv" .variable) "" (not (empty .variable)))) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if .cloudConfigContents -}}
+  {{- if and (eq $settings.secret.format "json") (hasKey (fromJson .cloudConfigContents) "Error") -}}
+    {{- fail (printf "cloudConfigContents is no JSON object, as the file of %s has to be: %s." $cloud (index (fromJson .cloudConfigContents) "Error")) -}}
+  {{- end -}}
+  {{- if and (eq $settings.secret.format "ini") (not (regexMatch "(?im)^[ \t]*\\[[ \t]*global[ \t]*\\]" .cloudConfigContents)) -}}
+    {{- fail (printf "cloudConfigContents has no section [Global], as the file of %s has to have." $cloud) -}}
+  {{- end -}}
+{{- end -}}
+{{- /* Whatever puts credentials into the pod from outside does it by one of these. */}}
+{{- $brings := or .extraVolumes .extraInitContainers .podAnnotations .commonAnnotations -}}
+{{- if and (not .secret.enabled) (not (or $brings .extraEnv .envFrom)) -}}
+  {{- fail (printf "secret.enabled is false, and nothing else brings the credentials: give %s." (ternary "extraEnv or envFrom" "extraVolumes, extraVolumeMounts and flags.cloud-config" (not (empty $settings.secret.variable)))) -}}
+{{- end -}}
+{{- $path := include "bowline.flag" (dict "root" $.root "name" "cloud-config") -}}
+{{- if and $path $settings.secret.mountPath -}}
+  {{- $isMounted := hasPrefix $settings.secret.mountPath $path -}}
+  {{- range concat ($settings.volumeMounts | default list) (.extraVolumeMounts | default list) }}{{ if hasPrefix .mountPath $path }}{{ $isMounted = true }}{{ end }}{{ end -}}
+  {{- if not (or $isMounted $brings) -}}
+    {{- fail (printf "The flag cloud-config is %s, where nothing is mounted: leave it out, which is %s/%s from the Secret, or give extraVolumes and extraVolumeMounts." $path $settings.secret.mountPath $settings.secret.key) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -276,6 +276,79 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             of("cloudstack", json!({ "strategy": { "type": "OnDelete" } })),
             &["strategy.type is OnDelete", "kind is Deployment", "Recreate"],
         ),
+        (
+            of("openstack", json!({ "flags": { "leader_elect": "yes please" } })),
+            &["'/flags/leader_elect'"],
+        ),
+        (
+            of("openstack", json!({ "flags": { "node-monitor-period": "5" } })),
+            &["'/flags/node-monitor-period'", "pattern"],
+        ),
+        (
+            of("openstack", json!({ "flags": { "node-monitor-period": 5 } })),
+            &["'/flags/node-monitor-period'"],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "flags": { "concurrent-service-syncs": "many" } }),
+            ),
+            &["'/flags/concurrent-service-syncs'", "pattern"],
+        ),
+        (
+            of("openstack", json!({ "controllerExtraArgs": ["--v=3", "4"] })),
+            &["the word \"4\"", "write --flag=value"],
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "cloudConfig": { "global": { "api-url": "https://c/client/api", "API-Key": "k" } } }),
+            ),
+            &["cloudConfig.global has no secret-key"],
+        ),
+        (
+            of(
+                "phoenixnap",
+                json!({ "cloudConfig": { "global": { "clientID": "a" } } }),
+            ),
+            &[
+                "cloudConfig.global has no clientSecret",
+                "or PNAP_CLIENT_SECRET in extraEnv",
+            ],
+        ),
+        (
+            of("phoenixnap", json!({ "cloudConfigContents": "clientID=a" })),
+            &["cloudConfigContents is no JSON object"],
+        ),
+        (
+            of("cloudstack", json!({ "cloudConfigContents": "api-key = k" })),
+            &["cloudConfigContents has no section [Global]"],
+        ),
+        (
+            of("cloudscale", json!({ "secret": { "enabled": false } })),
+            &["nothing else brings the credentials", "give extraEnv or envFrom"],
+        ),
+        (
+            of("openstack", json!({ "secret": { "enabled": false } })),
+            &["nothing else brings the credentials", "flags.cloud-config"],
+        ),
+        (
+            of(
+                "cloudstack",
+                json!({ "flags": { "cloud-config": "/nowhere/file" } }),
+            ),
+            &[
+                "cloud-config is /nowhere/file, where nothing is mounted",
+                "/config/cloud-config",
+            ],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "controllerExtraArgs": ["--cloud-config", "/nowhere/file"] }),
+            ),
+            &["cloud-config is /nowhere/file"],
+        ),
     ];
     for (values, expected) in cases {
         let words = refusal(&helm, &values);
@@ -360,7 +433,28 @@ fn values_that_contradict_each_other_are_refused_and_not_decided() {
         let words = refusal(&helm, &values);
         assert!(words.contains(expected), "{values}: {words}");
     }
+    let elsewhere = json!({
+        "secret": { "enabled": false }, "flags": { "cloud-config": "/vault/secrets/file" },
+        "extraVolumes": [{ "name": "v", "emptyDir": {} }],
+        "extraVolumeMounts": [{ "name": "v", "mountPath": "/vault" }],
+    });
     for good in [
+        of("openstack", elsewhere),
+        of(
+            "phoenixnap",
+            json!({ "cloudConfig": { "global": { "clientid": "a" } }, "extraEnv": variable("PNAP_CLIENT_SECRET") }),
+        ),
+        of(
+            "cloudstack",
+            json!({ "cloudConfigContents": "; mine\n [global]\napi-key = k" }),
+        ),
+        of(
+            "cloudscale",
+            json!({ "flags": {
+                "node-monitor-period": "1m30s", "node-sync-period": 0, "leader-elect": "True",
+                "concurrent-service-syncs": "5", "kube-api-qps": 7.5, "v": 4,
+            } }),
+        ),
         of(
             "phoenixnap",
             json!({ "replicas": 1, "flags": { "leader-elect": false } }),
