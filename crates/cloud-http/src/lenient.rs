@@ -1,7 +1,11 @@
 //! Ways to read what APIs write carelessly, for `#[serde(deserialize_with = ...)]`.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
 /// Takes `null` for an empty list, map or text.
@@ -52,6 +56,46 @@ where
         .collect())
 }
 
+/// So many texts are known at most. They are as many as a project has zones, sizes and subnets; where it has more of them, they
+/// are forgotten together, and those that come then are held once again.
+const KNOWN_AT_MOST: usize = 512;
+
+thread_local! {
+    // Not part of a client, because nothing that reads an object knows whose answer that is in.
+    static KNOWN: RefCell<HashSet<Arc<str>>> = RefCell::default();
+}
+
+/// A text that most objects of a list repeat, such as a zone or a subnet: it is held once, however many objects have it.
+///
+/// # Errors
+///
+/// What is there is no text.
+pub fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Shared;
+    impl Visitor<'_> for Shared {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(KNOWN.with_borrow_mut(|known| {
+                if let Some(held) = known.get(text) {
+                    return Arc::clone(held);
+                }
+                if known.len() == KNOWN_AT_MOST {
+                    known.clear();
+                }
+                let held: Arc<str> = Arc::from(text);
+                known.insert(Arc::clone(&held));
+                held
+            }))
+        }
+    }
+    deserializer.deserialize_str(Shared)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +122,27 @@ mod tests {
             assert_eq!(serde_json::from_str::<Machine>(text).unwrap(), empty, "{text}");
         }
         assert!(serde_json::from_str::<Machine>(r#"{"nics": {}}"#).is_err());
+    }
+
+    #[test]
+    fn a_text_that_repeats_is_held_once_and_what_is_known_does_not_grow() {
+        #[derive(Deserialize)]
+        struct Place {
+            #[serde(deserialize_with = "shared")]
+            zone: Arc<str>,
+        }
+        let read = |zone: &str| {
+            serde_json::from_str::<Place>(&format!(r#"{{"zone": "{zone}"}}"#))
+                .unwrap()
+                .zone
+        };
+        let (a, also_a) = (read("a"), read("a"));
+        assert!(Arc::ptr_eq(&a, &also_a));
+        for number in 0..2 * KNOWN_AT_MOST {
+            assert_eq!(*read(&number.to_string()), *number.to_string());
+        }
+        assert!(KNOWN.with_borrow(HashSet::len) <= KNOWN_AT_MOST);
+        assert!(serde_json::from_str::<Place>(r#"{"zone": 1}"#).is_err());
     }
 
     #[test]

@@ -10,8 +10,9 @@ mod server;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use bowline_cloud_http::lenient::{list, or_default};
+use bowline_cloud_http::lenient::{list, or_default, shared};
 use serde::{Deserialize, Deserializer};
 
 pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
@@ -76,15 +77,14 @@ pub struct Stub<Id> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Slug {
     /// The word, e.g. `rma1`.
-    pub slug: String,
+    #[serde(deserialize_with = "shared")]
+    pub slug: Arc<str>,
 }
 
 /// A reference to a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SubnetStub {
     /// The subnet's id.
-    pub uuid: String,
-    /// The subnet's network, e.g. `10.20.0.0/24`.
-    #[serde(default)]
-    pub cidr: Option<String>,
+    #[serde(deserialize_with = "shared")]
+    pub uuid: Arc<str>,
 }

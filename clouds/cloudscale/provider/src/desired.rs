@@ -71,7 +71,7 @@ impl<'a> Desired<'a> {
         // Two nodes may name one server by mistake; it is one member all the same.
         let mut taken = BTreeSet::new();
         Self {
-            zones: servers.iter().map(|server| server.zone.slug.as_str()).collect(),
+            zones: servers.iter().map(|server| &*server.zone.slug).collect(),
             addresses: servers
                 .iter()
                 .flat_map(|server| private_addresses(server, &membership.allowed_subnets))
@@ -106,7 +106,7 @@ fn private_addresses<'a>(
         .iter()
         .filter(|interface| interface.kind != InterfaceType::Public)
         .flat_map(|interface| &interface.addresses)
-        .filter_map(|address| Some((address.address.as_str(), address.subnet.as_ref()?.uuid.as_str())))
+        .filter_map(|address| Some((address.address.as_str(), &*address.subnet.as_ref()?.uuid)))
         .filter(|(_, subnet)| {
             allowed.is_empty() || allowed.iter().any(|uuid| uuid.eq_ignore_ascii_case(subnet))
         })

@@ -83,8 +83,8 @@ impl InstanceDirectory for Servers {
     fn metadata(&self, _: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
         Ok(InstanceMetadata {
             provider_id: Some(provider_id::format(server.uuid)),
-            instance_type: server.flavor.slug.clone(),
-            zone: server.zone.slug.clone(),
+            instance_type: server.flavor.slug.to_string(),
+            zone: server.zone.slug.to_string(),
             region: region(&server.zone.slug).to_owned(),
             addresses: addresses(server),
             ..InstanceMetadata::default()

@@ -273,8 +273,7 @@ fn created(memory: &mut Memory, step: &CloudStep) -> Option<Created> {
                 monitor_port: Some(new.monitor_port),
                 address: new.address.clone(),
                 subnet: Some(SubnetStub {
-                    uuid: new.subnet.clone(),
-                    cidr: None,
+                    uuid: new.subnet.as_str().into(),
                 }),
                 monitor_status: None,
             }),
@@ -308,7 +307,7 @@ fn balancer(new: &NewLoadBalancer, id: uuid::Uuid) -> LoadBalancer {
         .map(|vip| VipAddress {
             address: vip.address.clone().unwrap_or_default(),
             version: None,
-            subnet: vip.subnet.clone().map(|uuid| SubnetStub { uuid, cidr: None }),
+            subnet: vip.subnet.as_deref().map(|uuid| SubnetStub { uuid: uuid.into() }),
         })
         .collect();
     LoadBalancer {
@@ -317,10 +316,10 @@ fn balancer(new: &NewLoadBalancer, id: uuid::Uuid) -> LoadBalancer {
         created_at: None,
         status: LoadBalancerStatus::Running,
         zone: Slug {
-            slug: new.zone.clone().unwrap_or_default(),
+            slug: new.zone.as_deref().unwrap_or_default().into(),
         },
         flavor: Slug {
-            slug: new.flavor.clone(),
+            slug: new.flavor.as_str().into(),
         },
         vip_addresses,
         tags: new

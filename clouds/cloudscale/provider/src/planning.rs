@@ -417,7 +417,7 @@ fn annotations(wanted: &Wanted, balancer: &LoadBalancer) -> Option<KubeWrite> {
     let values = [
         (keys::UUID.key, balancer.uuid.to_string()),
         (keys::CONFIG_VERSION.key, keys::CONFIG_VERSION.default.to_owned()),
-        (keys::ZONE.key, balancer.zone.slug.clone()),
+        (keys::ZONE.key, balancer.zone.slug.to_string()),
     ];
     let differing: Vec<(String, Option<String>)> = values
         .into_iter()

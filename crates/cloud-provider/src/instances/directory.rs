@@ -4,7 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt as _};
 
 use super::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult,
@@ -166,6 +167,10 @@ impl<D: InstanceDirectory> InstancesV2 for D {
 /// every one has to be there.
 const WITNESSES: usize = 3;
 
+/// How many answers are worked on at a time. More questions than this are never under way, and what is found in the listing
+/// takes no time; of all queries at once, the room for what might have to be asked would be most of a large cluster's memory.
+const AT_ONCE: usize = 64;
+
 /// Answers every query, in the order asked.
 async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
     let sought: Vec<_> = queries.iter().map(|query| directory.sought(query)).collect();
@@ -200,24 +205,27 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
     let is_blind = listing
         .as_ref()
         .is_ok_and(|listing| shows_no_witness(directory, queries, &sought, listing));
-    let answers = queries
-        .iter()
-        .zip(sought)
-        .zip(is_asked)
-        .map(async |((query, sought), is_asked)| {
-            let id = match sought? {
-                Sought::Foreign => return Ok(InstanceAnswer::Foreign),
-                Sought::Id(id) if is_asked => return directory.ask(query, &id).await,
-                Sought::Id(id) => Some(id),
-                Sought::Name => None,
-            };
-            match &listing {
-                Ok(_) if is_blind && query.purpose != Purpose::Metadata => Err(directory.not_found(query)),
-                Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
-                Err(error) => Err(directory.unable(query, unlisted(error))),
-            }
-        });
-    join_all(answers).await
+    let listing = &listing;
+    let answer = |(index, (sought, is_asked)): (usize, (Result<_, _>, _))| async move {
+        let query = &queries[index];
+        let id = match sought? {
+            Sought::Foreign => return Ok(InstanceAnswer::Foreign),
+            Sought::Id(id) if is_asked => return directory.ask(query, &id).await,
+            Sought::Id(id) => Some(id),
+            Sought::Name => None,
+        };
+        match listing {
+            Ok(_) if is_blind && query.purpose != Purpose::Metadata => Err(directory.not_found(query)),
+            Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
+            Err(error) => Err(directory.unable(query, unlisted(error))),
+        }
+    };
+    // By their place: a closure that is handed a borrowed query would not do in a boxed future.
+    stream::iter(std::iter::zip(sought, is_asked).enumerate())
+        .map(answer)
+        .buffered(AT_ONCE)
+        .collect()
+        .await
 }
 
 /// Answers a query that comes alone, with as little as proves the answer.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{InstanceAnswer, InstanceMetadata, InstanceQuery, Node, Purpose};
 use bowline_kube_io::KubeError;
-use futures::future;
+use futures::stream::{self, StreamExt as _};
 
-use super::{NAME, NodeController, intent};
+use super::{AT_ONCE, NAME, NodeController, intent};
 
 impl NodeController {
     /// One pass at once, then one for ever after a rest. It never returns.
@@ -60,11 +60,12 @@ impl NodeController {
         if let Some(error) = first_error {
             tracing::warn!(controller = NAME, nodes = failed, err = %error, "Some nodes were not refreshed; the next pass tries again");
         }
-        future::join_all(present.iter().map(|(node, instance)| async {
-            self.refresh(node, &instance.metadata).await;
-            working.beat();
-        }))
-        .await;
+        stream::iter(present)
+            .for_each_concurrent(AT_ONCE, async |(node, instance)| {
+                self.refresh(node, &instance.metadata).await;
+                working.beat();
+            })
+            .await;
     }
 
     async fn refresh(&self, asked: &Arc<Node>, metadata: &InstanceMetadata) {

@@ -83,7 +83,7 @@ pub(super) fn before_change(
     conflict(wanted)
         .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href, balancer)))
         .or_else(|| {
-            (balancer.flavor.slug != wanted.flavor).then(|| {
+            (*balancer.flavor.slug != *wanted.flavor).then(|| {
                 Refusal::new(format!(
                     "flavor for {href} changed, please configure the previous flavor or contact support"
                 ))
@@ -98,7 +98,7 @@ pub(super) fn before_change(
             Err(refusal) => Some(refusal),
             // Nothing says where the balancer shall stand: it stands well.
             Ok(None) => None,
-            Ok(Some(zone)) => (zone != balancer.zone.slug).then(|| {
+            Ok(Some(zone)) => (*zone != *balancer.zone.slug).then(|| {
                 Refusal::new(format!(
                     "zone for {href} changed, please configure the previous zone or contact support"
                 ))
@@ -143,7 +143,7 @@ fn vips_fit(wishes: &[VipWish], vips: &[VipAddress]) -> bool {
     wishes.is_empty()
         || wishes.len() == vips.len()
             && wishes.iter().zip(vips).all(|(wish, vip)| {
-                let subnet = vip.subnet.as_ref().map_or("", |subnet| subnet.uuid.as_str());
+                let subnet = vip.subnet.as_ref().map_or("", |subnet| &*subnet.uuid);
                 let subnet_fits = wish
                     .subnet
                     .as_ref()
@@ -167,10 +167,7 @@ mod tests {
     use super::*;
 
     fn vip(subnet: &str, address: &str) -> VipAddress {
-        let subnet = SubnetStub {
-            uuid: subnet.into(),
-            cidr: None,
-        };
+        let subnet = SubnetStub { uuid: subnet.into() };
         VipAddress {
             address: address.into(),
             version: None,
