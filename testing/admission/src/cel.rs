@@ -35,6 +35,11 @@ pub(crate) fn is_sayable(value: &str) -> String {
     matches(value, r"\P{Cc}{0,250}")
 }
 
+/// A text in a message.
+pub(crate) fn quoted(value: &str) -> String {
+    format!("({value} == '' ? 'not set' : '`' + {value} + '`')")
+}
+
 /// Blanks, as JSON and label selectors know them.
 const BLANKS: &str = r"[ \t\r\n]*";
 /// A JSON text.

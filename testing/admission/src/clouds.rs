@@ -295,12 +295,7 @@ fn phoenixnap() -> Cloud {
                 holds: "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''\n|| isIP(object.spec.loadBalancerIP.trim()) && ip(object.spec.loadBalancerIP.trim()).family() == 4".to_owned(),
                 message: "spec.loadBalancerIP must be an IPv4 address. Leave it out, and an address is allocated".to_owned(),
             },
-            Rule {
-                keys: Vec::new(),
-                fields: &["ipFamilies"],
-                holds: "!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies".to_owned(),
-                message: "spec.ipFamilies must have IPv4: IP blocks of phoenixNAP are IPv4".to_owned(),
-            },
+            needs_ipv4("IP blocks of phoenixNAP"),
             no_source_ranges_annotation("spec.loadBalancerSourceRanges"),
         ],
         fixed: Some(Fixed {
@@ -318,6 +313,16 @@ fn phoenixnap() -> Cloud {
     }
 }
 
+/// What a cloud has no addresses for.
+fn needs_ipv4(addresses: &str) -> Rule {
+    Rule {
+        keys: Vec::new(),
+        fields: &["ipFamilies"],
+        holds: "!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies".to_owned(),
+        message: format!("spec.ipFamilies must have IPv4: {addresses} are IPv4"),
+    }
+}
+
 fn cloudstack() -> Cloud {
     Cloud {
         name: "cloudstack",
@@ -330,6 +335,7 @@ fn cloudstack() -> Cloud {
             only_tcp_and_udp("Apache CloudStack"),
             needs_node_ports(),
             ip_is_address(),
+            needs_ipv4("public addresses of Apache CloudStack"),
             no_source_ranges_annotation("spec.loadBalancerSourceRanges"),
         ],
         fixed: None,

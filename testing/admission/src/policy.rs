@@ -285,11 +285,13 @@ fn of_fixed(fixed: &FixedKey) -> Validation {
         expression: holds,
         message: format!("{}: {}", fixed.key, fixed.remedy),
         said: Some(format!(
-            "{} && {} ? {} + {now} + '` and was `' + {before} + {} : ''",
+            "{} && {} ? {} + {} + ' and was ' + {} + {} : ''",
             cel::is_sayable(&now),
             cel::is_sayable(&before),
-            cel::text(&format!("{} is `", fixed.key)),
-            cel::text(&format!("`: {}", fixed.remedy))
+            cel::text(&format!("{} is ", fixed.key)),
+            cel::quoted(&now),
+            cel::quoted(&before),
+            cel::text(&format!(": {}", fixed.remedy))
         )),
     }
 }

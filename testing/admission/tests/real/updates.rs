@@ -204,7 +204,7 @@ async fn changes_that_come_too_late_are_complained_of() {
         let path = format!("{path}?dryRun=All");
         let said = patch(&server, &path, annotated(&key, "other")).await.said();
         assert!(
-            said.contains(&format!("{key} is `other` and was ``: a change counts when")),
+            said.contains(&format!("{key} is `other` and was not set: a change counts when")),
             "{said}"
         );
     }
