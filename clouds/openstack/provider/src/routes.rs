@@ -28,6 +28,7 @@ use futures::try_join;
 
 use change::{Change, Results, is_same, range};
 use extensions::{Extensions, KnownExtensions};
+use router::Portion;
 
 /// The changes of one call. A call ends when the ports of all of its Nodes are written, some side by side; with more of them
 /// it could take so long that it looks stuck.
@@ -53,6 +54,8 @@ pub(crate) struct RouteTable {
     is_in_doubt: AtomicBool,
     /// Whether the router took no more routes when the last one was added.
     is_full: AtomicBool,
+    /// How much one write asks for.
+    portion: Mutex<Portion>,
     /// The routes that the last listing left out because the pairs of their ports were missing.
     without_pair: Mutex<Vec<RouterRoute>>,
 }
@@ -71,6 +74,7 @@ impl RouteTable {
             networks: Mutex::default(),
             is_in_doubt: AtomicBool::new(true),
             is_full: AtomicBool::new(false),
+            portion: Mutex::default(),
             without_pair: Mutex::default(),
         }
     }

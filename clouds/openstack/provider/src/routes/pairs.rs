@@ -15,6 +15,13 @@ use super::{RouteTable, TRIES};
 const FORBIDDEN: &str = "by default Neutron allows that to the project that owns the port's network. Use credentials of that project, have the operator \
     of the cloud allow `update_port:allowed_address_pairs`, or switch port security off at the nodes' ports";
 
+/// Neutron's word for a port with as many pairs as it may have.
+const EXHAUSTED: &str = "AllowedAddressPairExhausted";
+
+/// What a person can do then.
+const TOO_MANY: &str = "take those off that are of earlier pod networks of this node (`openstack port unset --allowed-address`), or have the \
+    operator of the cloud raise `max_allowed_address_pair` of Neutron";
+
 impl RouteTable {
     /// Gives the ports of created routes their address pairs, and takes those of deleted ones away. Each port is written
     /// once, all of them side by side.
@@ -80,6 +87,13 @@ impl RouteTable {
                 Err(error) if error.status() == Some(403) => {
                     let text = format!(
                         "address pairs of port {} may not be written: {FORBIDDEN}",
+                        port.id
+                    );
+                    return Err(CloudError::of_write(error).context(text));
+                }
+                Err(error) if error.word.as_deref() == Some(EXHAUSTED) => {
+                    let text = format!(
+                        "port {} has as many address pairs as it may have: {TOO_MANY}",
                         port.id
                     );
                     return Err(CloudError::of_write(error).context(text));

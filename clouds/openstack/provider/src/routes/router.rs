@@ -1,5 +1,6 @@
 //! Writes of the router.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::CloudError;
@@ -57,13 +58,58 @@ fn without_list(message: Box<str>) -> Box<str> {
     }
 }
 
+/// So many writes of one call may fail in a way that names no route. Then the API itself is in trouble, and what is left waits for the
+/// next call.
+const FAILURES_PER_CALL: usize = 2;
+
+/// How much one write asks for: everything, until one fails in a way that names no route. That may be because of a single route on which
+/// Neutron breaks, or because of the size, so the next one asks for half as much, and one that succeeds doubles it again.
+#[derive(Debug)]
+pub(super) struct Portion {
+    most: usize,
+    /// Calls since it is not everything. Each begins with another change, so that none waits for ever behind one that fails.
+    calls: usize,
+}
+
+impl Default for Portion {
+    fn default() -> Self {
+        Self {
+            most: usize::MAX,
+            calls: 0,
+        }
+    }
+}
+
+impl Portion {
+    /// How many changes this call puts off to its end.
+    fn turn(&mut self) -> usize {
+        self.calls = match self.most {
+            usize::MAX => 0,
+            _ => self.calls + 1,
+        };
+        self.calls
+    }
+
+    fn made(&mut self) {
+        self.most = self.most.saturating_mul(2);
+    }
+
+    fn failed(&mut self, asked: usize) {
+        self.most = (asked / 2).max(1);
+    }
+}
+
 impl RouteTable {
+    fn portion<T>(&self, look: impl FnOnce(&mut Portion) -> T) -> T {
+        look(&mut self.portion.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Makes these changes of the router's list with as few writes as it takes: one, or two where routes are added and
     /// removed by calls of their own. Says whether the list is surely what it is meant to be, but for what failed.
     ///
     /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router
     /// or one more than there may be. Then the halves are tried by themselves, down to the one that is refused. Where the router
-    /// was full the last time, a single route finds out whether it still is.
+    /// was full the last time, a single route finds out whether it still is. Where it failed without such a word, see [`Portion`].
     pub(super) async fn change_router(
         &self,
         mode: Mode,
@@ -71,9 +117,15 @@ impl RouteTable {
         results: &mut Results,
     ) -> bool {
         let mut is_certain = true;
+        let mut failures = 0;
         let was_full = self.is_full.swap(false, Ordering::Relaxed);
-        let (mut creations, deletions): (Vec<&Change>, Vec<&Change>) =
+        let (mut creations, mut deletions): (Vec<&Change>, Vec<&Change>) =
             changes.into_iter().partition(|change| change.is_creation);
+        let turn = self.portion(Portion::turn);
+        for changes in [&mut creations, &mut deletions] {
+            let turn = turn.checked_rem(changes.len()).unwrap_or_default();
+            changes.rotate_left(turn);
+        }
         // The last one is taken first.
         let mut open = match mode {
             _ if was_full && deletions.is_empty() && creations.len() > 1 => {
@@ -87,13 +139,22 @@ impl RouteTable {
             if part.is_empty() {
                 continue;
             }
+            let most = self.portion(|portion| portion.most);
+            if part.len() > most {
+                open.push(part.split_off(most));
+            }
             let Err(error) = self.write(mode, &part).await else {
+                self.portion(Portion::made);
                 continue;
             };
             if error.is_refusal() && part.len() > 1 {
                 let second = part.split_off(part.len() / 2);
                 open.extend([second, part]);
                 continue;
+            }
+            if !error.is_refusal() {
+                self.portion(|portion| portion.failed(part.len()));
+                failures += 1;
             }
             is_certain &= !error.is_uncertain();
             let is_full = error.is_full();
@@ -106,6 +167,9 @@ impl RouteTable {
                 ));
             }
             results.fail(part, &error);
+            if failures == FAILURES_PER_CALL {
+                results.fail(open.drain(..).flatten(), &error);
+            }
             if is_full {
                 self.is_full.store(true, Ordering::Relaxed);
                 // No other route finds a place either.

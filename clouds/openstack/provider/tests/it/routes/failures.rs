@@ -78,6 +78,55 @@ async fn one_route_that_is_refused_fails_alone() {
     }
 }
 
+/// In the order in which the controller asks, and asks again for what failed.
+#[tokio::test(start_paused = true)]
+async fn a_route_on_which_neutron_breaks_keeps_no_other_from_being_made() {
+    for mode in MODES {
+        for broken in [1, 4, 8] {
+            let world = World::in_mode(8, mode);
+            world.set_behaviour(|behaviour| behaviour.breaks_on_route = Some(pods(broken)));
+            let mut open = world.creations();
+            let (mut calls, mut writes) = (0, 0);
+            while open.len() > 1 {
+                calls += 1;
+                assert!(calls <= 6, "{mode:?}, {broken}: {} are left", open.len());
+                let (results, made) = world.calls_of(world.change(&open)).await;
+                writes += count(&made, &ROUTER_WRITES);
+                let mut results = results.into_iter();
+                open.retain(|_| results.next().unwrap().is_err());
+            }
+            assert_eq!(world.router().len(), 7, "{mode:?}");
+            assert!(writes <= 12, "{mode:?}, {broken}: {writes}");
+            // It is tried once in each pass from then on, and all others in one write when it is mended.
+            let (_, made) = world.calls_of(world.change(&open)).await;
+            assert_eq!(count(&made, &ROUTER_WRITES), 1, "{mode:?}");
+            world.set_behaviour(|behaviour| behaviour.breaks_on_route = None);
+            world.make(&open).await;
+        }
+    }
+}
+
+/// Each call costs two writes, whatever is waiting.
+#[tokio::test(start_paused = true)]
+async fn where_every_write_fails_no_call_tries_all_routes_one_by_one() {
+    for mode in MODES {
+        let world = World::in_mode(20, mode);
+        for write in ROUTER_WRITES {
+            world
+                .sim
+                .faults()
+                .add(Fault::operation(write).always().status(500));
+        }
+        for _ in 0..8 {
+            let (results, made) = world.calls_of(world.change(&world.creations())).await;
+            assert!(results.iter().all(Result::is_err));
+            assert!(count(&made, &ROUTER_WRITES) <= 2, "{mode:?}");
+        }
+        world.sim.faults().clear();
+        world.make(&world.creations()).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_router_takes_as_many_routes_as_it_may_have() {
     for mode in MODES {

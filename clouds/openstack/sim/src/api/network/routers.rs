@@ -120,6 +120,16 @@ impl Call<'_> {
             let text = format!("Invalid format for routes: [{}], {reason}", shown.join(", "));
             return Err(ApiError::neutron(StatusCode::BAD_REQUEST, "InvalidRoutes", text));
         }
+        let breaks_on = self.state.behaviour.breaks_on_route.as_deref();
+        if router.routes.iter().any(|it| Some(&*it.destination) == breaks_on) {
+            let text = "Request Failed: internal server error while processing your request.";
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            return Err(ApiError::neutron(
+                status,
+                "HTTPInternalServerError",
+                text.to_owned(),
+            ));
+        }
         if router.routes.len() > self.state.behaviour.max_routes {
             return Err(ApiError::over_quota("router_route"));
         }
