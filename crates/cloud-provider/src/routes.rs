@@ -82,4 +82,7 @@ pub struct Route {
     pub destination: IpNet,
     /// No live target: may be deleted if it lies in the managed range.
     pub is_blackhole: bool,
+    /// Set by the cloud in what it lists: something that belongs to the route is missing, so that traffic may not pass. It is created
+    /// once more where it is wanted, and deleted like any other where it is not.
+    pub is_incomplete: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! A route leads to an address of a Node, and the Node's port has to let the pod network through: the route is written
 //! first, then the address pair of the port; if that fails, a route that was added is taken back. A deletion goes the other way round, so
-//! that what is half done shows as a route and is done again. Many changes share one write of the router.
+//! that what is half done shows as a route and is done again. A pair that was refused is tried before its route from then on. Many changes share one write of the router.
 //!
 //! ```text
 //! routes/change.rs       one change, read                                       (pure)
@@ -25,6 +25,7 @@ use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
 use bowline_openstack_client::{ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
+use ipnet::IpNet;
 
 use change::{Change, Results, is_same, range};
 use extensions::{Extensions, KnownExtensions};
@@ -54,10 +55,12 @@ pub(crate) struct RouteTable {
     is_in_doubt: AtomicBool,
     /// Whether the router took no more routes when the last one was added.
     is_full: AtomicBool,
+    /// Where routes lead whose address pairs were refused the last time.
+    pair_refused: Mutex<BTreeSet<IpNet>>,
     /// How much one write asks for.
     portion: Mutex<Portion>,
-    /// The routes that the last listing left out because the pairs of their ports were missing.
-    without_pair: Mutex<Vec<RouterRoute>>,
+    /// Routes that the router has, and whose ports lack their address pairs.
+    incomplete: Mutex<Vec<RouterRoute>>,
 }
 
 /// Whether Neutron lets routers have routes.
@@ -74,8 +77,9 @@ impl RouteTable {
             networks: Mutex::default(),
             is_in_doubt: AtomicBool::new(true),
             is_full: AtomicBool::new(false),
+            pair_refused: Mutex::default(),
             portion: Mutex::default(),
-            without_pair: Mutex::default(),
+            incomplete: Mutex::default(),
         }
     }
 
@@ -124,14 +128,19 @@ impl RouteTable {
         let networks = self.read_networks();
         let (extensions, router, _) = try_join!(self.extensions(), self.read_router(), networks)?;
         let mut routes: Vec<Route> = router.routes.iter().filter_map(route).collect();
-        self.left_out().clear();
         if extensions.has_pairs && self.is_in_doubt.load(Ordering::Relaxed) {
             let without_pair = self.without_pair(&routes).await?;
-            routes.retain(|route| !without_pair.contains(&route.name));
             let there = router.routes.into_iter();
-            self.left_out()
-                .extend(there.filter(|route| without_pair.contains(&change::name(route))));
+            *self.incomplete() = there
+                .filter(|route| without_pair.contains(&change::name(route)))
+                .collect();
             self.is_in_doubt.store(false, Ordering::Relaxed);
+        } else {
+            self.incomplete().retain(|route| router.routes.contains(route));
+        }
+        let incomplete: BTreeSet<String> = self.incomplete().iter().map(change::name).collect();
+        for route in &mut routes {
+            route.is_incomplete = incomplete.contains(&route.name);
         }
         Ok(routes)
     }
@@ -148,9 +157,20 @@ impl RouteTable {
         Ok(without.map(|route| route.name.clone()).collect())
     }
 
-    fn left_out(&self) -> MutexGuard<'_, Vec<RouterRoute>> {
+    fn incomplete(&self) -> MutexGuard<'_, Vec<RouterRoute>> {
         // No code that can panic runs under the lock.
-        self.without_pair.lock().unwrap_or_else(PoisonError::into_inner)
+        self.incomplete.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pair_refused(&self) -> MutexGuard<'_, BTreeSet<IpNet>> {
+        self.pair_refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Creations of routes whose address pairs were refused the last time. They are forgotten with that.
+    fn were_refused<'a>(&self, changes: &'a [Change]) -> Vec<&'a Change> {
+        let mut refused = self.pair_refused();
+        let mut was_refused = |change: &Change| change.is_creation && refused.remove(&change.destination);
+        changes.iter().filter(|change| was_refused(change)).collect()
     }
 
     async fn change(&self, changes: &[RouteChange]) -> Vec<Result<(), CloudError>> {
@@ -168,22 +188,37 @@ impl RouteTable {
             self.change_pairs(&deletions, &mut results).await;
         }
         let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
-        // What is at the router already and was left out of the list needs no write of the router.
-        let (there, open): (Vec<&Change>, Vec<&Change>) =
-            results.open(&changes).into_iter().partition(|change| {
-                let left_out = self.left_out();
-                change.is_creation && left_out.iter().any(|route| is_same(route, &change.route))
-            });
+        // What is at the router already needs no write of the router.
+        let there: Vec<&Change> = {
+            let incomplete = self.incomplete();
+            let is_there = |change: &&Change| {
+                change.is_creation && incomplete.iter().any(|route| is_same(route, &change.route))
+            };
+            changes.iter().filter(is_there).collect()
+        };
+        // Else the router would be written twice at each try, in vain.
+        let has_pair = self.were_refused(&changes);
+        if extensions.has_pairs {
+            self.change_pairs(&has_pair, &mut results).await;
+            self.pair_refused().extend(results.failed(&has_pair));
+        }
+        let open = results.open(&changes).into_iter();
+        let open = open.filter(|change| !there.contains(change)).collect();
         let mut is_certain = self.change_router(extensions.mode, open, &mut results).await;
         if extensions.has_pairs {
-            let written = results.open(&changes);
-            let creations: Vec<&Change> = written.into_iter().filter(|change| change.is_creation).collect();
+            let written = results.open(&changes).into_iter();
+            let creations: Vec<&Change> = written
+                .filter(|change| change.is_creation && !has_pair.contains(change))
+                .collect();
             self.change_pairs(&creations, &mut results).await;
-            let failed = creations.into_iter().filter(|change| results.has_failed(change));
-            let (there, added): (Vec<&Change>, Vec<&Change>) =
-                failed.partition(|change| there.contains(change));
-            is_certain &= there.is_empty();
-            is_certain &= self.take_back(extensions.mode, added).await;
+            self.pair_refused().extend(results.failed(&creations));
+            let added = creations
+                .into_iter()
+                .filter(|change| results.has_failed(change) && !there.contains(change));
+            is_certain &= self.take_back(extensions.mode, added.collect()).await;
+        }
+        for change in there.iter().filter(|change| !results.has_failed(change)) {
+            self.incomplete().retain(|route| !is_same(route, &change.route));
         }
         if is_certain {
             self.is_in_doubt.store(was_in_doubt, Ordering::Relaxed);
@@ -226,5 +261,6 @@ fn route(listed: &RouterRoute) -> Option<Route> {
         compares_addresses: false,
         destination: range(&listed.destination)?,
         is_blackhole: false,
+        is_incomplete: false,
     })
 }

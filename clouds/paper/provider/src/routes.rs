@@ -103,6 +103,7 @@ impl RouteTable {
             compares_addresses: self.by_address,
             destination: route.destination,
             is_blackhole: route.blackhole,
+            is_incomplete: false,
         })
     }
 

@@ -14,6 +14,8 @@ pub enum Action {
     Keep,
     /// It is there with other addresses: deleted, then created.
     Update,
+    /// It is there, and something that belongs to it is missing: created once more, and not deleted before.
+    Complete,
     /// It is not there.
     Add,
 }
@@ -85,7 +87,7 @@ impl Plan {
                 let kept = table
                     .networks
                     .iter()
-                    .filter(|network| network.action == Action::Keep);
+                    .filter(|network| matches!(network.action, Action::Keep | Action::Complete));
                 kept.filter_map(|network| Some((&table.node.name, network.destination.as_ref().ok()?)))
             })
             .collect();
@@ -203,11 +205,13 @@ fn networks(node: &Node, routes: &[&Route], cluster: &[IpNet]) -> Vec<PodNetwork
             .filter(|route| !(route.is_blackhole && is_ours(destination, cluster)))
             .peekable();
         if there.peek().is_none() {
-            Action::Add
-        } else if there.any(|route| leads_to(route, node)) {
-            Action::Keep
-        } else {
-            Action::Update
+            return Action::Add;
+        }
+        let right: Vec<_> = there.filter(|route| leads_to(route, node)).collect();
+        match &right[..] {
+            [] => Action::Update,
+            all if all.iter().all(|route| route.is_incomplete) => Action::Complete,
+            _ => Action::Keep,
         }
     };
     node.pod_cidrs

@@ -50,6 +50,7 @@ impl RouteTable {
             compares_addresses,
             destination: destination.parse().unwrap(),
             is_blackhole,
+            is_incomplete: false,
         });
     }
 

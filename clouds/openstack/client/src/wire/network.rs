@@ -104,8 +104,8 @@ pub struct Router {
     /// Its name.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// Its static routes. An answer that does not name them is none, nor is `null`: all would be created, and those of others
-    /// replaced.
+    /// Its static routes. An answer that does not name them is none: all would be created.
+    #[serde(deserialize_with = "list")]
     pub routes: Vec<RouterRoute>,
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]

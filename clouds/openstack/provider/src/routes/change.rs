@@ -91,6 +91,12 @@ impl Results {
         changes.iter().filter(|change| !self.has_failed(change)).collect()
     }
 
+    /// Where those of these lead that have failed.
+    pub(super) fn failed(&self, changes: &[&Change]) -> impl Iterator<Item = IpNet> {
+        let failed = changes.iter().filter(|change| self.has_failed(change));
+        failed.map(|change| change.destination)
+    }
+
     pub(super) fn into_inner(self) -> Vec<Result<(), CloudError>> {
         self.0
     }
@@ -178,6 +184,7 @@ pub(super) mod tests {
             compares_addresses: false,
             destination: destination.parse().unwrap(),
             is_blackhole: false,
+            is_incomplete: false,
         }
     }
 

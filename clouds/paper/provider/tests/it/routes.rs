@@ -23,6 +23,7 @@ fn route(node: &str, destination: &str) -> Route {
         compares_addresses: false,
         destination: destination.parse().unwrap(),
         is_blackhole: false,
+        is_incomplete: false,
     }
 }
 

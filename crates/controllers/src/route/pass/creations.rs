@@ -70,6 +70,7 @@ impl RouteController {
                 compares_addresses: false,
                 destination,
                 is_blackhole: false,
+                is_incomplete: false,
             },
         };
         let Some(Answer { begun, result }) = self.try_to_create(&change, calls).await else {

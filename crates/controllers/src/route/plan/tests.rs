@@ -24,6 +24,7 @@ fn route(target: &str, destination: &str) -> Route {
         compares_addresses: false,
         destination: net(destination),
         is_blackhole: false,
+        is_incomplete: false,
     }
 }
 
@@ -44,6 +45,30 @@ fn shown(nodes: &[Arc<Node>], listed: &[Route]) -> Vec<String> {
     tables
         .chain(plan.deletions.iter().map(|route| format!("-{}", route.name)))
         .collect()
+}
+
+#[test]
+fn what_is_incomplete_is_created_once_more_where_it_is_wanted_and_deleted_where_not() {
+    let incomplete = |target: &str, destination: &str| Route {
+        is_incomplete: true,
+        ..route(target, destination)
+    };
+    let nodes = [node("a", &["10.200.1.0/24"]), node("b", &["10.200.2.0/24"])];
+    let listed = [
+        incomplete("a", "10.200.1.0/24"),
+        incomplete("b", "10.200.2.0/24"),
+        route("b", "10.200.2.0/24"),
+        incomplete("c", "10.200.3.0/24"),
+        incomplete("", "192.168.0.0/16"),
+    ];
+    assert_eq!(
+        shown(&nodes, &listed),
+        [
+            "a: 10.200.1.0/24 Complete",
+            "b: 10.200.2.0/24 Keep",
+            "-c-10.200.3.0/24"
+        ]
+    );
 }
 
 #[test]

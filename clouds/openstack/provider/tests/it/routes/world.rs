@@ -93,6 +93,7 @@ impl World {
                 compares_addresses: false,
                 destination: destination.parse().unwrap(),
                 is_blackhole: false,
+                is_incomplete: false,
             },
         }
     }
