@@ -35,6 +35,7 @@ mod provider;
 mod routes;
 mod selector;
 mod service;
+pub mod spelling;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{KeyKind, PoolProtocol};
 use bowline_plan::{Note, Refusal};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -106,7 +106,9 @@ fn tells(service: &Service, address: Option<&str>) -> bool {
     let mut addresses = ingress.iter().filter_map(|entry| entry.ip.as_deref()).peekable();
     match addresses.peek() {
         None => !ingress.is_empty(),
-        Some(_) => addresses.any(|shown| Some(names::spelling(shown)) == address.map(names::spelling)),
+        Some(_) => {
+            addresses.any(|shown| Some(spelling::of_address(shown)) == address.map(spelling::of_address))
+        }
     }
 }
 
