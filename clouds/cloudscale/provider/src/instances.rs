@@ -66,18 +66,12 @@ impl InstanceDirectory for Servers {
         listing.with_id(id)
     }
 
-    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
-        match listing.with_name(name)[..] {
-            [] => Ok(None),
-            [server] => Ok(Some(server)),
-            ref several => {
-                let ids: Vec<String> = several.iter().map(|server| server.uuid.to_string()).collect();
-                Err(CloudError::other(format!(
-                    "found more than one server named {name} ({}); set spec.providerID of the node, or rename all but one of them",
-                    ids.join(", ")
-                )))
-            }
-        }
+    fn named<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Vec<&'a Server>, CloudError> {
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, server: &Server) -> String {
+        server.uuid.to_string()
     }
 
     fn metadata(&self, _: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {

@@ -80,23 +80,17 @@ impl InstanceDirectory for Servers {
         listing.with_id(id)
     }
 
-    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
+    fn named<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Vec<&'a Server>, CloudError> {
         // Its ID or its state is not known, so neither it nor a namesake can be taken.
         if listing.has_odd_named(name) {
             let text = "the list has a server of this hostname that cannot be read";
             return Err(CloudError::other(text));
         }
-        match &listing.with_name(name)[..] {
-            [] => Ok(None),
-            [server] => Ok(Some(server)),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-                Err(CloudError::other(format!(
-                    "several servers have this hostname: {}; rename all but one",
-                    ids.join(", ")
-                )))
-            }
-        }
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, server: &Server) -> String {
+        server.id.clone()
     }
 
     fn metadata(&self, node: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
