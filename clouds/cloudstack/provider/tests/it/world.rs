@@ -230,7 +230,7 @@ impl World {
         self.run_with(key, Interruption::Pause(limit, time)).await
     }
 
-    async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
+    pub(crate) async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
         let facts = || self.facts(key);
         let run = self
             .service_loop

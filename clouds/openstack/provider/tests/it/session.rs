@@ -5,9 +5,9 @@ use std::time::Duration;
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::ReportedOutcome;
 use bowline_openstack_sim::kit::Fault;
+use bowline_provider_kit::faults::Disturbed;
 use bowline_provider_kit::foretell;
 
-use crate::faults::{CHANGES, before};
 use crate::world::{World, in_short, lb_name, service};
 
 /// The list of Octavia's versions.
@@ -20,8 +20,8 @@ fn kind(label: &str) -> &str {
 
 #[tokio::test(start_paused = true)]
 async fn the_writes_made_are_those_that_were_foretold_in_that_order() {
-    for (name, change) in CHANGES {
-        let world = before(name, *change).await;
+    for (name, change) in World::changes() {
+        let world = World::before(change).await;
         let balancers = world.cloud.load_balancer().unwrap();
         let (report, writes) = world.writes_of(foretell(balancers, world.facts("web"))).await;
         assert!(writes.is_empty(), "{name}");
