@@ -1,16 +1,15 @@
 //! Servers as the instances of Nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Selector, Sought,
+    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 
-use crate::annotations::SERVER_ID;
 use crate::observe::reads::Reads;
 use crate::provider_id::{self, ProviderIdError};
 use crate::servers::ServerIndex;
@@ -18,18 +17,15 @@ use crate::servers::ServerIndex;
 /// The servers of the account.
 pub(crate) struct Servers {
     reads: Arc<Reads>,
-    /// Nodes that get the annotation with their server's ID; none while load balancing is off.
-    annotated: Option<Selector>,
     reserved_is_shut_down: bool,
     /// Provider IDs of other clouds that were told of.
     told: Mutex<BTreeSet<String>>,
 }
 
 impl Servers {
-    pub(crate) fn new(reads: Arc<Reads>, annotated: Option<Selector>, reserved_is_shut_down: bool) -> Self {
+    pub(crate) fn new(reads: Arc<Reads>, reserved_is_shut_down: bool) -> Self {
         Self {
             reads,
-            annotated,
             reserved_is_shut_down,
             told: Mutex::default(),
         }
@@ -111,14 +107,6 @@ impl InstanceDirectory for Servers {
         let hostname = Some(server.hostname.clone()).filter(|name| !name.is_empty());
         let hostname = hostname.map(|name| NodeAddress::new(AddressType::Hostname, name));
         let external = addresses(server, AddressType::ExternalIp, &server.public_ip_addresses);
-        let is_annotated = self
-            .annotated
-            .as_ref()
-            .is_some_and(|selector| selector.matches(&node.labels));
-        let annotations: BTreeMap<String, String> = is_annotated
-            .then(|| (SERVER_ID.key.to_owned(), server.id.clone()))
-            .into_iter()
-            .collect();
         Ok(InstanceMetadata {
             provider_id: Some(provider_id::format(&server.id)),
             instance_type: server.kind.clone(),
@@ -126,7 +114,6 @@ impl InstanceDirectory for Servers {
             zone: String::new(),
             region: server.location.clone(),
             addresses: hostname.into_iter().chain(external).chain(internal).collect(),
-            annotations,
             ..InstanceMetadata::default()
         })
     }
