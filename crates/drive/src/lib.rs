@@ -167,6 +167,7 @@ pub async fn drive<F: Clone + Send, E>(
                 let made = match mode {
                     Mode::Apply(lanes) => {
                         *is_unverified |= changes_cloud(&steps);
+                        session.before_wave();
                         wave::apply(session, &steps, lanes, hooks, &facts).await
                     }
                     Mode::Predict => wave::predict(session, &steps, hooks, &facts).await,
@@ -190,7 +191,12 @@ pub async fn drive<F: Clone + Send, E>(
                 hooks.progressed(true);
                 *is_unverified = false;
             }
-            Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
+            Answer::Settled(status) => {
+                if matches!(mode, Mode::Apply(_)) {
+                    session.settled();
+                }
+                return Ok(Driven::Settled(status, plan.again));
+            }
             Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
             Answer::Refused(refusal) => return Ok(Driven::Refused(refusal, plan.publishes)),
         }

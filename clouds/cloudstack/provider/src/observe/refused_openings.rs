@@ -127,7 +127,7 @@ impl RefusedOpenings {
         });
     }
 
-    /// A reconcile came to its end.
+    /// A reconcile came to its end, and nothing is missing.
     pub(super) fn forget(&self, uid: &String) {
         self.0.with(uid, |entry| *entry = None);
     }
