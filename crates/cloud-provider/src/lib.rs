@@ -32,6 +32,7 @@ mod measurement;
 mod memory;
 mod node;
 mod provider;
+pub mod reasons;
 mod routes;
 mod selector;
 mod service;

@@ -62,12 +62,13 @@ fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
     #[test]
     fn reasons_are_single_words_and_differ_and_every_event_says_what_to_do() {
+        let mut kinds = BTreeMap::new();
         for table in [
             bowline_controllers::events::EVENTS,
             bowline_cloudscale::event_table(),
@@ -80,6 +81,8 @@ mod tests {
             let reasons: BTreeSet<&str> = table.iter().map(|event| event.reason).collect();
             assert_eq!(reasons.len(), table.len(), "{reasons:?}");
             for event in table {
+                let kind = *kinds.entry(event.reason).or_insert(event.kind);
+                assert_eq!(kind, event.kind, "{} is the same everywhere", event.reason);
                 assert!(
                     event.reason.chars().all(|c| c.is_ascii_alphanumeric()),
                     "{event:?}"

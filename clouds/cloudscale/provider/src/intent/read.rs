@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
 use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::UNKNOWN_ANNOTATIONS;
+use crate::events::IGNORED_ANNOTATIONS;
 use crate::floating_ips;
 use crate::{names, provider_id};
 
@@ -334,7 +334,7 @@ fn unknown(reader: &Reader<'_>) -> Option<Note> {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("unknown {what} have no effect: {names}"))
         .collect();
-    (!sentences.is_empty()).then(|| UNKNOWN_ANNOTATIONS.note(sentences.join("; ")))
+    (!sentences.is_empty()).then(|| IGNORED_ANNOTATIONS.note(sentences.join("; ")))
 }
 
 fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {

@@ -17,7 +17,7 @@ use super::{
     Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
+use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES};
 use crate::members::{self, Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
@@ -288,7 +288,7 @@ fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
         (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
     let texts = ignored.into_iter().chain(selector).chain(unproxied(wanted));
     let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| ANNOTATIONS_IGNORED.note(texts.join("; ")))
+    (!texts.is_empty()).then(|| IGNORED_ANNOTATIONS.note(texts.join("; ")))
 }
 
 fn non_empty(text: &str) -> Option<String> {
