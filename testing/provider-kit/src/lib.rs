@@ -20,7 +20,7 @@ mod services;
 const MAX_WAITS: usize = 2_000;
 
 pub use background::run_background;
-pub use bowline_drive::foretell;
+pub use bowline_drive::predict;
 pub use run::{Outcome, Run};
 pub use service_loop::{Interruption, ServiceLoop};
 pub use services::{Services, balanced_service, service_port};

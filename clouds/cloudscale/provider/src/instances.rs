@@ -56,6 +56,7 @@ impl InstanceDirectory for Servers {
         let asked = self.reads.server(*id).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
         if found.is_none() {
+            // In the words of the Go manager.
             tracing::debug!(node = %query.node.name, server = %id, "instance does not exist");
         }
         let evidence = || format!("the API answered 404 to server {id}");

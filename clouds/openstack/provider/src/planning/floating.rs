@@ -100,7 +100,7 @@ pub(super) fn is_told(identity: &Identity, observed: &Observed, balancer: &LoadB
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 
 fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'a> {
-    // What is foretold has no address yet.
+    // What is predicted has no address yet.
     let family = there.and_then(|(balancer, _)| Family::of_text(&balancer.vip_address));
     if family.or(wanted.family()) == Some(Family::V6) {
         return Wish::None;

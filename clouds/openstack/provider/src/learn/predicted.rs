@@ -211,7 +211,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
 /// The parts of a load balancer that was created with all of them.
 pub(super) fn parts(memory: &mut Memory, of: LoadBalancerId, new: &NewLoadBalancer) -> Parts {
     let mut parts = Parts {
-        is_foretold: true,
+        is_predicted: true,
         ..Parts::none(of)
     };
     for new in &new.listeners {
