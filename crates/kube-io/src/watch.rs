@@ -19,7 +19,7 @@ use crate::error::KubeError;
 use crate::exchange::segment;
 use crate::reads::{Listed, version_number};
 use crate::waits::{FIRST_WAIT, LONGEST_WAIT, Waits};
-use begin::{From, Start, goes_on, next};
+use begin::{From, goes_on, next};
 use event::apply;
 use fill::{Filled, fill};
 use open::{Ended, Next, OpenWatch, TOO_SHORT};
@@ -106,18 +106,19 @@ async fn feed<T: Listed>(
     let mut told_object = None;
     let mut from = From::Nothing;
     loop {
-        if unheard(cache) >= STALE {
-            from = from.doubted();
+        if let From::Followed(position) = &mut from
+            && unheard(cache) >= STALE
+        {
+            from = From::Doubted(std::mem::take(position));
         }
         let failure;
         (from, failure) = match begin(kube, cache, asked, from, &mut told, backwards).await {
             Err(Unbegun::BackInTime) => return BackInTime,
             Err(Unbegun::Failed(error)) => (From::Nothing, Some(error)),
-            Ok(mut start) => {
+            Ok((mut position, is_listed)) => {
                 let begun = Instant::now();
                 let lasts = open.saturating_sub(unheard(cache)).max(SHORTEST_OPEN);
-                let position = &mut start.position;
-                let follow = follow(kube, cache, position, (lasts, open), &mut told_object);
+                let follow = follow(kube, cache, &mut position, (lasts, open), &mut told_object);
                 let followed = believed(cache, follow).await;
                 match &followed {
                     Ok(Ended::InOrder) => told.end(),
@@ -136,7 +137,7 @@ async fn feed<T: Listed>(
                 if was_open {
                     waits.reset();
                 }
-                next(start, followed)
+                next(position, is_listed, followed)
             }
         };
         let Some(failure) = failure else { continue };
@@ -158,7 +159,7 @@ enum Unbegun {
     Failed(KubeError),
 }
 
-/// Finds where the next watch begins: a list says it, unless what is known will do.
+/// Finds where the next watch begins, and whether a list said it: unless what is known will do.
 async fn begin<T: Listed>(
     kube: &Kube,
     cache: &Cache<T>,
@@ -166,16 +167,16 @@ async fn begin<T: Listed>(
     from: From,
     told: &mut Told,
     backwards: &mut Option<Instant>,
-) -> Result<Start, Unbegun> {
+) -> Result<(String, bool), Unbegun> {
     let known = match from {
-        From::Followed(position) => return Ok(Start::known(position)),
+        From::Followed(position) => return Ok((position, false)),
         From::Doubted(position) => Some(position),
         From::Nothing => None,
     };
     match (fill(kube, cache, asked).await, known) {
         (Ok(Filled::At(position)), _) => {
             *backwards = None;
-            Ok(Start::listed(position))
+            Ok((position, true))
         }
         (Ok(Filled::Not { listed, known }), _) => {
             if backwards.get_or_insert_with(Instant::now).elapsed() >= BACKWARDS {
@@ -195,7 +196,7 @@ async fn begin<T: Listed>(
         // A watch may be had where a list is not. A list that came and is not believed comes first all the same.
         (Err(error), Some(position)) if !matches!(error, KubeError::Decode(_)) => {
             told.failure(T::PLURAL, &error, Duration::ZERO);
-            Ok(Start::known(position))
+            Ok((position, false))
         }
         (Err(error), _) => Err(Unbegun::Failed(error)),
     }

@@ -14,48 +14,20 @@ pub(super) enum From {
     Doubted(String),
 }
 
-impl From {
-    pub(super) fn doubted(self) -> Self {
-        match self {
-            Self::Followed(position) => Self::Doubted(position),
-            other => other,
-        }
-    }
-}
-
-/// Where a watch begins, or has come to.
-pub(super) struct Start {
-    pub(super) position: String,
-    /// Whether a list was there right before.
+/// Where the watch after this one begins, and what of its end has to be told and waited out. `is_listed`: it began right after a list.
+pub(super) fn next(
+    position: String,
     is_listed: bool,
-}
-
-impl Start {
-    pub(super) fn listed(position: String) -> Self {
-        Self {
-            position,
-            is_listed: true,
-        }
-    }
-
-    pub(super) fn known(position: String) -> Self {
-        Self {
-            position,
-            is_listed: false,
-        }
-    }
-}
-
-/// Where the watch after this one begins, and what of its end has to be told and waited out.
-pub(super) fn next(start: Start, followed: Result<Ended, KubeError>) -> (From, Option<KubeError>) {
+    followed: Result<Ended, KubeError>,
+) -> (From, Option<KubeError>) {
     match followed {
-        Ok(Ended::InOrder) => (From::Followed(start.position), None),
+        Ok(Ended::InOrder) => (From::Followed(position), None),
         // Its server may have died, or its position may be no good.
-        Ok(Ended::Silent) => (From::Doubted(start.position), None),
+        Ok(Ended::Silent) => (From::Doubted(position), None),
         // What expires at once after a list would only be listed again and again.
-        Err(KubeError::Expired(_)) if !start.is_listed => (From::Nothing, None),
+        Err(KubeError::Expired(_)) if !is_listed => (From::Nothing, None),
         // Nothing was missed if only the connection failed. After anything else, begin with a list.
-        Err(error) if goes_on(&error) => (From::Followed(start.position), Some(error)),
+        Err(error) if goes_on(&error) => (From::Followed(position), Some(error)),
         Err(error) => (From::Nothing, Some(error)),
     }
 }
@@ -86,17 +58,14 @@ mod tests {
             (Err(odd()), From::Nothing, true),
         ];
         for (followed, from, is_told) in table {
-            for start in [Start::known(at()), Start::listed(at())] {
+            for is_listed in [false, true] {
                 let told = followed.as_ref().err().filter(|_| is_told).cloned();
                 let what = format!("{followed:?}");
-                let next = next(start, followed.clone());
+                let next = next(at(), is_listed, followed.clone());
                 assert_eq!(next, (from.clone(), told), "{what}");
             }
         }
-        assert_eq!(next(Start::known(at()), Err(expired())), (From::Nothing, None));
-        assert_eq!(
-            next(Start::listed(at()), Err(expired())),
-            (From::Nothing, Some(expired()))
-        );
+        assert_eq!(next(at(), false, Err(expired())), (From::Nothing, None));
+        assert_eq!(next(at(), true, Err(expired())), (From::Nothing, Some(expired())));
     }
 }

@@ -146,33 +146,31 @@ async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_nobody_asks_after_any_more_is_made_good() {
-    for work in WORKS {
-        for is_vpc in [false, true] {
-            let (expected, _) = undisturbed::<World>((work, is_vpc)).await;
-            for k in 1.. {
-                let what = format!("{work:?}, VPC {is_vpc}: killed after {k}");
-                let mut world = World::before((work, is_vpc)).await;
-                // It is carried out by the poll that tells its end.
-                world
-                    .sim
-                    .set_behaviour(|behaviour| behaviour.jobs_wait_for_polls = true);
-                let killed = world.run_killed(WEB, k).await;
-                world.restart().await;
-                let begin = tokio::time::Instant::now();
-                // What is listed counts as made: the states of openings are the server's matter.
-                let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
-                assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
-                // Whether anything was asked for under the claim, nobody can know.
-                let is_claim = killed.steps().last().is_some_and(|step| step.contains(" since "));
-                let most = if is_claim { 180 } else { 60 };
-                assert!(
-                    begin.elapsed() < Duration::from_secs(most),
-                    "{what}: {:?}",
-                    begin.elapsed()
-                );
-                if matches!(killed.outcome, Outcome::Settled(_)) {
-                    break;
-                }
+    for (name, change) in World::changes() {
+        let (expected, _) = undisturbed::<World>(change).await;
+        for k in 1.. {
+            let what = format!("{name}: killed after {k}");
+            let mut world = World::before(change).await;
+            // It is carried out by the poll that tells its end.
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.jobs_wait_for_polls = true);
+            let killed = world.run_killed(WEB, k).await;
+            world.restart().await;
+            let begin = tokio::time::Instant::now();
+            // What is listed counts as made: the states of openings are the server's matter.
+            let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
+            assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
+            // Whether anything was asked for under the claim, nobody can know.
+            let is_claim = killed.steps().last().is_some_and(|step| step.contains(" since "));
+            let most = if is_claim { 180 } else { 60 };
+            assert!(
+                begin.elapsed() < Duration::from_secs(most),
+                "{what}: {:?}",
+                begin.elapsed()
+            );
+            if matches!(killed.outcome, Outcome::Settled(_)) {
+                break;
             }
         }
     }
