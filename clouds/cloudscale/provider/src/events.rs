@@ -1,10 +1,9 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
 use bowline_cloud_provider::reasons;
-use bowline_plan::EventSpec;
 
 bowline_plan::events! {
-    TABLE;
+    pub EVENTS;
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "No node may become a member, so the load balancer has no members and drops all traffic.",
         "Compare the node selector annotation with the labels of the nodes. Without that annotation, look for nodes with the label node.kubernetes.io/exclude-from-external-load-balancers.";
@@ -47,10 +46,4 @@ bowline_plan::events! {
     DUPLICATE_REMOVED = reasons::DUPLICATE_REMOVED, Shared,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",
         "Nothing to do.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
 }

@@ -1,10 +1,9 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
 use bowline_cloud_provider::reasons;
-use bowline_plan::EventSpec;
 
 bowline_plan::events! {
-    TABLE;
+    pub EVENTS;
     NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
         "Nodes did not become members, because no virtual machine is known for them, or their virtual machine has no NIC.",
         "Give the virtual machine the name of its node and a NIC. Check that the API keys may see it.";
@@ -41,10 +40,4 @@ bowline_plan::events! {
     DUPLICATE_REMOVED = "DuplicateRuleRemoved", Normal,
         "There was more than one load balancer rule for one port, as can happen after a lost answer. Bowline deletes the surplus ones.",
         "Nothing to do.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
 }

@@ -1,10 +1,9 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
 use bowline_cloud_provider::reasons;
-use bowline_plan::EventSpec;
 
 bowline_plan::events! {
-    TABLE;
+    pub EVENTS;
     FORCED_INTERNAL = "LoadBalancerForcedInternal", Warning,
         "There is no network that a floating IP could come from, so the load balancer is reached at its address in the project's network only.",
         "Set floating-network-id in cloud.conf or on the Service, or mark the Service as internal.";
@@ -59,10 +58,4 @@ bowline_plan::events! {
     LEFT = "LoadBalancerLeft", Warning,
         "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
         "Nothing to do, but that clients have to follow to the address that the Service shows now.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
 }
