@@ -109,6 +109,12 @@ pub trait Reconcile<F>: Send + Sync {
     /// What comes next; `None` before the first observation.
     fn plan(&mut self) -> Option<DynPlan>;
 
+    /// A wave of the plan is about to be written; see [`Reconciler::before_wave`].
+    fn before_wave(&self);
+
+    /// Nothing is left to do; see [`Reconciler::settled`].
+    fn settled(&self);
+
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
 
@@ -200,6 +206,16 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             again,
             publishes,
         })
+    }
+
+    fn before_wave(&self) {
+        if let Some(seen) = &self.seen {
+            self.reconciler.before_wave(&self.intent, seen);
+        }
+    }
+
+    fn settled(&self) {
+        self.reconciler.settled(&self.intent);
     }
 
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {

@@ -105,8 +105,6 @@ pub struct InstanceMetadata {
     pub addresses: Vec<NodeAddress>,
     /// Further labels, set only where the Node does not have the key.
     pub additional_labels: BTreeMap<String, String>,
-    /// Annotations that are kept as they are here. Others are left alone, also those that the cloud no longer names.
-    pub annotations: BTreeMap<String, String>,
 }
 
 /// Whether an instance runs.

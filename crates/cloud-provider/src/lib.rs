@@ -32,9 +32,11 @@ mod measurement;
 mod memory;
 mod node;
 mod provider;
+pub mod reasons;
 mod routes;
 mod selector;
 mod service;
+pub mod spelling;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;

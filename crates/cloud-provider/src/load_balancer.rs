@@ -98,6 +98,17 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Decides what comes next. Pure: no IO, no clock.
     fn plan(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Self::Step>;
 
+    /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only
+    /// shown is told of to nobody.
+    fn before_wave(&self, intent: &Self::Intent, seen: &SeenBy<Self>) {
+        let _ = (intent, seen);
+    }
+
+    /// Is told that a reconcile settled, so that what was kept of failures before may go.
+    fn settled(&self, intent: &Self::Intent) {
+        let _ = intent;
+    }
+
     /// Makes the write. Steps that share a lane never run at the same time.
     ///
     /// Work that never plans a step has no use for this method and the two after it, and leaves their defaults.

@@ -2,13 +2,13 @@
 //!
 //! There is one, for a wanted balancer, one that is to be removed, and background work; for the service controller, the
 //! command `plan` and the tests of providers. What differs is brought by the caller: whether a wave is applied or
-//! predicted ([`Mode`]), and what happens around it ([`Hooks`]). [`foretell`] is the drive of the command `plan`.
+//! predicted ([`Mode`]), and what happens around it ([`Hooks`]). [`predict`] is the drive of the command `plan`.
 //!
 //! It has no runtime and no clock: where the plan waits, the drive ends and says for how long, and it is driven again with
 //! the same session.
 
-mod foretell;
 mod lanes;
+mod predict;
 #[cfg(test)]
 mod tests;
 mod wave;
@@ -20,8 +20,8 @@ use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalanc
 use bowline_plan::{Answer, Lane, Refusal};
 use futures::future::BoxFuture;
 
-pub use foretell::foretell;
 pub use lanes::{Lanes, Wait};
+pub use predict::predict;
 
 /// More waves and looks than any plan has between two waits: one that never settles gives way to other work instead of
 /// spinning.
@@ -167,6 +167,7 @@ pub async fn drive<F: Clone + Send, E>(
                 let made = match mode {
                     Mode::Apply(lanes) => {
                         *is_unverified |= changes_cloud(&steps);
+                        session.before_wave();
                         wave::apply(session, &steps, lanes, hooks, &facts).await
                     }
                     Mode::Predict => wave::predict(session, &steps, hooks, &facts).await,
@@ -190,7 +191,12 @@ pub async fn drive<F: Clone + Send, E>(
                 hooks.progressed(true);
                 *is_unverified = false;
             }
-            Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
+            Answer::Settled(status) => {
+                if matches!(mode, Mode::Apply(_)) {
+                    session.settled();
+                }
+                return Ok(Driven::Settled(status, plan.again));
+            }
             Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
             Answer::Refused(refusal) => return Ok(Driven::Refused(refusal, plan.publishes)),
         }

@@ -1,6 +1,7 @@
 //! The drive with a session that answers what it is told to.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{DynLearned, Measurement};
 use bowline_plan::Plan;
@@ -8,9 +9,12 @@ use bowline_plan::Plan;
 use super::*;
 
 /// Settles at the look of this number, and looks again before.
+#[derive(Default)]
 struct Session {
     looks: usize,
     settles_at: usize,
+    /// How often it was told that it settled.
+    told: AtomicUsize,
 }
 
 impl Reconcile<()> for Session {
@@ -30,6 +34,14 @@ impl Reconcile<()> for Session {
             },
             _ => Answer::Settled(LoadBalancerStatus::empty()),
         }))
+    }
+
+    fn before_wave(&self) {
+        panic!("no plan has a wave")
+    }
+
+    fn settled(&self) {
+        self.told.fetch_add(1, Ordering::Relaxed);
     }
 
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
@@ -75,7 +87,10 @@ impl Hooks<(), Infallible> for Quiet {
 
 /// How a drive ends, and how often it looked.
 async fn driven(settles_at: usize, is_superseded: bool) -> (Result<Driven, DriveError<Infallible>>, usize) {
-    let mut session = Session { looks: 0, settles_at };
+    let mut session = Session {
+        settles_at,
+        ..Session::default()
+    };
     let driven = drive(&mut session, Mode::Predict, &Quiet { is_superseded }, &mut false).await;
     (driven, session.looks)
 }
@@ -96,6 +111,18 @@ async fn a_plan_that_does_not_settle_is_an_error_with_its_last_two_waves() {
          waves were [a look again: look 99 showed more] and [a look again: look 100 showed more]"
     );
     assert_eq!(looks, MAX_WAVES + 1);
+}
+
+/// Else a plan that is looked at would change what the next real one does.
+#[tokio::test]
+async fn a_plan_that_is_only_shown_tells_nobody_that_it_settled() {
+    let lanes = Lanes::default();
+    for (mode, told) in [(Mode::Predict, 0), (Mode::Apply(&lanes), 1)] {
+        let mut session = Session::default();
+        let quiet = Quiet { is_superseded: false };
+        drive(&mut session, mode, &quiet, &mut true).await.unwrap();
+        assert_eq!(session.told.into_inner(), told);
+    }
 }
 
 #[tokio::test]

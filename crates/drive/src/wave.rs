@@ -104,7 +104,8 @@ async fn run<F: Send, E>(
     facts: &Mutex<F>,
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let view = step.view();
-    // One line for one action, however often the cloud is asked to take it.
+    // One line for one action, however often the cloud is asked to take it. The words are those of cloudscale.ch's Go manager, and the
+    // demo reads them.
     if session.was_put_off(step) {
         tracing::debug!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action again");
     } else {

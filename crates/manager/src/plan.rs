@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_controllers::node_set;
-use bowline_drive::foretell;
+use bowline_drive::predict;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 
@@ -54,7 +54,7 @@ pub async fn plan_services(
         });
         async move {
             match facts {
-                Some(facts) if is_ours(&facts.service) => foretell(Arc::clone(load_balancer), facts).await,
+                Some(facts) if is_ours(&facts.service) => predict(Arc::clone(load_balancer), facts).await,
                 Some(_) => PlanReport::of_nothing(key.to_string()),
                 None => PlanReport {
                     outcome: ReportedOutcome::Failed {

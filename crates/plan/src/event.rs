@@ -23,8 +23,7 @@ impl EventSpec {
     /// An event on a Service with a text of its own each time, as a provider's notes are.
     #[must_use]
     pub const fn on_service(
-        reason: &'static str,
-        kind: NoteKind,
+        (reason, kind): (&'static str, NoteKind),
         meaning: &'static str,
         remedy: &'static str,
     ) -> Self {
@@ -59,28 +58,33 @@ impl EventSpec {
 
 /// Declares events: a constant for each, and the table of them all under the given name.
 ///
-/// An event is on a Service and has a text of its own each time, unless the object and the message are given.
+/// An event is on a Service and has a text of its own each time, unless the object and the message are given. Reason and kind of
+/// what several tables tell stand in one place, and the kind is then `Shared`.
 ///
 /// ```
+/// const NEWS: (&str, bowline_plan::NoteKind) = ("News", bowline_plan::NoteKind::Normal);
 /// bowline_plan::events! {
 ///     pub TABLE;
 ///     NO_NODES = "NoNodes", Warning, "There is no node.", "Add one.";
 ///     DRAINED = "Drained", Normal, on "Node", "Node drained", "The node runs nothing any more.", "Nothing to do.";
+///     NO_NEWS = NEWS, Shared, "There are none.", "Nothing to do.";
 /// }
 /// assert_eq!(TABLE[0].note("none at all").reason, NO_NODES.reason);
 /// assert_eq!((TABLE[1].object, DRAINED.verbatim().text.as_str()), ("Node", "Node drained"));
 /// ```
 #[macro_export]
 macro_rules! events {
+    (@ $shared:expr, Shared) => { $shared };
+    (@ $reason:expr, $kind:ident) => { ($reason, $crate::NoteKind::$kind) };
     ($vis:vis $table:ident; $(
-        $name:ident = $reason:literal, $kind:ident, $(on $object:literal, $message:literal,)?
+        $name:ident = $reason:expr, $kind:ident, $(on $object:literal, $message:literal,)?
         $meaning:literal, $remedy:literal;
     )*) => {
         $(
             #[doc = $meaning]
             pub(crate) const $name: $crate::EventSpec = $crate::EventSpec {
                 $(object: $object, message: $message,)?
-                ..$crate::EventSpec::on_service($reason, $crate::NoteKind::$kind, $meaning, $remedy)
+                ..$crate::EventSpec::on_service($crate::events!(@ $reason, $kind), $meaning, $remedy)
             };
         )*
 

@@ -32,18 +32,18 @@ pub(crate) fn page() -> String {
     page.push_str(
         "\n## Of the clouds, on Services\n\nAn event is raised when its text is new, and again only after it has not held for a while.\n",
     );
-    table(&mut page, "cloudscale.ch", bowline_cloudscale::event_table());
-    table(&mut page, "phoenixNAP", bowline_phoenixnap::event_table());
-    table(&mut page, "Apache CloudStack", bowline_cloudstack::event_table());
-    table(&mut page, "OpenStack", bowline_openstack::event_table());
-    table(&mut page, "Paper", bowline_paper::event_table());
+    table(&mut page, "cloudscale.ch", bowline_cloudscale::EVENTS);
+    table(&mut page, "phoenixNAP", bowline_phoenixnap::EVENTS);
+    table(&mut page, "Apache CloudStack", bowline_cloudstack::EVENTS);
+    table(&mut page, "OpenStack", bowline_openstack::EVENTS);
+    table(&mut page, "Paper", bowline_paper::EVENTS);
     page.push_str(
         "\n## In the log only\n\nWork of a cloud that is for no Service has no object to raise an event on. Its lines bear these reasons, once as long as they\nhold.\n",
     );
     table(
         &mut page,
         "phoenixNAP: the sweeper",
-        bowline_phoenixnap::sweeper_table(),
+        bowline_phoenixnap::SWEEPER_EVENTS,
     );
     page
 }
@@ -62,24 +62,27 @@ fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
     #[test]
     fn reasons_are_single_words_and_differ_and_every_event_says_what_to_do() {
+        let mut kinds = BTreeMap::new();
         for table in [
             bowline_controllers::events::EVENTS,
-            bowline_cloudscale::event_table(),
-            bowline_cloudstack::event_table(),
-            bowline_openstack::event_table(),
-            bowline_paper::event_table(),
-            bowline_phoenixnap::event_table(),
-            bowline_phoenixnap::sweeper_table(),
+            bowline_cloudscale::EVENTS,
+            bowline_cloudstack::EVENTS,
+            bowline_openstack::EVENTS,
+            bowline_paper::EVENTS,
+            bowline_phoenixnap::EVENTS,
+            bowline_phoenixnap::SWEEPER_EVENTS,
         ] {
             let reasons: BTreeSet<&str> = table.iter().map(|event| event.reason).collect();
             assert_eq!(reasons.len(), table.len(), "{reasons:?}");
             for event in table {
+                let kind = *kinds.entry(event.reason).or_insert(event.kind);
+                assert_eq!(kind, event.kind, "{} is the same everywhere", event.reason);
                 assert!(
                     event.reason.chars().all(|c| c.is_ascii_alphanumeric()),
                     "{event:?}"

@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn the_manual_of_phoenixnap_has_every_event_annotation_and_gauge() {
         let manual = manual("phoenixnap");
-        let reasons = bowline_phoenixnap::event_table().iter();
-        for event in reasons.chain(bowline_phoenixnap::sweeper_table()) {
+        let reasons = bowline_phoenixnap::EVENTS.iter();
+        for event in reasons.chain(bowline_phoenixnap::SWEEPER_EVENTS) {
             assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }
         for annotation in bowline_phoenixnap::annotation_table() {
@@ -154,7 +154,7 @@ mod tests {
             let row = format!("| {} |", super::code(setting.key()));
             assert!(manual.contains(&row), "{setting:?} is missing");
         }
-        for event in bowline_cloudstack::event_table() {
+        for event in bowline_cloudstack::EVENTS {
             assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }
         for annotation in bowline_cloudstack::annotation_table() {
@@ -171,7 +171,7 @@ mod tests {
             let row = |line: &str| line.starts_with("| ") && line.contains(&name);
             assert!(manual.lines().any(row), "{option} is missing");
         }
-        for event in bowline_openstack::event_table() {
+        for event in bowline_openstack::EVENTS {
             assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }
     }

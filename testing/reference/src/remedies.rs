@@ -332,12 +332,12 @@ fn every_log_line_that_a_page_names_is_one() {
 fn every_event_that_a_page_names_is_one() {
     let tables: [&[EventSpec]; 7] = [
         bowline_controllers::events::EVENTS,
-        bowline_cloudscale::event_table(),
-        bowline_cloudstack::event_table(),
-        bowline_openstack::event_table(),
-        bowline_paper::event_table(),
-        bowline_phoenixnap::event_table(),
-        bowline_phoenixnap::sweeper_table(),
+        bowline_cloudscale::EVENTS,
+        bowline_cloudstack::EVENTS,
+        bowline_openstack::EVENTS,
+        bowline_paper::EVENTS,
+        bowline_phoenixnap::EVENTS,
+        bowline_phoenixnap::SWEEPER_EVENTS,
     ];
     let known: BTreeSet<&str> = tables.into_iter().flatten().map(|event| event.reason).collect();
     let mut missing = Vec::new();

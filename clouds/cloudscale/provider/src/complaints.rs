@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use crate::events::UNKNOWN_ANNOTATIONS;
+use crate::events::IGNORED_ANNOTATIONS;
 use crate::intent::{Context, DEFAULT_NODE_ANNOTATION, Intent, read};
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to
@@ -23,7 +23,7 @@ pub fn complaints(service: &Service) -> Vec<String> {
             let unknown = wanted
                 .notes
                 .into_iter()
-                .filter(|note| note.reason == UNKNOWN_ANNOTATIONS.reason);
+                .filter(|note| note.reason == IGNORED_ANNOTATIONS.reason);
             unknown.map(|note| note.text).collect()
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bowline_cloud_provider::spelling;
 use bowline_cloudscale_client::LoadBalancerId;
 use bowline_cloudscale_client::{
     InterfaceType, ListenerProtocol, MonitorHttp, MonitorType, NewListener, NewMember, NewMonitor,
@@ -125,11 +126,11 @@ impl DesiredMember {
 
     pub(crate) fn key(&self) -> MemberKey<'_> {
         (
-            names::spelling(&self.name),
+            spelling::of_address(&self.name),
             true,
             self.monitor_port,
             self.protocol_port,
-            names::spelling(&self.address),
+            spelling::of_address(&self.address),
             self.subnet.to_ascii_lowercase(),
         )
     }

@@ -56,6 +56,7 @@ impl InstanceDirectory for Servers {
         let asked = self.reads.server(*id).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
         if found.is_none() {
+            // In the words of the Go manager.
             tracing::debug!(node = %query.node.name, server = %id, "instance does not exist");
         }
         let evidence = || format!("the API answered 404 to server {id}");
@@ -66,18 +67,12 @@ impl InstanceDirectory for Servers {
         listing.with_id(id)
     }
 
-    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
-        match listing.with_name(name)[..] {
-            [] => Ok(None),
-            [server] => Ok(Some(server)),
-            ref several => {
-                let ids: Vec<String> = several.iter().map(|server| server.uuid.to_string()).collect();
-                Err(CloudError::other(format!(
-                    "found more than one server named {name} ({}); set spec.providerID of the node, or rename all but one of them",
-                    ids.join(", ")
-                )))
-            }
-        }
+    fn named<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Vec<&'a Server>, CloudError> {
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, server: &Server) -> String {
+        server.uuid.to_string()
     }
 
     fn metadata(&self, _: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {

@@ -1,4 +1,4 @@
-//! What a write does to the observation: as its answer tells, or as it can be foretold. Both go the same way.
+//! What a write does to the observation: as its answer tells, or as it can be predicted. Both go the same way.
 
 use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerChange, LoadBalancer, LoadBalancerStatus, Member, Monitor, MonitorChange,

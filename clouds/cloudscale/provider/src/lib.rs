@@ -35,6 +35,6 @@ mod step;
 
 pub use annotations::annotation_table;
 pub use complaints::complaints;
-pub use events::event_table;
+pub use events::EVENTS;
 pub use provider::{Cloudscale, Options, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

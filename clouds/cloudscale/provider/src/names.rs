@@ -1,7 +1,6 @@
 //! Names of balancers and their parts. A different name would rebuild what is live, so none may ever change.
 
-use std::borrow::Cow;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 /// The tag that marks what was made for a Service: the Service's UID.
 pub(crate) const TAG_SERVICE_UID: &str = "k8s-service-uid";
@@ -45,19 +44,6 @@ pub(crate) fn member(address: &str, port: u16) -> String {
     }
 }
 
-/// The one spelling of an address, or of an address with a port as in a member's name; other text without blanks around.
-///
-/// For comparison only: the API may spell what it is given in its own way.
-pub(crate) fn spelling(text: &str) -> Cow<'_, str> {
-    let text = text.trim();
-    let address = text.parse::<IpAddr>().map(|address| address.to_string());
-    let spelt = address.or_else(|_| text.parse::<SocketAddr>().map(|socket| socket.to_string()));
-    match spelt {
-        Ok(spelt) if spelt != text => Cow::Owned(spelt),
-        _ => Cow::Borrowed(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,17 +56,5 @@ mod tests {
         assert_eq!(listener("TCP", 443), "tcp/443");
         assert_eq!(member("10.20.0.8", 31080), "10.20.0.8:31080");
         assert_eq!(member("fd12::9", 30999), "[fd12::9]:30999");
-    }
-
-    #[test]
-    fn what_the_api_spells_in_its_own_way_is_the_same() {
-        for (text, spelt) in [
-            ("FD12:0::9", "fd12::9"),
-            ("[fd12:0:0::9]:30999", "[fd12::9]:30999"),
-            (" 10.20.0.8:31080", "10.20.0.8:31080"),
-            ("tcp/Web", "tcp/Web"),
-        ] {
-            assert_eq!(spelling(text), spelt);
-        }
     }
 }

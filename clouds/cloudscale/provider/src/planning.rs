@@ -34,7 +34,7 @@ mod members;
 mod parts;
 mod unkept;
 
-pub(crate) use attributes::{are_codes, http_of, network};
+pub(crate) use attributes::{are_codes, http_of};
 pub(crate) use floating::remember as remember_move;
 pub(crate) use hrefs::Hrefs;
 use members::Served;

@@ -1,9 +1,9 @@
-//! Load balancer rules as the service loop wants them.
+//! Load balancer rules as the service controller wants them.
 
 use bowline_cloud_provider::{
     CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts,
 };
-use bowline_plan::{Answer, Refusal};
+use bowline_plan::Refusal;
 
 use crate::apply::Writer;
 use crate::intent::{self, Intent};
@@ -53,11 +53,16 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-        let (plan, claimed) = planning::plan(intent, observed);
-        if let Answer::Apply(_) = &plan.answer {
-            self.reads.asks.planned(intent.identity(), claimed);
-        }
-        plan
+        planning::plan(intent, observed)
+    }
+
+    fn before_wave(&self, intent: &Intent, observed: &Seen) {
+        let claimed = planning::claimed(intent, observed);
+        self.reads.asks.planned(intent.identity(), claimed);
+    }
+
+    fn settled(&self, intent: &Intent) {
+        self.reads.settled(intent);
     }
 
     async fn apply(&self, intent: &Intent, observed: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use crate::events::{KEEP_IP_IGNORED, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS};
+use crate::events::IGNORED_ANNOTATIONS;
 use crate::intent::{Intent, read};
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to
@@ -16,10 +16,8 @@ pub fn complaints(service: &Service) -> Vec<String> {
         Err(refusal) => vec![refusal.reason],
         Ok(Intent::Absent(_)) => Vec::new(),
         Ok(Intent::Wanted(wanted)) => {
-            let events = [PROXY_PROTOCOL_IGNORED, KEEP_IP_IGNORED, UNKNOWN_ANNOTATIONS];
-            let of_annotations = |reason: &str| events.iter().any(|event| event.reason == reason);
             let notes = wanted.notes.into_iter();
-            let notes = notes.filter(|note| of_annotations(note.reason));
+            let notes = notes.filter(|note| note.reason == IGNORED_ANNOTATIONS.reason);
             let refusal = wanted.refusal.map(|refusal| refusal.reason);
             refusal.into_iter().chain(notes.map(|note| note.text)).collect()
         }

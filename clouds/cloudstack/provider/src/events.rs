@@ -1,27 +1,21 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
-use bowline_plan::EventSpec;
+use bowline_cloud_provider::reasons;
 
 bowline_plan::events! {
-    TABLE;
-    NODES_LEFT_OUT = "NodesLeftOut", Warning,
+    pub EVENTS;
+    NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
         "Nodes did not become members, because no virtual machine is known for them, or their virtual machine has no NIC.",
         "Give the virtual machine the name of its node and a NIC. Check that the API keys may see it.";
-    PROXY_PROTOCOL_IGNORED = "ProxyProtocolIgnored", Warning,
-        "The annotation for the PROXY protocol is neither `true` nor `false`. The PROXY protocol stays off.",
-        "Set the annotation to exactly `true` or `false`.";
-    KEEP_IP_IGNORED = "KeepIPIgnored", Warning,
-        "The annotation that keeps the address of a Service is neither `true` nor `false`. The address is not kept.",
-        "Set the annotation to exactly `true` or `false`.";
     NO_SOURCE_CIDRS = "SourceCIDRsEmpty", Warning,
         "The annotation with the source networks is empty. An empty one restricts nothing, so everybody may connect.",
         "Remove the annotation, or list the networks that may connect.";
-    IGNORED_FIELDS = "IgnoredServiceFields", Warning,
+    IGNORED_FIELDS = reasons::IGNORED_FIELDS, Shared,
         "Fields of the Service have no effect on the load balancer.",
         "Remove the fields from the Service. The manual of Apache CloudStack says what can be used in their place.";
-    UNKNOWN_ANNOTATIONS = "UnknownAnnotations", Warning,
-        "The Service has annotations with the prefix of this provider which the provider does not know. They have no effect.",
-        "Correct the spelling of the keys that the event names.";
+    IGNORED_ANNOTATIONS = reasons::IGNORED_ANNOTATIONS, Shared,
+        "The Service has annotations with the prefix of this provider which the provider does not know, or which should be `true` or `false` and are neither. They have no effect.",
+        "Correct the keys and values that the event names.";
     DEFAULT_DENY = "NetworkACLDeniesAll", Warning,
         "The network of the nodes uses the built-in ACL list `default_deny`. It denies everything, and no item can be added, so nobody reaches the Service.",
         "Give the tier an ACL list of its own.";
@@ -46,10 +40,4 @@ bowline_plan::events! {
     DUPLICATE_REMOVED = "DuplicateRuleRemoved", Normal,
         "There was more than one load balancer rule for one port, as can happen after a lost answer. Bowline deletes the surplus ones.",
         "Nothing to do.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
 }

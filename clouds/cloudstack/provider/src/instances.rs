@@ -105,7 +105,7 @@ impl Instances {
     }
 
     /// The answer that the Node's name gives; `None` if no virtual machine has it.
-    async fn named(&self, query: &InstanceQuery, listing: &VirtualMachineIndex) -> Option<InstanceResult> {
+    async fn by_name(&self, query: &InstanceQuery, listing: &VirtualMachineIndex) -> Option<InstanceResult> {
         let name = query.node.name.as_str();
         let several = match self.with_name(listing, name) {
             Ok(found) => return found.map(|instance| self.present(query, instance, FoundBy::Name)),
@@ -134,7 +134,7 @@ impl Instances {
         if let Some(instance) = id.and_then(|id| self.with_id(listing, id)) {
             return self.present(query, instance, FoundBy::Id);
         }
-        if let Some(answer) = self.named(query, listing).await {
+        if let Some(answer) = self.by_name(query, listing).await {
             return answer;
         }
         if query.purpose != Purpose::Existence {
@@ -228,23 +228,16 @@ impl InstanceDirectory for Instances {
             .filter(|instance| !is_going(instance))
     }
 
-    fn with_name<'a>(
+    fn named<'a>(
         &self,
         listing: &'a VirtualMachineIndex,
         name: &str,
-    ) -> Result<Option<&'a VirtualMachine>, CloudError> {
-        match &listing.with_name(name)[..] {
-            [] => Ok(None),
-            [instance] => Ok(Some(instance)),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|instance| instance.id.as_str()).collect();
-                Err(CloudError::other(format!(
-                    "several virtual machines have the name of node {name}: {}; set `spec.providerID` of the node \
-                     to tell which one it is",
-                    ids.join(", ")
-                )))
-            }
-        }
+    ) -> Result<Vec<&'a VirtualMachine>, CloudError> {
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, instance: &VirtualMachine) -> String {
+        instance.id.to_string()
     }
 
     async fn look_up(

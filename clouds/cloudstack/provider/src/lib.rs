@@ -45,7 +45,7 @@ pub use annotations::annotation_table;
 pub use bowline_cloudstack_client::WallClock;
 pub use bowline_gcfg::SyntaxError;
 pub use complaints::complaints;
-pub use events::event_table;
+pub use events::EVENTS;
 pub use options::{FileError, NodeOptions, Options, OptionsError, Setting};
 pub use provider::{CloudStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

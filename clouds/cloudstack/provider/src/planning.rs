@@ -38,16 +38,14 @@ mod tests;
 pub(crate) use absent::sees;
 use draft::{Arrival, Draft, pending};
 
-/// Decides what comes next. Also which addresses the plan claims, to ask for them.
-pub(crate) fn plan(intent: &Intent, observed: &Seen) -> (LoadBalancerPlan<CloudStep>, Vec<Asking>) {
-    let draft = draft(intent, observed);
-    let claimed = draft.claim.askings().collect();
-    (draft.finish(), claimed)
+/// Decides what comes next.
+pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
+    draft(intent, observed).finish()
 }
 
-/// Whether not all that can be had by writes is as it is wanted.
-pub(crate) fn falls_short(intent: &Intent, observed: &Seen) -> bool {
-    draft(intent, observed).shortfall.is_some()
+/// Which addresses the plan claims, to ask for them.
+pub(crate) fn claimed(intent: &Intent, observed: &Seen) -> Vec<Asking> {
+    draft(intent, observed).claim.askings().collect()
 }
 
 /// What the decision has to know first.

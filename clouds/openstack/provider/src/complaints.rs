@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use crate::events::ANNOTATIONS_IGNORED;
+use crate::events::IGNORED_ANNOTATIONS;
 use crate::intent::{Intent, read};
 use crate::options::LoadBalancerOptions;
 
@@ -20,7 +20,7 @@ pub fn complaints(service: &Service) -> Vec<String> {
             let ignored = wanted
                 .notes
                 .into_iter()
-                .filter(|note| note.reason == ANNOTATIONS_IGNORED.reason);
+                .filter(|note| note.reason == IGNORED_ANNOTATIONS.reason);
             let flaws = wanted.flaws.into_iter().map(|flaw| flaw.text);
             ignored.map(|note| note.text).chain(flaws).collect()
         }

@@ -1,9 +1,9 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
-use bowline_plan::EventSpec;
+use bowline_cloud_provider::reasons;
 
 bowline_plan::events! {
-    TABLE;
+    pub EVENTS;
     FORCED_INTERNAL = "LoadBalancerForcedInternal", Warning,
         "There is no network that a floating IP could come from, so the load balancer is reached at its address in the project's network only.",
         "Set floating-network-id in cloud.conf or on the Service, or mark the Service as internal.";
@@ -19,7 +19,7 @@ bowline_plan::events! {
     FLOATING_IP_SKIPPED = "LoadBalancerFloatingIPSkipped", Warning,
         "The Service is external and its address is IPv6, which no floating IP leads to. The load balancer's own address is published.",
         "Nothing to do if that address can be reached from outside.";
-    QUOTA_MET = "LoadBalancerQuotaMet", Warning,
+    QUOTA_MET = reasons::QUOTA_MET, Shared,
         "A port of the Service changed, and a quota of the project leaves no room for the new listener beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
         "Nothing to do. To have later changes without that, have the quota for listeners, pools or members raised.";
     FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
@@ -31,7 +31,7 @@ bowline_plan::events! {
     LB_METHOD_UNKNOWN = "LoadBalancerLbMethodUnknown", Warning,
         "Octavia refused the balancing method. The pool keeps the one that it has.",
         "Choose a method that the provider of the load balancer knows.";
-    ANNOTATIONS_IGNORED = "LoadBalancerAnnotationsIgnored", Warning,
+    IGNORED_ANNOTATIONS = reasons::IGNORED_ANNOTATIONS, Shared,
         "Annotations of the Service cannot be read, or are not known. They have no effect; a node selector that is no list of labels fits no Node.",
         "Correct the keys and values that the event names.";
     CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
@@ -40,16 +40,16 @@ bowline_plan::events! {
     IN_ERROR = "LoadBalancerInError", Warning,
         "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it, a listener or a pool of it is in another operating status than ERROR and OFFLINE. That is so of most, because Octavia does not tell a project that an amphora died. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
         "Follow the text: where the load balancer is left, ask the operator of the cloud for a failover.";
-    DUPLICATE_REMOVED = "LoadBalancerDuplicateRemoved", Warning,
+    DUPLICATE_REMOVED = reasons::DUPLICATE_REMOVED, Shared,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those that were made after the one that the Service uses.",
         "Nothing to do.";
     DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
         "There are load balancers of this Service beside the one that it uses: none of them was made after that one, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
-    GONE = "LoadBalancerGone", Warning,
+    GONE = reasons::GONE, Shared,
         "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
-    NO_VALID_NODES = "LoadBalancerNoValidNodes", Warning,
+    NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
@@ -58,10 +58,4 @@ bowline_plan::events! {
     LEFT = "LoadBalancerLeft", Warning,
         "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
         "Nothing to do, but that clients have to follow to the address that the Service shows now.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
 }

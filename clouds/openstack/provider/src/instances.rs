@@ -76,23 +76,12 @@ impl InstanceDirectory for Instances {
         listing.with_id(id)
     }
 
-    fn with_name<'a>(
-        &self,
-        listing: &'a Self::Listing,
-        name: &str,
-    ) -> Result<Option<&'a Described>, CloudError> {
-        match listing.with_name(name)[..] {
-            [] => Ok(None),
-            [server] => Ok(Some(server)),
-            ref several => {
-                let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-                Err(CloudError::other(format!(
-                    "multiple results where only one expected: servers {} bear the name; set `spec.providerID` of the \
-                     node to tell which one it is",
-                    ids.join(", ")
-                )))
-            }
-        }
+    fn named<'a>(&self, listing: &'a Self::Listing, name: &str) -> Result<Vec<&'a Described>, CloudError> {
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, server: &Described) -> String {
+        server.id.to_string()
     }
 
     fn metadata(&self, _: &Node, server: &Described) -> Result<InstanceMetadata, CloudError> {

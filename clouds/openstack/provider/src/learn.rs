@@ -1,4 +1,4 @@
-//! What a write does to the observation: as its answer tells, or as it can be foretold. Both go the same way.
+//! What a write does to the observation: as its answer tells, or as it can be predicted. Both go the same way.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::apply::{Learned, Shown};
 use crate::observe::{Memory, Observed, Parts, PoolSetting, RefusedSetting, Seen, WrittenMembers};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
-pub(crate) mod foretold;
+pub(crate) mod predicted;
 
 /// Adds what a write's answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
@@ -82,11 +82,11 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
         if *is_live {
             vacate(seen, balancer);
         }
-        foretold::floating_ips_without(seen, balancer);
+        predicted::floating_ips_without(seen, balancer);
         seen.is_gone(balancer);
         return;
     }
-    let shown = foretold::shown(seen, step);
+    let shown = predicted::shown(seen, step);
     absorb(seen, step, shown);
 }
 
@@ -184,7 +184,7 @@ fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
     seen.parts = Some(if new.listeners.is_empty() {
         Parts::none(id.clone())
     } else {
-        foretold::parts(&mut seen.memory, id.clone(), new)
+        predicted::parts(&mut seen.memory, id.clone(), new)
     });
     seen.memory.own.created = Some(id);
     seen.observed.balancers.push(balancer);
@@ -219,7 +219,7 @@ fn of_part(
             if pool.listeners.is_empty() {
                 // An old Octavia shows the listener only when it is done.
                 pool.listeners
-                    .extend(new.listener_id.clone().map(foretold::reference));
+                    .extend(new.listener_id.clone().map(predicted::reference));
             }
             parts.members.insert(pool.id.clone(), Vec::new());
             let mut listeners = parts.listeners.iter_mut();
@@ -258,7 +258,7 @@ fn of_part(
             let before = parts.members.remove(pool).unwrap_or_default();
             let now = members
                 .iter()
-                .map(|new| foretold::listed_member(memory, new, &before));
+                .map(|new| predicted::listed_member(memory, new, &before));
             parts.members.insert(pool.clone(), now.collect());
         }
         (PartChange::RemoveMember { pool, id, .. }, _) => {

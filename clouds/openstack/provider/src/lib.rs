@@ -50,7 +50,7 @@ pub use annotations::annotation_table;
 pub use balancers::load_balancers;
 pub use bowline_openstack_client::Client;
 pub use complaints::complaints;
-pub use events::event_table;
+pub use events::EVENTS;
 pub use metrics::Metrics;
 pub use options::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,

@@ -1,6 +1,5 @@
 //! Names of load balancers and their parts. They carry ownership, so none may ever change.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use bowline_cloud_provider::ServiceKey;
@@ -169,14 +168,6 @@ fn after_kind(name: &str) -> &str {
             rest
         }
         _ => name,
-    }
-}
-
-/// The one spelling of an address; other text as it is. For comparison only: the APIs spell IPv6 in their own way.
-pub(crate) fn spelling(address: &str) -> Cow<'_, str> {
-    match address.parse::<IpAddr>() {
-        Ok(parsed) => Cow::Owned(parsed.to_string()),
-        Err(_) => Cow::Borrowed(address),
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct Parts {
     /// The monitors, if they were asked for.
     pub(crate) monitors: Option<BTreeMap<MonitorId, Monitor>>,
     /// Whether all this was only told by what was sent, so that the ids are made up.
-    pub(crate) is_foretold: bool,
+    pub(crate) is_predicted: bool,
 }
 
 /// What a reconcile remembers.
@@ -254,7 +254,7 @@ impl Parts {
             pools: Vec::new(),
             members: BTreeMap::new(),
             monitors: Some(BTreeMap::new()),
-            is_foretold: false,
+            is_predicted: false,
         }
     }
 
@@ -400,7 +400,7 @@ mod tests {
                 pools: vec![read(pool("a")), read(pool("b"))],
                 members: BTreeMap::new(),
                 monitors: None,
-                is_foretold: false,
+                is_predicted: false,
             };
             let found = parts.pool_of(&read(json!("web")));
             assert_eq!(found.map(|pool| pool.name.as_str()), expected);

@@ -47,9 +47,12 @@ impl InstanceDirectory for Instances {
         machines.with_id(id)
     }
 
-    fn with_name<'a>(&self, machines: &'a Machines, name: &str) -> Result<Option<&'a Machine>, CloudError> {
-        // No two machines of a project share a name. Where they may, several are an error: nobody knows which one it is.
-        Ok(machines.with_name(name).first().copied())
+    fn named<'a>(&self, machines: &'a Machines, name: &str) -> Result<Vec<&'a Machine>, CloudError> {
+        Ok(machines.with_name(name))
+    }
+
+    fn id_of(&self, machine: &Machine) -> String {
+        machine.id.to_string()
     }
     // guide: end
 

@@ -21,6 +21,6 @@ pub mod provider_id;
 mod routes;
 mod step;
 
-pub use events::event_table;
+pub use events::EVENTS;
 pub use provider::Paper;
 pub use provider_id::PROVIDER_NAME;

@@ -12,7 +12,7 @@ annotations! {
     VIP_ADDRESS = "kube-vip-address", Text, "", Written, None,
         "The value of `kube-vip.io/loadbalancerIPs` that this program wrote, if it is told to keep that annotation. Any other value of it is somebody else's and stays.";
     SERVER_ID = "server-id", Text, "", Written, None,
-        "On Nodes, while load balancing is on: the ID of the Node's server.";
+        "On Nodes that Services are balanced over: the ID of the Node's server.";
 }
 
 /// All annotations of the provider, in the order of the reference page.

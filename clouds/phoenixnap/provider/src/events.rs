@@ -1,10 +1,8 @@
 //! Everything that the provider tells people: the reasons of its events, and those of the sweeper's lines in the log. It
 //! works for no Service, so it has no object to raise an event on.
 
-use bowline_plan::EventSpec;
-
 bowline_plan::events! {
-    TABLE;
+    pub EVENTS;
     IPV4_ONLY = "IPv4Only", Normal,
         "The Service asks for both IP families and gets an IPv4 address only.",
         "Nothing to do.";
@@ -20,7 +18,7 @@ bowline_plan::events! {
 }
 
 bowline_plan::events! {
-    SWEEPER_TABLE;
+    pub SWEEPER_EVENTS;
     BLOCK_LEFT_ALONE = "IPBlockLeftAlone", Warning,
         "A block that is marked for deletion is attached to something other than a public network, or its state is not known. Bowline leaves the block alone.",
         "Detach the block by hand, or remove its tag `delete`.";
@@ -33,16 +31,4 @@ bowline_plan::events! {
     ADDRESS_IN_USE = "ServiceAddressInUse", Warning,
         "A server in the public network uses the address of a Service.",
         "Give the server another address.";
-}
-
-/// All reasons of events that the provider raises, besides those of the service controller.
-#[must_use]
-pub fn event_table() -> &'static [EventSpec] {
-    TABLE
-}
-
-/// All reasons that the sweeper's lines in the log have.
-#[must_use]
-pub fn sweeper_table() -> &'static [EventSpec] {
-    SWEEPER_TABLE
 }

@@ -1,16 +1,15 @@
 //! Servers as the instances of Nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Selector, Sought,
+    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 
-use crate::annotations::SERVER_ID;
 use crate::observe::reads::Reads;
 use crate::provider_id::{self, ProviderIdError};
 use crate::servers::ServerIndex;
@@ -18,18 +17,15 @@ use crate::servers::ServerIndex;
 /// The servers of the account.
 pub(crate) struct Servers {
     reads: Arc<Reads>,
-    /// Nodes that get the annotation with their server's ID; none while load balancing is off.
-    annotated: Option<Selector>,
     reserved_is_shut_down: bool,
     /// Provider IDs of other clouds that were told of.
     told: Mutex<BTreeSet<String>>,
 }
 
 impl Servers {
-    pub(crate) fn new(reads: Arc<Reads>, annotated: Option<Selector>, reserved_is_shut_down: bool) -> Self {
+    pub(crate) fn new(reads: Arc<Reads>, reserved_is_shut_down: bool) -> Self {
         Self {
             reads,
-            annotated,
             reserved_is_shut_down,
             told: Mutex::default(),
         }
@@ -80,23 +76,17 @@ impl InstanceDirectory for Servers {
         listing.with_id(id)
     }
 
-    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
+    fn named<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Vec<&'a Server>, CloudError> {
         // Its ID or its state is not known, so neither it nor a namesake can be taken.
         if listing.has_odd_named(name) {
             let text = "the list has a server of this hostname that cannot be read";
             return Err(CloudError::other(text));
         }
-        match &listing.with_name(name)[..] {
-            [] => Ok(None),
-            [server] => Ok(Some(server)),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-                Err(CloudError::other(format!(
-                    "several servers have this hostname: {}; rename all but one",
-                    ids.join(", ")
-                )))
-            }
-        }
+        Ok(listing.with_name(name))
+    }
+
+    fn id_of(&self, server: &Server) -> String {
+        server.id.clone()
     }
 
     fn metadata(&self, node: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
@@ -117,14 +107,6 @@ impl InstanceDirectory for Servers {
         let hostname = Some(server.hostname.clone()).filter(|name| !name.is_empty());
         let hostname = hostname.map(|name| NodeAddress::new(AddressType::Hostname, name));
         let external = addresses(server, AddressType::ExternalIp, &server.public_ip_addresses);
-        let is_annotated = self
-            .annotated
-            .as_ref()
-            .is_some_and(|selector| selector.matches(&node.labels));
-        let annotations: BTreeMap<String, String> = is_annotated
-            .then(|| (SERVER_ID.key.to_owned(), server.id.clone()))
-            .into_iter()
-            .collect();
         Ok(InstanceMetadata {
             provider_id: Some(provider_id::format(&server.id)),
             instance_type: server.kind.clone(),
@@ -132,7 +114,6 @@ impl InstanceDirectory for Servers {
             zone: String::new(),
             region: server.location.clone(),
             addresses: hostname.into_iter().chain(external).chain(internal).collect(),
-            annotations,
             ..InstanceMetadata::default()
         })
     }

@@ -42,7 +42,7 @@ mod vip;
 mod watch;
 
 pub use annotations::annotation_table;
-pub use events::{event_table, sweeper_table};
+pub use events::{EVENTS, SWEEPER_EVENTS};
 pub use gauges::gauge_table;
 pub use options::{BlockDescription, DEBUG_VARIABLE, Given, LoadBalancing, Options, OptionsError, Setting};
 pub use provider::{PhoenixNap, SERVICE_ACCOUNT};

@@ -47,7 +47,6 @@ impl PhoenixNap {
             .clone()
             .map(|id| Arc::new(Network::new(&client, id, options.location.clone())));
         let reads = Arc::new(Reads::new(&client, known.clone()));
-        let annotated = network.is_some().then(|| options.nodes.clone());
         let balancing = network.zip(known).map(|(network, known)| Balancing {
             balancers: Arc::new(Balancers {
                 client: client.clone(),
@@ -65,7 +64,7 @@ impl PhoenixNap {
             ],
         });
         Self {
-            servers: Arc::new(Servers::new(reads, annotated, options.reserved_is_shut_down)),
+            servers: Arc::new(Servers::new(reads, options.reserved_is_shut_down)),
             balancing,
         }
     }

@@ -56,16 +56,15 @@ pub trait InstanceDirectory: Send + Sync + 'static {
     /// The instance with this ID in a listing.
     fn with_id<'a>(&self, listing: &'a Self::Listing, id: &Self::Id) -> Option<&'a Self::Item>;
 
-    /// The one instance in a listing that bears the name of a Node.
+    /// All instances in a listing that bear the name of a Node.
     ///
     /// # Errors
     ///
-    /// Several bear it, or another reason why it cannot be told.
-    fn with_name<'a>(
-        &self,
-        listing: &'a Self::Listing,
-        name: &str,
-    ) -> Result<Option<&'a Self::Item>, CloudError>;
+    /// The listing does not tell which they are.
+    fn named<'a>(&self, listing: &'a Self::Listing, name: &str) -> Result<Vec<&'a Self::Item>, CloudError>;
+
+    /// An instance's ID, as it stands in messages.
+    fn id_of(&self, item: &Self::Item) -> String;
 
     /// What an instance contributes to its Node, with the provider ID that the cloud writes.
     ///
@@ -82,6 +81,28 @@ pub trait InstanceDirectory: Send + Sync + 'static {
 
     /// Adds to a failure for which Node the instance was looked for.
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError;
+
+    /// The one instance in a listing that bears the name of a Node.
+    ///
+    /// # Errors
+    ///
+    /// Several bear it: nobody knows which one it is. Or the listing does not tell.
+    fn with_name<'a>(
+        &self,
+        listing: &'a Self::Listing,
+        name: &str,
+    ) -> Result<Option<&'a Self::Item>, CloudError> {
+        let named = self.named(listing, name)?;
+        if named.len() < 2 {
+            return Ok(named.first().copied());
+        }
+        let ids: Vec<String> = named.into_iter().map(|item| self.id_of(item)).collect();
+        Err(CloudError::other(format!(
+            "found more than one instance with the name of node {name}: {}; set `spec.providerID` of the node, or rename all \
+             but one of them",
+            ids.join(", ")
+        )))
+    }
 
     /// The answer about an instance that is there.
     fn present(&self, query: &InstanceQuery, item: &Self::Item, found_by: FoundBy) -> InstanceResult {
@@ -288,7 +309,8 @@ mod tests {
     use super::*;
     use crate::InstanceIndex;
 
-    /// Nodes `name`, `name=ID` and `name=foreign`; of all instances, `a` with the ID 1 is listed, and `e` without an address.
+    /// Nodes `name`, `name=ID` and `name=foreign`; of all instances, `a` with the ID 1 is listed, `e` without an address, and two
+    /// of the name `twin`.
     #[derive(Default)]
     struct Cloud {
         calls: Mutex<Vec<String>>,
@@ -320,7 +342,7 @@ mod tests {
                 return Err(CloudError::transient("bad gateway"));
             }
             let index = InstanceIndex::new(
-                vec![("1", "a"), ("bare", "e")],
+                vec![("1", "a"), ("bare", "e"), ("8", "twin"), ("9", "twin")],
                 |(id, _)| *id,
                 |(_, name)| (*name).to_owned(),
             );
@@ -331,12 +353,16 @@ mod tests {
             listing.with_id(id.as_str())
         }
 
-        fn with_name<'a>(
+        fn named<'a>(
             &self,
             listing: &'a Self::Listing,
             name: &str,
-        ) -> Result<Option<&'a Self::Item>, CloudError> {
-            Ok(listing.with_name(name).first().copied())
+        ) -> Result<Vec<&'a Self::Item>, CloudError> {
+            Ok(listing.with_name(name))
+        }
+
+        fn id_of(&self, (id, _): &Self::Item) -> String {
+            (*id).to_owned()
         }
 
         fn metadata(&self, _: &Node, (id, _): &Self::Item) -> Result<InstanceMetadata, CloudError> {
@@ -452,7 +478,7 @@ mod tests {
             answer_all(&cloud, &queries).now_or_never().unwrap();
             std::mem::take(&mut *cloud.calls.lock().unwrap()).join(", ")
         };
-        assert_eq!(mixed("w=9"), "list");
+        assert_eq!(mixed("w=7"), "list");
         assert_eq!(mixed("w"), "list");
         assert_eq!(mixed("a=1"), "list, ask 2, ask 3");
         // Without a witness nothing speaks against the answers.
@@ -462,7 +488,7 @@ mod tests {
     #[test]
     fn what_a_new_node_is_called_is_found_whoever_else_is_not_listed() {
         let cloud = Cloud::default();
-        let queries = [query("a", Purpose::Metadata), query("w=9", Purpose::Sighting)];
+        let queries = [query("a", Purpose::Metadata), query("w=7", Purpose::Sighting)];
         let answers = answer_all(&cloud, &queries).now_or_never().unwrap();
         assert!(matches!(answers[..], [Ok(InstanceAnswer::Present(_)), Err(_)]));
         assert_eq!(*cloud.calls.lock().unwrap(), ["list"]);
@@ -474,6 +500,16 @@ mod tests {
         let texts = |purpose| answers(&cloud, &["e"], purpose).1;
         assert_eq!(texts(Purpose::Sighting), "");
         assert_eq!(texts(Purpose::Metadata), "no address");
+    }
+
+    #[test]
+    fn a_name_that_several_bear_is_an_error_that_says_which_and_what_to_do() {
+        let (_, text) = answers(&Cloud::default(), &["twin"], Purpose::Metadata);
+        assert_eq!(
+            text,
+            "twin: found more than one instance with the name of node twin: 8, 9; set `spec.providerID` of the node, or rename all \
+             but one of them"
+        );
     }
 
     #[test]

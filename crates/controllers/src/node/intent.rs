@@ -1,7 +1,5 @@
 //! What is to be written to a Node, as data. Pure.
 
-use std::collections::BTreeMap;
-
 use bowline_cloud_provider::{InstanceMetadata, Node, NodeAddress, Taint, keys};
 use bowline_kube_io::NodePatch;
 
@@ -17,8 +15,6 @@ pub struct NodeUpdate {
     pub provider_id: Option<String>,
     /// Labels to set.
     pub labels: labels::Changes,
-    /// Annotations to set.
-    pub annotations: BTreeMap<String, String>,
     /// All of `spec.taints`, if they change.
     pub taints: Option<Vec<Taint>>,
     /// Labels of the cloud that are left out, for the log.
@@ -47,26 +43,18 @@ impl NodeUpdate {
     /// Whether anything but addresses is to be written.
     #[must_use]
     pub fn has_patch(&self) -> bool {
-        self.provider_id.is_some()
-            || !self.labels.is_empty()
-            || !self.annotations.is_empty()
-            || self.taints.is_some()
+        self.provider_id.is_some() || !self.labels.is_empty() || self.taints.is_some()
     }
 
     /// All but the addresses, in one patch.
     #[must_use]
     pub fn into_patch(self) -> NodePatch {
-        let set = |changes: BTreeMap<String, String>| {
-            changes
-                .into_iter()
-                .map(|(key, value)| (key, Some(value)))
-                .collect()
-        };
+        let labels = self.labels.into_iter().map(|(key, value)| (key, Some(value)));
         NodePatch {
-            labels: set(self.labels),
-            annotations: set(self.annotations),
+            labels: labels.collect(),
             provider_id: self.provider_id,
             taints: self.taints,
+            ..NodePatch::default()
         }
     }
 }
@@ -100,7 +88,6 @@ pub fn initialize(node: &Node, metadata: &InstanceMetadata) -> Result<NodeUpdate
         addresses: wished.filter(|wished| *wished != node.addresses),
         provider_id,
         labels,
-        annotations: differing_annotations(node, metadata),
         taints,
         skipped,
     })
@@ -117,7 +104,6 @@ pub fn refresh(node: &Node, metadata: &InstanceMetadata) -> (NodeUpdate, Option<
     let update = NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
         labels: labels::refreshed(node, metadata),
-        annotations: differing_annotations(node, metadata),
         ..NodeUpdate::default()
     };
     (update, problem)
@@ -129,16 +115,6 @@ pub fn other_provider_id<'a>(node: &Node, metadata: &'a InstanceMetadata) -> Opt
     let id = given_id(metadata)?;
     let shown = node.provider_id.as_deref()?;
     (id != shown).then_some(id)
-}
-
-/// The cloud's annotations that the Node lacks or has with another value.
-fn differing_annotations(node: &Node, metadata: &InstanceMetadata) -> BTreeMap<String, String> {
-    metadata
-        .annotations
-        .iter()
-        .filter(|(key, value)| node.annotations.value(key) != Some(value))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 fn given_id(metadata: &InstanceMetadata) -> Option<&str> {
@@ -222,32 +198,6 @@ mod tests {
         let (update, problem) = refresh(&node, &metadata());
         assert_eq!(update.addresses, None);
         assert!(problem.is_some());
-    }
-
-    #[test]
-    fn annotations_of_the_cloud_are_set_where_they_differ() {
-        let annotated = |pairs: &[(&str, &str)]| Node {
-            annotations: Labels::from_iter(pairs.iter().copied()),
-            ..Node::named("n1")
-        };
-        let metadata = InstanceMetadata {
-            annotations: [("cloud/server".to_owned(), "7".to_owned())].into(),
-            ..metadata()
-        };
-        for (present, is_written) in [
-            (&[][..], true),
-            (&[("cloud/server", "6")], true),
-            (&[("cloud/server", "7"), ("other", "x")], false),
-        ] {
-            let node = annotated(present);
-            let patch = initialize(&node, &metadata).unwrap().into_patch();
-            assert_eq!(!patch.annotations.is_empty(), is_written, "{present:?}");
-            assert_eq!(
-                !refresh(&node, &metadata).0.annotations.is_empty(),
-                is_written,
-                "{present:?}"
-            );
-        }
     }
 
     #[test]

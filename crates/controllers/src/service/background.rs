@@ -37,7 +37,7 @@ impl ServiceController {
         let mut session = match Arc::clone(work).begin(facts) {
             Ok(session) => session,
             Err(refusal) => {
-                tracing::warn!(work = work.name(), err = %refusal, "background work refused");
+                tracing::warn!(work = work.name(), err = %refusal, "Background work refused");
                 self.ctx.metrics.measurements.hide(work.name());
                 return again(work.period());
             }
@@ -67,12 +67,12 @@ impl ServiceController {
         match driven {
             Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),
             Ok(Driven::Refused(refusal, _)) => {
-                tracing::warn!(work = work.name(), err = %refusal, "background work refused");
+                tracing::warn!(work = work.name(), err = %refusal, "Background work refused");
                 again(work.period());
             }
             Ok(Driven::Settled(..) | Driven::Superseded) => again(work.period()),
             Err(error) => {
-                tracing::warn!(work = work.name(), err = %error, "background work failed, will be tried again");
+                tracing::warn!(work = work.name(), err = %error, "Background work failed, will be tried again");
                 again(work.period());
             }
         }

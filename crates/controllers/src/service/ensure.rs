@@ -68,7 +68,7 @@ impl ServiceController {
                 }
             }
             Ok(Driven::Wait { after, reason }) => {
-                tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
+                tracing::debug!(service = %key, %reason, ?after, "Waiting for the cloud");
                 Outcome::Parked(Parked { session, progress }, after)
             }
             Ok(Driven::Refused(refusal, status)) => {

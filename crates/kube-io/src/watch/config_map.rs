@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::begin::goes_on;
+use super::event::{Versioned, WireEvent};
 use super::open::{Ended, Next, OpenWatch};
-use super::{Versioned, WireEvent, goes_on, silence};
+use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::segment;

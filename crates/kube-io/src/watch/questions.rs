@@ -2,7 +2,7 @@
 
 use futures::stream::{self, StreamExt as _};
 
-use super::goes_on;
+use super::begin::goes_on;
 use crate::cache::{Cache, Settled};
 use crate::client::Kube;
 use crate::reads::Listed;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, ServerVersion, ServiceFacts, facts};
+use bowline_cloud_provider::{IpMode, ServerVersion, ServiceFacts, facts, spelling};
 use bowline_cloudscale_client::{LoadBalancerId, Tags};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
@@ -12,9 +12,8 @@ use serde::Deserialize;
 
 use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
 use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::UNKNOWN_ANNOTATIONS;
+use crate::events::IGNORED_ANNOTATIONS;
 use crate::floating_ips;
-use crate::planning::network;
 use crate::{names, provider_id};
 
 mod ignored;
@@ -254,7 +253,7 @@ fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
     let mut allowed_cidrs = Vec::new();
     for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS).unwrap_or_default() {
         // In its one spelling, each once: the API may keep no other, or refuse the bits of a host.
-        let cidr = network(&text);
+        let cidr = spelling::of_network(&text);
         if cidr.parse::<IpNet>().is_err() {
             reader.problem(format!(
                 "`{text}` is not a network in CIDR notation, such as 192.0.2.0/24 ({})",
@@ -335,7 +334,7 @@ fn unknown(reader: &Reader<'_>) -> Option<Note> {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("unknown {what} have no effect: {names}"))
         .collect();
-    (!sentences.is_empty()).then(|| UNKNOWN_ANNOTATIONS.note(sentences.join("; ")))
+    (!sentences.is_empty()).then(|| IGNORED_ANNOTATIONS.note(sentences.join("; ")))
 }
 
 fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {

@@ -1,5 +1,5 @@
-//! Prediction and reality are held together: for random Services that change at random, the steps foretold are the steps
-//! made, and the end foretold is the end that the API shows.
+//! Prediction and reality are held together: for random Services that change at random, the steps predicted are the steps
+//! made, and the end predicted is the end that the API shows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -193,8 +193,8 @@ impl Stage {
         }
     }
 
-    /// Plans and applies until the end, or predicts if it is only foretold.
-    async fn drive(&mut self, scene: &Scene, is_foretold: bool) -> (Vec<String>, End) {
+    /// Plans and applies until the end, or predicts if it is only predicted.
+    async fn drive(&mut self, scene: &Scene, is_predicted: bool) -> (Vec<String>, End) {
         let mut service = self.service.clone();
         let mut intent = self.balancers.intent(&self.facts(scene, &service)).unwrap();
         let mut seen = self.first_look(&intent).await;
@@ -205,7 +205,7 @@ impl Stage {
                     for step in wave.into_steps() {
                         labels.push(without_ids(&step.view().label));
                         match step {
-                            LoadBalancerStep::Cloud(step) if is_foretold => {
+                            LoadBalancerStep::Cloud(step) if is_predicted => {
                                 self.balancers.predict(&mut seen, &step);
                             }
                             LoadBalancerStep::Cloud(step) => {
@@ -219,8 +219,8 @@ impl Stage {
                         }
                     }
                 }
-                Answer::Wait { reason, .. } | Answer::LookAgain { reason } if is_foretold => {
-                    panic!("foretold to wait: {reason}")
+                Answer::Wait { reason, .. } | Answer::LookAgain { reason } if is_predicted => {
+                    panic!("predicted to wait: {reason}")
                 }
                 answer @ (Answer::Wait { .. } | Answer::LookAgain { .. }) => {
                     if let Answer::Wait { after, .. } = answer {
@@ -237,7 +237,7 @@ impl Stage {
                 Answer::Settled(_) => break End::Settled(shape(&seen)),
             }
         };
-        if !is_foretold {
+        if !is_predicted {
             self.service = service;
             if let End::Settled(learned) = &end {
                 self.check(&intent, seen, learned).await;
@@ -363,8 +363,8 @@ fn run(scenes: &[Scene], is_strict: bool) {
         let strange = stage.sim.check_invariants();
         for scene in scenes {
             stage.enter(scene);
-            let foretold = stage.drive(scene, true).await;
-            assert_eq!(foretold, stage.drive(scene, false).await);
+            let predicted = stage.drive(scene, true).await;
+            assert_eq!(predicted, stage.drive(scene, false).await);
         }
         for entry in stage.sim.journal().writes() {
             let text = format!("{} {:?}", entry.path, entry.body);
@@ -384,7 +384,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_foretold_is_what_happens_and_nothing_foreign_is_touched(
+    fn what_is_predicted_is_what_happens_and_nothing_foreign_is_touched(
         scenes in prop::collection::vec(scene(), 1..4),
         is_strict in any::<bool>(),
     ) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use bowline_cloud_provider::{Service, ServicesView, facts};
+use bowline_cloud_provider::{Service, ServicesView, facts, spelling};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
 use crate::intent;
@@ -38,7 +38,7 @@ impl Held {
             name: names::balancer(&uid),
             addresses: addresses
                 .iter()
-                .map(|address| names::spelling(address).into_owned())
+                .map(|address| spelling::of_address(address).into_owned())
                 .collect(),
             annotated: intent::annotated(service),
             uid,
@@ -50,7 +50,8 @@ impl Held {
         let names_another = self.annotated.is_some_and(|id| id != balancer.uuid);
         let shows = |address: &str| {
             let mut shown = self.addresses.iter();
-            shown.any(|shown| *shown == names::spelling(address)) && !(names_another && is_private(address))
+            shown.any(|shown| *shown == spelling::of_address(address))
+                && !(names_another && is_private(address))
         };
         balancer.name.trim() == self.name || balancer.vip_addresses.iter().any(|vip| shows(&vip.address))
     }

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use bowline_cloud_provider::spelling;
 use bowline_cloudscale_client::{Listener, ListenerChange, Monitor, MonitorChange, MonitorHttp, MonitorType};
-use ipnet::IpNet;
 
 use crate::intent::{ListenerSettings, MonitorSettings, kube_proxy_check};
 
@@ -26,24 +26,11 @@ pub(super) fn listener_changes(wanted: &ListenerSettings, listener: &Listener) -
 pub(super) fn listener_shows(listener: &Listener, change: &ListenerChange) -> bool {
     let timeout = |there: Option<i64>, wanted: i64| there.is_none_or(|there| there == wanted);
     match change {
-        ListenerChange::AllowedCidrs(cidrs) => same_networks(cidrs, &listener.allowed_cidrs),
+        ListenerChange::AllowedCidrs(cidrs) => spelling::same_networks(cidrs, &listener.allowed_cidrs),
         ListenerChange::TimeoutClientDataMs(ms) => timeout(listener.timeout_client_data_ms, *ms),
         ListenerChange::TimeoutMemberConnectMs(ms) => timeout(listener.timeout_member_connect_ms, *ms),
         ListenerChange::TimeoutMemberDataMs(ms) => timeout(listener.timeout_member_data_ms, *ms),
     }
-}
-
-/// Whether two lists let the same networks in. Order and repetition mean nothing.
-fn same_networks(a: &[String], b: &[String]) -> bool {
-    let set = |list: &[String]| list.iter().map(|text| network(text)).collect::<BTreeSet<_>>();
-    set(a) == set(b)
-}
-
-/// A network in its one spelling, without the bits of a host in it; other text as it is.
-pub(crate) fn network(text: &str) -> String {
-    let text = text.trim();
-    text.parse::<IpNet>()
-        .map_or_else(|_| text.to_owned(), |network| network.trunc().to_string())
 }
 
 /// What a monitor asks and expects over HTTP; `None` if it does not speak HTTP.
@@ -146,20 +133,6 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn networks_are_equal_however_they_are_spelt() {
-        let same = |a: &[&str], b: &[&str]| same_networks(&texts(a), &texts(b));
-        assert!(same(&["10.0.0.5/8"], &["10.0.0.0/8"]));
-        assert!(same(
-            &["2001:DB8:0::/32", "10.0.0.0/8"],
-            &["10.0.0.0/8", "2001:db8::/32"]
-        ));
-        assert!(same(&["10.0.0.0/8", "10.1.2.3/8"], &["10.0.0.0/8"]));
-        assert!(same(&["anything"], &[" anything"]));
-        assert!(!same(&["10.0.0.0/8"], &["10.0.0.0/9"]));
-        assert!(!same(&["10.0.0.0/8"], &[]));
     }
 
     #[test]

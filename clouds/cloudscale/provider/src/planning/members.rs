@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::spelling;
 use bowline_cloudscale_client::{
     LoadBalancer, Member, MemberId, Monitor, MonitorId, MonitorType, PoolId, Tags,
 };
@@ -11,7 +12,6 @@ use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
 use crate::desired::{self, Desired, DesiredMember, MemberKey};
 use crate::intent::{Backend, MonitorSettings};
-use crate::names;
 use crate::observe::refused::Place;
 use crate::observe::{ObservedPool, Seen, is_changing};
 use crate::step::{CloudStep, Meanwhile, Old, PartChange};
@@ -226,7 +226,7 @@ impl Served<'_> {
         let pool = there.pool.uuid;
         let mut members = diff(wished, &there.members, DesiredMember::key, member_key);
         let is_twin = |missing: &DesiredMember, old: &Member| {
-            names::spelling(&old.address) == names::spelling(&missing.address)
+            spelling::of_address(&old.address) == spelling::of_address(&missing.address)
                 && old.protocol_port == missing.protocol_port
         };
         let mut is_one_kept = !members.kept.is_empty();
@@ -337,11 +337,11 @@ pub(super) fn as_monitored(backend: &Backend, there: &ObservedPool) -> Backend {
 
 fn member_key(member: &Member) -> MemberKey<'_> {
     (
-        names::spelling(&member.name),
+        spelling::of_address(&member.name),
         member.enabled.unwrap_or(true),
         member.monitor_port.unwrap_or(member.protocol_port),
         member.protocol_port,
-        names::spelling(&member.address),
+        spelling::of_address(&member.address),
         member
             .subnet
             .as_ref()

@@ -174,7 +174,7 @@ async fn fields_without_effect_are_told_of() {
     world.annotate_key("web", "k8s.cloudscale.ch/volume", "x");
     let (run, writes) = world.writes_of(world.run("web")).await;
     let run = run.settled();
-    assert_eq!(run.reasons(), ["IgnoredServiceFields", "UnknownAnnotations"]);
+    assert_eq!(run.reasons(), ["IgnoredServiceFields", "IgnoredAnnotations"]);
     let text = &run.notes[0].text;
     for field in [
         "loadBalancerSourceRanges",
@@ -229,7 +229,7 @@ async fn unknown_fields_of_annotations_are_told_of_and_fail_nothing() {
     let notes = run
         .notes
         .iter()
-        .filter(|note| note.reason == "UnknownAnnotations");
+        .filter(|note| note.reason == "IgnoredAnnotations");
     let texts: Vec<&str> = notes.map(|note| note.text.as_str()).collect();
     assert_eq!(
         texts,

@@ -268,7 +268,7 @@ async fn of_two_marked_balancers_the_annotated_one_stays_else_the_oldest() {
             .sim
             .set_behaviour(|behaviour| behaviour.lb_delete_time = Duration::from_secs(30));
         let run = world.run("web").await.settled();
-        assert!(run.reasons().contains(&"DuplicateLoadBalancerRemoved"));
+        assert!(run.reasons().contains(&"LoadBalancerDuplicateRemoved"));
         tokio::time::advance(Duration::from_secs(31)).await;
         let left: Vec<Uuid> = world.sim.load_balancers().iter().map(|it| it.uuid).collect();
         assert_eq!(left, [if annotated { new } else { old }]);

@@ -1,6 +1,6 @@
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
-use bowline_cloudscale::{Cloudscale, annotation_table, event_table};
+use bowline_cloudscale::{Cloudscale, EVENTS, annotation_table};
 use bowline_cloudscale_client::{Settings, SettingsError};
 use bowline_cloudscale_sim::CloudscaleSim;
 
@@ -38,5 +38,5 @@ async fn a_start_makes_no_call_and_offers_instances_and_balancers_only() {
 #[test]
 fn the_reference_tables_are_public() {
     assert_eq!(annotation_table().len(), 24);
-    assert!(event_table().iter().any(|event| event.reason == "NoValidNodes"));
+    assert!(EVENTS.iter().any(|event| event.reason == "NoValidNodes"));
 }

@@ -167,7 +167,7 @@ impl World {
         self.run_with(name, Interruption::AfterStep(limit)).await
     }
 
-    async fn run_with(&self, name: &str, interruption: Interruption) -> Run {
+    pub(crate) async fn run_with(&self, name: &str, interruption: Interruption) -> Run {
         let facts = || self.facts(name);
         self.service_loop
             .reconcile(&self.cloud, name, facts, interruption)

@@ -13,9 +13,7 @@ use super::{Absent, Identity, Intent, Port, Wanted, WantedNode};
 use crate::annotations::{self, ADDRESS, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::cidrs::Sources;
 use crate::claim::Claim;
-use crate::events::{
-    IGNORED_FIELDS, KEEP_IP_IGNORED, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS,
-};
+use crate::events::{IGNORED_ANNOTATIONS, IGNORED_FIELDS, NO_SOURCE_CIDRS};
 use crate::fingerprint::fingerprint;
 use crate::names::{self, Protocol};
 use crate::objects::Algorithm;
@@ -252,24 +250,20 @@ fn check_cidr(text: &str) -> Result<(), String> {
 /// What has no effect, or not the one that was meant.
 fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
     let mut notes = Vec::new();
-    for (flag, event, effect) in [
-        (
-            PROXY_PROTOCOL,
-            PROXY_PROTOCOL_IGNORED,
-            "switch the PROXY protocol on",
-        ),
-        (KEEP_IP, KEEP_IP_IGNORED, "keep the address"),
+    for (flag, effect) in [
+        (PROXY_PROTOCOL, "switch the PROXY protocol on"),
+        (KEEP_IP, "keep the address"),
     ] {
         if let Some(value) = annotations::misread_flag(service, &flag) {
             let key = flag.key;
-            notes.push(event.note(format!(
+            notes.push(IGNORED_ANNOTATIONS.note(format!(
                 "annotation {key} has the value `{value}`, which does not {effect}; only `true` does"
             )));
         }
     }
     let unknown = annotations::unknown_keys(service);
     if !unknown.is_empty() {
-        notes.push(UNKNOWN_ANNOTATIONS.note(format!(
+        notes.push(IGNORED_ANNOTATIONS.note(format!(
             "unknown annotations have no effect: {}",
             unknown.join(", ")
         )));

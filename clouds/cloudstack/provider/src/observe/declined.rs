@@ -8,20 +8,13 @@
 //! The same holds for the second rule of a port that is asked for as TCP and as UDP, which only some servers take. There it
 //! spares a new Service that an address is acquired and released with each try.
 
-use std::time::Duration;
-
 use bowline_cloud_provider::{ErrorKind, Kept};
 use tokio::time::Instant;
 
+use super::refused_openings::{LONGEST_PAUSE, pause};
 use super::{Declined, Remembered};
 use crate::intent::Wanted;
 use crate::objects::NewRule;
-
-/// How long the same is not tried after its second refusal. The time doubles with each further one.
-const SHORTEST: Duration = Duration::from_secs(30);
-
-/// The longest time for which the same is not tried.
-const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// What was refused, by the UID of the Service.
 #[derive(Default)]
@@ -62,7 +55,7 @@ impl DeclinedRules {
         };
         let now = Instant::now();
         self.0.with(&wanted.identity.uid, |entry| {
-            let is_same = |known: &&Entry| known.asked == wanted.asked && now < known.until + LONGEST;
+            let is_same = |known: &&Entry| known.asked == wanted.asked && now < known.until + LONGEST_PAUSE;
             let before = entry.as_ref().filter(is_same);
             let times = before.map_or(1, |known| known.times.saturating_add(1));
             *entry = Some(Entry {
@@ -74,26 +67,8 @@ impl DeclinedRules {
                     is_limit: failure.error.kind() == ErrorKind::Exhausted,
                 },
                 times,
-                until: now + pause(times),
+                until: now + pause(times - 1), // the second try comes at once
             });
         });
-    }
-}
-
-fn pause(times: u32) -> Duration {
-    match times {
-        0 | 1 => Duration::ZERO,
-        _ => SHORTEST.saturating_mul(1 << (times - 2).min(16)).min(LONGEST),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_is_tried_once_more_and_then_less_and_less_often() {
-        let pauses = [1, 2, 3, 4, 8, 9, 100].map(|times| pause(times).as_secs());
-        assert_eq!(pauses, [0, 30, 60, 120, 1_920, 3_600, 3_600]);
     }
 }

@@ -129,11 +129,12 @@ impl Reads {
     ) -> Result<Seen, CloudError> {
         let mut observed = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
-        let seen = self.from(intent, Seen { observed, memory }).await?;
-        if !planning::falls_short(intent, &seen) {
-            self.refused.forget(&intent.identity().uid);
-        }
-        Ok(seen)
+        self.from(intent, Seen { observed, memory }).await
+    }
+
+    /// A reconcile came to its end, and all is as it is wanted.
+    pub(crate) fn settled(&self, intent: &Intent) {
+        self.refused.forget(&intent.identity().uid);
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {

@@ -18,11 +18,11 @@ use crate::intent::Wanted;
 use crate::objects::{FirewallId, FirewallRule};
 use crate::step::Opening;
 
-/// How long nothing is closed for the same after a failure that may pass. The time doubles with each further one.
+/// How long the same is not tried after a failure that may pass. The time doubles with each further one.
 const SHORTEST: Duration = Duration::from_secs(30);
 
-/// The longest time for which nothing is closed for the same.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// The longest time for which the same is not tried.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// What nothing is closed for.
 #[derive(Debug, Clone)]
@@ -127,15 +127,19 @@ impl RefusedOpenings {
         });
     }
 
-    /// A reconcile came to its end.
+    /// A reconcile came to its end, and nothing is missing.
     pub(super) fn forget(&self, uid: &String) {
         self.0.with(uid, |entry| *entry = None);
     }
 }
 
-fn pause(times: u32) -> Duration {
-    let doublings = times.saturating_sub(1).min(16);
-    SHORTEST.saturating_mul(1 << doublings).min(LONGEST)
+/// How long the same is not tried after so many failures.
+pub(super) fn pause(times: u32) -> Duration {
+    let doubled = |doublings: u32| SHORTEST.saturating_mul(1 << doublings.min(16));
+    times
+        .checked_sub(1)
+        .map_or(Duration::ZERO, doubled)
+        .min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -143,8 +147,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_closed_for_the_same_for_longer_and_longer() {
-        let pauses = [1, 2, 3, 8, 100].map(|times| pause(times).as_secs());
-        assert_eq!(pauses, [30, 60, 120, 3_600, 3_600]);
+    fn the_same_is_not_tried_for_longer_and_longer() {
+        let pauses = [0, 1, 2, 3, 7, 8, 100].map(|times| pause(times).as_secs());
+        assert_eq!(pauses, [0, 30, 60, 120, 1_920, 3_600, 3_600]);
     }
 }

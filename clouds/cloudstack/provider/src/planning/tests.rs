@@ -33,10 +33,6 @@ mod ownership;
 mod ports;
 mod refusals;
 
-fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-    super::plan(intent, observed).0
-}
-
 const UID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
 

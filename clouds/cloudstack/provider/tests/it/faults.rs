@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
-use bowline_cloudstack_sim::kit::Fault;
-use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
+use bowline_cloudstack_sim::kit::{Fault, Faults, Journal};
 use bowline_cloudstack_sim::{AddressSpec, JobFault, Snapshot};
+use bowline_provider_kit::Interruption;
+use bowline_provider_kit::faults::{
+    Disturbed, at_every_stop, at_every_write, finish, struck_at_every_write, undisturbed,
+};
 use serde_json::json;
 
-use crate::world::{Outcome, WEB, World};
+use crate::world::{Outcome, Run, WEB, World};
 
 /// What is disturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+pub(crate) enum Work {
     Create,
     CreateRequested,
     Change,
@@ -20,91 +24,80 @@ enum Work {
 
 const WORKS: [Work; 4] = [Work::Create, Work::CreateRequested, Work::Change, Work::Delete];
 
-async fn before(work: Work, is_vpc: bool) -> World {
-    let world = if is_vpc {
-        World::vpc("tier-acl").await
-    } else {
-        World::new().await
-    };
-    world.add_web();
-    match work {
-        Work::Create => {}
-        Work::CreateRequested => world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77")),
-        Work::Change => {
-            world.run(WEB).await.settled();
-            world.annotate(WEB, "proxy-protocol", Some("true"));
-            world.spec(WEB, |spec| {
-                spec["ports"][0]["nodePort"] = json!(32000);
-                spec["ports"].as_array_mut().unwrap().pop();
-                spec["ports"].as_array_mut().unwrap().push(json!(
-                    { "name": "http", "protocol": "TCP", "port": 80, "nodePort": 31080 }
-                ));
-                spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"]);
-            });
-            world.remove_node("pool-a-8");
-        }
-        Work::Delete => {
-            world.run(WEB).await.settled();
-            world.delete(WEB);
-        }
-    }
-    world
-}
+impl Disturbed for World {
+    /// What is done, and whether the network is a tier of a VPC.
+    type Change = (Work, bool);
+    type State = Snapshot;
+    const RUNS: usize = 4;
 
-/// Runs until it settles, as the service controller does after failures.
-async fn finish(world: &World, what: &str) -> Snapshot {
-    for _ in 0..4 {
-        let run = world.run(WEB).await;
-        match run.outcome {
-            Outcome::Settled(_) => {
-                world.check(what);
-                let (again, writes) = world.writes_of(world.run(WEB)).await;
-                assert!(
-                    again.settled().waves.is_empty() && writes.is_empty(),
-                    "{what}: {writes:?}"
-                );
-                return world.sim.snapshot();
+    fn changes() -> Vec<(String, Self::Change)> {
+        let of = |work| [false, true].map(|is_vpc| (format!("{work:?}, VPC {is_vpc}"), (work, is_vpc)));
+        WORKS.into_iter().flat_map(of).collect()
+    }
+
+    async fn before((work, is_vpc): Self::Change) -> Self {
+        let world = if is_vpc {
+            World::vpc("tier-acl").await
+        } else {
+            World::new().await
+        };
+        world.add_web();
+        match work {
+            Work::Create => {}
+            Work::CreateRequested => world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77")),
+            Work::Change => {
+                world.run(WEB).await.settled();
+                world.annotate(WEB, "proxy-protocol", Some("true"));
+                world.spec(WEB, |spec| {
+                    spec["ports"][0]["nodePort"] = json!(32000);
+                    spec["ports"].as_array_mut().unwrap().pop();
+                    spec["ports"].as_array_mut().unwrap().push(json!(
+                        { "name": "http", "protocol": "TCP", "port": 80, "nodePort": 31080 }
+                    ));
+                    spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"]);
+                });
+                world.remove_node("pool-a-8");
             }
-            Outcome::Failed(_) => {}
-            other => panic!("{what}: {other:?}"),
-        }
-    }
-    panic!("{what}: never settles: {:#?}", world.run(WEB).await);
-}
-
-/// The end of an undisturbed run, and how many writes it makes.
-async fn undisturbed(work: Work, is_vpc: bool) -> (Snapshot, u64) {
-    let world = before(work, is_vpc).await;
-    let (_, writes) = world.writes_of(world.run(WEB)).await;
-    let end = finish(&world, "undisturbed").await;
-    assert_eq!(end.addresses.len(), usize::from(work != Work::Delete), "{end:#?}");
-    (end, writes.len() as u64)
-}
-
-async fn disturbed(kind: &str, strike: impl Fn(&World, u64), strikes: impl Fn(&World) -> bool) {
-    for work in WORKS {
-        for is_vpc in [false, true] {
-            let (expected, writes) = undisturbed(work, is_vpc).await;
-            assert!(writes > 0);
-            for k in 1..=writes {
-                for restarts in [false, true] {
-                    let what = format!("{work:?}, VPC {is_vpc}: {kind} at {k}, restarts {restarts}");
-                    let mut world = before(work, is_vpc).await;
-                    strike(&world, k);
-                    world.run(WEB).await;
-                    assert!(strikes(&world), "{what}");
-                    if restarts {
-                        world.restart().await;
-                    }
-                    assert_eq!(finish(&world, &what).await, expected, "{what}");
-                }
+            Work::Delete => {
+                world.run(WEB).await.settled();
+                world.delete(WEB);
             }
         }
+        world
+    }
+
+    async fn reconcile(&self, interruption: Interruption) -> Run {
+        self.run_with(WEB, interruption).await
+    }
+
+    async fn start_anew(&mut self) {
+        self.restart().await;
+    }
+
+    fn state(&self) -> Snapshot {
+        self.sim.snapshot()
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.sim.check_invariants()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.sim.faults()
+    }
+
+    fn journal(&self) -> &Journal {
+        self.sim.journal()
     }
 }
 
-fn has_struck(world: &World) -> bool {
-    world.sim.faults().list().iter().all(|rule| rule.struck == 1)
+#[tokio::test(start_paused = true)]
+async fn a_service_has_one_address_until_it_is_removed() {
+    for (name, change) in World::changes() {
+        let (end, _) = undisturbed::<World>(change).await;
+        let is_wanted = change.0 != Work::Delete;
+        assert_eq!(end.addresses.len(), usize::from(is_wanted), "{name}: {end:#?}");
+    }
 }
 
 const REFUSAL: &str =
@@ -112,114 +105,72 @@ const REFUSAL: &str =
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_refused_is_made_good() {
-    disturbed(
-        "530",
-        |world, k| {
-            world
-                .sim
-                .faults()
-                .add(Fault::write().nth(k).answer(Canned::json(530, REFUSAL)));
-        },
-        has_struck,
-    )
-    .await;
+    at_every_write::<World>("530", |fault| fault.answer(Canned::json(530, REFUSAL))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_answer_is_lost_is_made_good() {
-    disturbed(
-        "lost answer",
-        |world, k| {
-            world.sim.faults().add(Fault::write().nth(k).lose_answer());
-        },
-        has_struck,
-    )
-    .await;
+    at_every_write::<World>("lost answer", FaultBuilder::lose_answer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_lost_is_made_good() {
-    disturbed(
-        "lost",
-        |world, k| {
-            world.sim.faults().add(Fault::write().nth(k).drop_before());
-        },
-        has_struck,
-    )
-    .await;
+    at_every_write::<World>("lost", FaultBuilder::drop_before).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_fails_is_made_good() {
-    disturbed(
-        "failed job",
-        |world, k| world.sim.fail_jobs(JobFault::any().nth(k)),
-        |_| true,
-    )
+    struck_at_every_write("failed job", |world: &World, k| {
+        world.sim.fail_jobs(JobFault::any().nth(k));
+    })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_denies_its_effect_is_made_good() {
-    disturbed(
-        "kept job",
-        |world, k| world.sim.fail_jobs(JobFault::any().nth(k).kept()),
-        |_| true,
-    )
+    struck_at_every_write("kept job", |world: &World, k| {
+        world.sim.fail_jobs(JobFault::any().nth(k).kept());
+    })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
     for job_time in [Duration::ZERO, Duration::from_secs(3)] {
-        for work in WORKS {
-            for is_vpc in [false, true] {
-                let (expected, _) = undisturbed(work, is_vpc).await;
-                for k in 0.. {
-                    let what = format!("{work:?}, VPC {is_vpc}: stopped after {k}, jobs of {job_time:?}");
-                    let mut world = before(work, is_vpc).await;
-                    world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
-                    let stopped = world.run_steps(WEB, k).await;
-                    world.restart().await;
-                    assert_eq!(finish(&world, &what).await, expected, "{what}");
-                    if matches!(stopped.outcome, Outcome::Settled(_)) {
-                        break;
-                    }
-                }
-            }
-        }
+        at_every_stop(Interruption::BeforeStep, |world: &World| {
+            world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
+        })
+        .await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_nobody_asks_after_any_more_is_made_good() {
-    for work in WORKS {
-        for is_vpc in [false, true] {
-            let (expected, _) = undisturbed(work, is_vpc).await;
-            for k in 1.. {
-                let what = format!("{work:?}, VPC {is_vpc}: killed after {k}");
-                let mut world = before(work, is_vpc).await;
-                // It is carried out by the poll that tells its end.
-                world
-                    .sim
-                    .set_behaviour(|behaviour| behaviour.jobs_wait_for_polls = true);
-                let killed = world.run_killed(WEB, k).await;
-                world.restart().await;
-                let begin = tokio::time::Instant::now();
-                // What is listed counts as made: the states of openings are the server's matter.
-                let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
-                assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
-                // Whether anything was asked for under the claim, nobody can know.
-                let is_claim = killed.steps().last().is_some_and(|step| step.contains(" since "));
-                let most = if is_claim { 180 } else { 60 };
-                assert!(
-                    begin.elapsed() < Duration::from_secs(most),
-                    "{what}: {:?}",
-                    begin.elapsed()
-                );
-                if matches!(killed.outcome, Outcome::Settled(_)) {
-                    break;
-                }
+    for (name, change) in World::changes() {
+        let (expected, _) = undisturbed::<World>(change).await;
+        for k in 1.. {
+            let what = format!("{name}: killed after {k}");
+            let mut world = World::before(change).await;
+            // It is carried out by the poll that tells its end.
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.jobs_wait_for_polls = true);
+            let killed = world.run_killed(WEB, k).await;
+            world.restart().await;
+            let begin = tokio::time::Instant::now();
+            // What is listed counts as made: the states of openings are the server's matter.
+            let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
+            assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
+            // Whether anything was asked for under the claim, nobody can know.
+            let is_claim = killed.steps().last().is_some_and(|step| step.contains(" since "));
+            let most = if is_claim { 180 } else { 60 };
+            assert!(
+                begin.elapsed() < Duration::from_secs(most),
+                "{what}: {:?}",
+                begin.elapsed()
+            );
+            if matches!(killed.outcome, Outcome::Settled(_)) {
+                break;
             }
         }
     }
@@ -232,7 +183,7 @@ async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing()
             for is_vpc in [false, true] {
                 for k in 0.. {
                     let what = format!("{work:?}, VPC {is_vpc}: stopped after {k}, jobs of {job_time:?}");
-                    let mut world = before(work, is_vpc).await;
+                    let mut world = World::before((work, is_vpc)).await;
                     world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
                     let stopped = world.run_steps(WEB, k).await;
                     if k % 2 == 1 {
@@ -260,7 +211,7 @@ async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing()
 #[tokio::test(start_paused = true)]
 async fn the_user_s_address_stays_the_user_s_whichever_answer_is_lost() {
     let at_the_users = async || {
-        let world = before(Work::CreateRequested, false).await;
+        let world = World::before((Work::CreateRequested, false)).await;
         let address = "203.0.113.77".parse().unwrap();
         world.sim.take_address(AddressSpec::at(address));
         world
@@ -295,7 +246,7 @@ async fn a_port_that_is_given_up_while_its_rule_is_made_anew_is_closed() {
     for is_vpc in [false, true] {
         for k in 0.. {
             let what = format!("VPC {is_vpc}: stopped after {k}");
-            let mut world = before(Work::Create, is_vpc).await;
+            let mut world = World::before((Work::Create, is_vpc)).await;
             world.run(WEB).await.settled();
             world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
             let stopped = world.run_steps(WEB, k).await;
@@ -320,7 +271,7 @@ async fn a_port_that_is_given_up_while_its_rule_is_made_anew_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_a_list_did_not_show_is_taken_for_what_it_is() {
-    let mut world = before(Work::Create, false).await;
+    let mut world = World::before((Work::Create, false)).await;
     world.spec(WEB, |spec| {
         spec["loadBalancerIP"] = json!("203.0.113.77");
         spec["ports"].as_array_mut().unwrap().pop();
@@ -351,7 +302,7 @@ async fn a_rule_that_a_list_did_not_show_is_taken_for_what_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_api_gets_no_more_to_do() {
-    let world = before(Work::Create, false).await;
+    let world = World::before((Work::Create, false)).await;
     let busy = Canned::json(
         429,
         r#"{"createloadbalancerruleresponse":{"errorcode":429,"errortext":"too many"}}"#,
@@ -384,7 +335,7 @@ async fn a_job_that_cannot_be_asked_after_is_told_soon_and_not_done_twice() {
             ("lost", 90),
         ] {
             let what = format!("{work:?}, {kind}");
-            let world = before(work, false).await;
+            let world = World::before((work, false)).await;
             let poll = Fault::operation("queryAsyncJobResult").always();
             let faults = world.sim.faults();
             faults.add(match kind {
@@ -413,7 +364,7 @@ async fn a_job_that_cannot_be_asked_after_is_told_soon_and_not_done_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_job_of_which_nothing_is_heard_for_a_moment_is_waited_for() {
     for kind in ["{}", "530"] {
-        let world = before(Work::Create, false).await;
+        let world = World::before((Work::Create, false)).await;
         let poll = Fault::operation("queryAsyncJobResult");
         world.sim.faults().add(match kind {
             "{}" => poll.times(2).answer(Canned::json(200, "{}")),

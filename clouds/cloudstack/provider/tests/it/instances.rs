@@ -253,7 +253,7 @@ async fn of_several_machines_of_a_name_the_accounts_own_counts_and_an_id_decides
         assert!(
             error
                 .to_string()
-                .contains("several virtual machines have the name of node b"),
+                .contains("found more than one instance with the name of node b"),
             "{error}"
         );
     }

@@ -10,7 +10,7 @@ use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, Se
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
 use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
-use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, foretell};
+use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, predict};
 pub(crate) use bowline_provider_kit::{Outcome, Run};
 use serde_json::{Value, json};
 
@@ -230,7 +230,7 @@ impl World {
         self.run_with(key, Interruption::Pause(limit, time)).await
     }
 
-    async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
+    pub(crate) async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
         let facts = || self.facts(key);
         let run = self
             .service_loop
@@ -262,7 +262,7 @@ impl World {
 
     /// The waves that the `plan` command would print, and whether it comes to an end.
     pub(crate) async fn predicted(&self, key: &str) -> (Vec<Vec<String>>, bool) {
-        let report = foretell(self.cloud.load_balancer().unwrap(), self.facts(key)).await;
+        let report = predict(self.cloud.load_balancer().unwrap(), self.facts(key)).await;
         let labels = |wave: &ReportedWave| wave.steps.iter().map(|step| step.label.clone()).collect();
         let is_settled = matches!(report.outcome, ReportedOutcome::Settled { .. });
         (report.waves.iter().map(labels).collect(), is_settled)

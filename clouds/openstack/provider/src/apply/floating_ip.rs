@@ -1,11 +1,10 @@
 //! Writes floating IPs.
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, spelling};
 use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId};
 
 use super::{Learned, Shown, done, shown};
 use crate::intent::settings::Setting;
-use crate::names;
 use crate::refused;
 use crate::step::FloatingIpChange;
 
@@ -85,8 +84,8 @@ async fn present(client: &Client, port: &PortId, fixed: Option<&str>) -> Result<
     };
     let there = client.floating_ips(&filter).await?;
     let leads_to_address = |shown: &Option<String>| {
-        let shown = shown.as_deref().map(names::spelling);
-        shown.is_none_or(|shown| fixed.is_none_or(|fixed| names::spelling(fixed) == shown))
+        let shown = shown.as_deref().map(spelling::of_address);
+        shown.is_none_or(|shown| fixed.is_none_or(|fixed| spelling::of_address(fixed) == shown))
     };
     let found = there
         .into_iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{KeyKind, PoolProtocol};
 use bowline_plan::{Note, Refusal};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -17,7 +17,7 @@ use super::{
     Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::{ANNOTATIONS_IGNORED, NO_VALID_NODES};
+use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES};
 use crate::members::{self, Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
@@ -106,7 +106,9 @@ fn tells(service: &Service, address: Option<&str>) -> bool {
     let mut addresses = ingress.iter().filter_map(|entry| entry.ip.as_deref()).peekable();
     match addresses.peek() {
         None => !ingress.is_empty(),
-        Some(_) => addresses.any(|shown| Some(names::spelling(shown)) == address.map(names::spelling)),
+        Some(_) => {
+            addresses.any(|shown| Some(spelling::of_address(shown)) == address.map(spelling::of_address))
+        }
     }
 }
 
@@ -286,7 +288,7 @@ fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
         (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
     let texts = ignored.into_iter().chain(selector).chain(unproxied(wanted));
     let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| ANNOTATIONS_IGNORED.note(texts.join("; ")))
+    (!texts.is_empty()).then(|| IGNORED_ANNOTATIONS.note(texts.join("; ")))
 }
 
 fn non_empty(text: &str) -> Option<String> {

@@ -217,7 +217,7 @@ fn of_active(
                 return;
             };
             let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, own);
-            if there.is_foretold {
+            if there.is_predicted {
                 // Nothing is written to ids that are made up: what was sent is read as it came to be.
                 if plan.next().is_some() {
                     missing.push(Lookup::Parts(balancer.id.clone()));

@@ -353,7 +353,7 @@ impl Reads {
             pools: pools_of(observed, &of, &pools).cloned().collect(),
             members: BTreeMap::new(),
             monitors: None,
-            is_foretold: false,
+            is_predicted: false,
             of,
         })
     }

@@ -1,11 +1,11 @@
 //! What differs at listeners, pools and monitors and can be changed where it stands. An update holds only that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor,
 };
-use ipnet::IpNet;
 
 use crate::desired::FORWARDED_FOR;
 use crate::features::Features;
@@ -34,7 +34,7 @@ pub(super) fn listener_update(
         allowed_cidrs: wishes
             .allowed_cidrs
             .clone()
-            .filter(|wanted| !same_networks(wanted, &there.allowed_cidrs)),
+            .filter(|wanted| !spelling::same_networks(wanted, &there.allowed_cidrs)),
     };
     let update = ListenerUpdate {
         name: None,
@@ -66,16 +66,6 @@ fn headers(
         headers.remove(FORWARDED_FOR);
     }
     Some(headers)
-}
-
-/// Whether two lists let the same networks in. Order, repetition and bits of a host mean nothing.
-fn same_networks(a: &[String], b: &[String]) -> bool {
-    let network = |text: &String| {
-        let parsed = text.parse::<IpNet>();
-        parsed.map_or_else(|_| text.clone(), |network| network.trunc().to_string())
-    };
-    let set = |list: &[String]| list.iter().map(network).collect::<BTreeSet<_>>();
-    set(a) == set(b)
 }
 
 /// All that can be changed at a monitor, if anything of it differs. The Go manager names the monitor of a Service that shares a
@@ -110,17 +100,6 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn networks_are_equal_however_they_are_spelt() {
-        let same = |a: &[&str], b: &[&str]| same_networks(&texts(a), &texts(b));
-        assert!(same(
-            &["10.0.0.5/8", "fd00:0::/8"],
-            &["fd00::/8", "10.0.0.0/8", "10.0.0.0/8"]
-        ));
-        assert!(!same(&["10.0.0.0/8"], &["10.0.0.0/9"]));
-        assert!(!same(&["10.0.0.0/8"], &[]));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ServerId};
 use bowline_plan::Refusal;
 
@@ -13,7 +14,6 @@ use super::floating;
 use crate::annotations as keys;
 use crate::intent::{Identity, Wanted};
 use crate::members;
-use crate::names;
 use crate::observe::{Observed, Seen};
 use crate::ownership;
 
@@ -48,10 +48,10 @@ pub(super) fn unseen(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
     let has_port = ports
         .iter()
         .any(|port| servers.iter().any(|server| port.device_id == server.as_str()));
-    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
     let has_address = floating_ips
         .iter()
-        .any(|there| Some(names::spelling(&there.floating_ip_address)) == recorded);
+        .any(|there| Some(spelling::of_address(&there.floating_ip_address)) == recorded);
     if servers.is_empty() || has_port || has_address {
         return None;
     }
@@ -83,10 +83,10 @@ pub(super) fn mistake(identity: &Identity, observed: &Observed) -> Option<Refusa
     if !is_doubtful(identity, observed) {
         return None;
     }
-    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
     let serving = others(identity, observed).find(|there| {
         let mut addresses = floating::reached_at(observed, there);
-        addresses.any(|address| Some(names::spelling(address)) == recorded)
+        addresses.any(|address| Some(spelling::of_address(address)) == recorded)
     })?;
     let refusal = without(identity.annotated.as_ref()?);
     Some(refusal.with_remedy(format!(

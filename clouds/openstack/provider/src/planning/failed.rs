@@ -117,7 +117,7 @@ impl There<'_> {
     /// Whether traffic may come through, whatever became of changes. Of parts that were not read, anything may be true.
     fn may_serve(&self) -> bool {
         let parts = self.seen.parts_of(&self.balancer.id);
-        let ways = parts.filter(|parts| !parts.is_foretold).map(|parts| Ways {
+        let ways = parts.filter(|parts| !parts.is_predicted).map(|parts| Ways {
             identity: &self.wanted.identity,
             role: self.role,
             balancer: self.balancer,

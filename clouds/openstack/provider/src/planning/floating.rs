@@ -1,5 +1,6 @@
 //! The address at which the load balancer is reached from outside.
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, PortId};
 use bowline_plan::{Note, Refusal};
 
@@ -62,10 +63,10 @@ enum Wish<'a> {
 pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Option<&'a FloatingIp> {
     let port = balancer.vip_port_id.as_ref()?;
     let on_port = || leading_to(observed, port);
-    let vip = names::spelling(&balancer.vip_address);
+    let vip = spelling::of_address(&balancer.vip_address);
     let leads_to_vip = |floating_ip: &&FloatingIp| {
         let fixed = floating_ip.fixed_ip_address.as_deref();
-        fixed.is_some_and(|fixed| names::spelling(fixed) == vip)
+        fixed.is_some_and(|fixed| spelling::of_address(fixed) == vip)
     };
     let unsaid = |floating_ip: &&FloatingIp| floating_ip.fixed_ip_address.is_none();
     on_port().find(leads_to_vip).or_else(|| on_port().find(unsaid))
@@ -90,16 +91,16 @@ pub(super) fn reached_at<'a>(
 
 /// Whether people were told, by the Service's status, an address at which a load balancer is reached.
 pub(super) fn is_told(identity: &Identity, observed: &Observed, balancer: &LoadBalancer) -> bool {
-    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
     let mut addresses = reached_at(observed, balancer);
-    identity.is_told_recorded && addresses.any(|address| Some(names::spelling(address)) == recorded)
+    identity.is_told_recorded && addresses.any(|address| Some(spelling::of_address(address)) == recorded)
 }
 
 /// The load balancer that the address leads to, if it is there, and whose it is.
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 
 fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'a> {
-    // What is foretold has no address yet.
+    // What is predicted has no address yet.
     let family = there.and_then(|(balancer, _)| Family::of_text(&balancer.vip_address));
     if family.or(wanted.family()) == Some(Family::V6) {
         return Wish::None;
@@ -127,8 +128,8 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
     let all = || observed.floating_ips.iter().flat_map(|list| list.iter());
     match &wanted.address {
         Some(address) => {
-            let asked = names::spelling(address);
-            match all().find(|there| names::spelling(&there.floating_ip_address) == asked) {
+            let asked = spelling::of_address(address);
+            match all().find(|there| spelling::of_address(&there.floating_ip_address) == asked) {
                 Some(there) if there.is_foreign => Wish::Refused(foreign(address)),
                 Some(there) if leads_nowhere(identity, observed, there) => Wish::Attach(there),
                 Some(there) => Wish::Refused(taken(address, there)),
@@ -249,7 +250,7 @@ pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> N
 fn unproven<'a>(wanted: &'a Wanted, observed: &Observed, there: There<'_>) -> Option<&'a str> {
     let identity = &wanted.identity;
     let recorded = identity.recorded_address.as_deref()?;
-    let is_recorded = |address: &str| names::spelling(address) == names::spelling(recorded);
+    let is_recorded = |address: &str| spelling::of_address(address) == spelling::of_address(recorded);
     let is_floating = wanted.address.is_none() && Family::of_text(recorded) == Some(Family::V4);
     let is_own = there.is_some_and(|(balancer, _)| is_recorded(&balancer.vip_address));
     let mut listed = observed.floating_ips.iter().flat_map(|list| list.iter());
@@ -283,8 +284,8 @@ pub(super) fn lost_note(wanted: &Wanted, observed: &Observed, balancer: &LoadBal
         .filter(|_| identity.is_told_recorded)?;
     let now = current(observed, balancer).filter(|now| is_described_so(identity, now))?;
     // What the Service asks for may have changed, and then it is at another address because of that.
-    let is_own_wish =
-        wanted.address.is_some() || names::spelling(&balancer.vip_address) == names::spelling(recorded);
+    let is_own_wish = wanted.address.is_some()
+        || spelling::of_address(&balancer.vip_address) == spelling::of_address(recorded);
     if is_own_wish || identity.shares_address || Family::of_text(recorded) == Some(Family::V6) {
         return None;
     }

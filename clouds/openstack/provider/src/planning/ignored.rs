@@ -1,5 +1,6 @@
 //! What the Service asks for and an existing load balancer, its own or one that it shares, cannot become.
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer};
 use bowline_plan::Note;
 
@@ -8,7 +9,6 @@ use crate::events::CHANGE_IGNORED;
 use crate::features::Features;
 use crate::intent::Wanted;
 use crate::intent::settings::ADDRESS;
-use crate::names;
 use crate::ownership::Role;
 
 /// A note that names all of it and what has to be done; `None` if there is nothing.
@@ -55,11 +55,11 @@ pub(super) fn note(
         let there = balancer.availability_zone.as_deref().unwrap_or("none");
         compare(keys::ZONE.key, asked.zone.as_deref(), Some(there));
     }
-    let address = wanted.address.as_deref().map(names::spelling);
+    let address = wanted.address.as_deref().map(spelling::of_address);
     let reached_at = floating_ip.map_or(balancer.vip_address.as_str(), |ip| {
         ip.floating_ip_address.as_str()
     });
-    let reached_at = names::spelling(reached_at);
+    let reached_at = spelling::of_address(reached_at);
     if !reached_at.is_empty() {
         compare(ADDRESS, address.as_deref(), Some(&reached_at));
     }

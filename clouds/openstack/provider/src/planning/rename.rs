@@ -4,6 +4,7 @@
 //! tags of all who are known to be of this cluster, is renamed by the Service that it was made for; where that is gone, by one
 //! of those that are left.
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, LoadBalancer, LoadBalancerUpdate, MonitorUpdate, PoolUpdate,
 };
@@ -23,7 +24,7 @@ pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &
     let Some(tag) = ownership::claimed_tag(identity, balancer) else {
         return true;
     };
-    let recorded = identity.recorded_address.as_deref().map(names::spelling);
+    let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
     let mut addresses = floating::reached_at(observed, balancer);
     let parts = observed.parts_of(&balancer.id);
     let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
@@ -31,7 +32,7 @@ pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &
         let is_claimed = listener.tags.iter().any(|there| there == tag);
         is_claimed && ownership::is_made_before(listener.created_at.as_deref(), identity.created)
     };
-    addresses.any(|address| Some(names::spelling(address)) == recorded)
+    addresses.any(|address| Some(spelling::of_address(address)) == recorded)
         && (tag == balancer.name || !listeners.any(is_older))
 }
 

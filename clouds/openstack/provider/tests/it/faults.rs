@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use bowline_openstack_sim::Snapshot;
-use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::FaultBuilder;
+use bowline_openstack_sim::kit::{Fault, Faults, Journal};
 use bowline_provider_kit::Interruption;
+use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use tokio::time::advance;
 
-use crate::world::{Outcome, World, service};
-
-/// Something that changes a settled world; the first one also creates the load balancer.
-pub(crate) type Change = fn(&mut World);
-
-fn nothing(_: &mut World) {}
+use crate::world::{Run, World, service};
 
 fn rebuild(world: &mut World) {
     world.remove_node("node-1");
@@ -39,74 +36,70 @@ fn removal(world: &mut World) {
     world.delete("web");
 }
 
-pub(crate) const CHANGES: &[(&str, Change)] = &[
-    ("create", nothing),
-    ("rebuild", rebuild),
-    ("protocol", protocol),
-    ("inwards", inwards),
-    ("failure", failure),
-    ("removal", removal),
-];
+impl Disturbed for World {
+    /// Something that changes a settled world; none is the creation.
+    type Change = Option<fn(&mut World)>;
+    type State = Snapshot;
 
-/// A world before the change; the creation begins with nothing.
-pub(crate) async fn before(name: &str, change: Change) -> World {
-    let mut world = World::with_nodes(2);
-    world.configure(|options| {
-        options.monitor.is_wanted = true;
-        options.manages_security_groups = true;
-    });
-    world.put(service("web", &[("TCP", 80, 30080)]));
-    if name != "create" {
-        world.run("web").await.settled();
-        change(&mut world);
+    fn changes() -> Vec<(String, Self::Change)> {
+        let changes: [(&str, Self::Change); 6] = [
+            ("create", None),
+            ("rebuild", Some(rebuild)),
+            ("protocol", Some(protocol)),
+            ("inwards", Some(inwards)),
+            ("failure", Some(failure)),
+            ("removal", Some(removal)),
+        ];
+        changes.map(|(name, change)| (name.to_owned(), change)).into()
     }
-    world
-}
 
-async fn undisturbed(name: &str, change: Change) -> (Snapshot, u64) {
-    let world = before(name, change).await;
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    (world.sim.snapshot(), writes.len() as u64)
-}
+    async fn before(change: Self::Change) -> Self {
+        let mut world = World::with_nodes(2);
+        world.configure(|options| {
+            options.monitor.is_wanted = true;
+            options.manages_security_groups = true;
+        });
+        world.put(service("web", &[("TCP", 80, 30080)]));
+        if let Some(change) = change {
+            world.run("web").await.settled();
+            change(&mut world);
+        }
+        world
+    }
 
-async fn disturbed(name: &str, change: Change, expected: &Snapshot, what: &str, fault: Fault) {
-    let mut world = before(name, change).await;
-    let id = world.sim.faults().add(fault);
-    // The run may fail, or may not notice at all.
-    let first = world.run("web").await;
-    assert_eq!(world.sim.faults().struck(id), 1, "{name}: {what}");
-    world.restart();
-    let again = world.run("web").await;
-    assert!(
-        matches!(again.outcome, Outcome::Settled(_)),
-        "{name}: {what}: {first:#?} {again:#?}"
-    );
-    assert_eq!(&world.sim.snapshot(), expected, "{name}: {what}");
-    world.assert_settled("web").await;
+    async fn reconcile(&self, interruption: Interruption) -> Run {
+        self.run_with("web", interruption).await
+    }
+
+    async fn start_anew(&mut self) {
+        self.restart();
+    }
+
+    fn state(&self) -> Snapshot {
+        self.sim.snapshot()
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.sim.check_invariants()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.sim.faults()
+    }
+
+    fn journal(&self) -> &Journal {
+        self.sim.journal()
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_made_by_the_next_run() {
-    for (name, change) in CHANGES {
-        let (expected, writes) = undisturbed(name, *change).await;
-        assert!(writes > 0);
-        for k in 1..=writes {
-            let fault = Fault::write().nth(k).status(500);
-            disturbed(name, *change, &expected, &format!("500 at {k}"), fault).await;
-        }
-    }
+    at_every_write::<World>("500", |fault| fault.status(500)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_answer_is_lost_is_not_made_twice() {
-    for (name, change) in CHANGES {
-        let (expected, writes) = undisturbed(name, *change).await;
-        for k in 1..=writes {
-            let fault = Fault::write().nth(k).lose_answer();
-            disturbed(name, *change, &expected, &format!("lost at {k}"), fault).await;
-        }
-    }
+    at_every_write::<World>("lost", FaultBuilder::lose_answer).await;
 }
 
 /// An overloaded Octavia may make it a while after everybody gave up.
@@ -151,19 +144,5 @@ async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
-    for (name, change) in CHANGES {
-        let (expected, _) = undisturbed(name, *change).await;
-        for k in 0.. {
-            let mut world = before(name, *change).await;
-            let stopped = world.run_with("web", Interruption::AfterStep(k)).await;
-            let is_done = matches!(stopped.outcome, Outcome::Settled(_));
-            world.restart();
-            world.run("web").await.settled();
-            assert_eq!(world.sim.snapshot(), expected, "{name}: stopped after {k}");
-            world.assert_settled("web").await;
-            if is_done {
-                break;
-            }
-        }
-    }
+    at_every_stop::<World>(Interruption::AfterStep, |_| ()).await;
 }

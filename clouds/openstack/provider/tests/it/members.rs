@@ -51,7 +51,7 @@ async fn a_selector_that_leaves_out_every_node_is_told() {
     world.annotate("web", "node-selector", "env=prod");
     let run = world.run("web").await.settled();
     assert!(names(&world).is_empty());
-    assert!(run.has_note("LoadBalancerNoValidNodes"), "{:?}", run.notes);
+    assert!(run.has_note("NoValidNodes"), "{:?}", run.notes);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,12 +77,7 @@ async fn a_node_without_an_address_is_told_and_no_member() {
         world.nodes[1] = Arc::new(node);
         let run = world.run("web").await.settled();
         assert_eq!(names(&world), ["node-1"]);
-        assert_eq!(
-            run.has_note("LoadBalancerNoValidNodes"),
-            is_told,
-            "{:?}",
-            run.notes
-        );
+        assert_eq!(run.has_note("NoValidNodes"), is_told, "{:?}", run.notes);
     }
 }
 
@@ -93,12 +88,12 @@ async fn a_set_in_the_selector_is_told_and_fits_no_node() {
     world.annotate("web", "node-selector", "env in (prod)");
     let run = world.run("web").await.settled();
     assert!(names(&world).is_empty());
-    assert!(run.has_note("LoadBalancerNoValidNodes"), "{:?}", run.notes);
+    assert!(run.has_note("NoValidNodes"), "{:?}", run.notes);
     let told = "no label can be `env in (prod)`";
     assert!(
         run.notes
             .iter()
-            .any(|note| note.reason == "LoadBalancerAnnotationsIgnored" && note.text.contains(told)),
+            .any(|note| note.reason == "IgnoredAnnotations" && note.text.contains(told)),
         "{:?}",
         run.notes
     );

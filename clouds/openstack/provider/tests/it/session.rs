@@ -1,13 +1,13 @@
-//! One session of the controller: what is foretold, what is read again, what is said of a failure.
+//! One session of the controller: what is predicted, what is read again, what is said of a failure.
 
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::ReportedOutcome;
 use bowline_openstack_sim::kit::Fault;
-use bowline_provider_kit::foretell;
+use bowline_provider_kit::faults::Disturbed;
+use bowline_provider_kit::predict;
 
-use crate::faults::{CHANGES, before};
 use crate::world::{World, in_short, lb_name, service};
 
 /// The list of Octavia's versions.
@@ -19,31 +19,31 @@ fn kind(label: &str) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_writes_made_are_those_that_were_foretold_in_that_order() {
-    for (name, change) in CHANGES {
-        let world = before(name, *change).await;
+async fn the_writes_made_are_those_that_were_predicted_in_that_order() {
+    for (name, change) in World::changes() {
+        let world = World::before(change).await;
         let balancers = world.cloud.load_balancer().unwrap();
-        let (report, writes) = world.writes_of(foretell(balancers, world.facts("web"))).await;
+        let (report, writes) = world.writes_of(predict(balancers, world.facts("web"))).await;
         assert!(writes.is_empty(), "{name}");
         assert!(
             matches!(report.outcome, ReportedOutcome::Settled { .. }),
             "{name}: {report:#?}"
         );
-        let foretold: Vec<&str> = report
+        let predicted: Vec<&str> = report
             .waves
             .iter()
             .flat_map(|wave| &wave.steps)
             .map(|step| kind(&step.label))
             .collect();
         let run = world.run("web").await.settled();
-        assert_eq!(run.kinds_of_steps(), foretold, "{name}");
+        assert_eq!(run.kinds_of_steps(), predicted, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_of_a_new_service_says_that_its_address_is_new() {
     let world = World::with_nodes(1);
-    let report = foretell(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+    let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
     let ReportedOutcome::Settled { publishes } = &report.outcome else {
         panic!("{report:#?}")
     };

@@ -7,7 +7,6 @@ use bowline_cloud_provider::{CloudConfig, ClusterFacts, Environment, Node, Servi
 use bowline_paper::Paper;
 use bowline_paper_sim::kit::journal::Entry;
 use bowline_paper_sim::{MachineSpec, PaperSim};
-pub(crate) use bowline_provider_kit::Outcome;
 use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use jiff::Timestamp;
 
@@ -113,12 +112,7 @@ impl World {
         self.run_with(Interruption::Never).await
     }
 
-    /// The same; the process is stopped before step `limit + 1`.
-    pub(crate) async fn run_steps(&self, limit: usize) -> Run {
-        self.run_with(Interruption::BeforeStep(limit)).await
-    }
-
-    async fn run_with(&self, interruption: Interruption) -> Run {
+    pub(crate) async fn run_with(&self, interruption: Interruption) -> Run {
         let facts = || self.facts();
         self.service_loop
             .reconcile(&self.cloud, WEB, facts, interruption)

@@ -3,95 +3,78 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::Snapshot;
-use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::kit::faults::Canned;
+use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
+use bowline_phoenixnap_sim::kit::{Fault, Faults, Journal};
+use bowline_provider_kit::Run;
+use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 
-use crate::world::{Outcome, World};
+use crate::world::{Interruption, World};
 
 const KEY: &str = "shop/checkout";
 
-/// A world before the Service is created, or before it is deleted.
-async fn before(is_removal: bool) -> World {
-    let world = World::with_service();
-    if is_removal {
-        world.run(KEY).await.settled();
-        world.delete(KEY);
-    }
-    world
-}
+impl Disturbed for World {
+    /// Whether it is the removal; else it is the creation.
+    type Change = bool;
+    type State = Snapshot;
 
-async fn finish(world: &World, is_removal: bool, what: &str) -> Snapshot {
-    let run = world.run(KEY).await;
-    assert!(matches!(run.outcome, Outcome::Settled(_)), "{what}: {run:#?}");
-    if is_removal {
-        world.forget(KEY);
+    fn changes() -> Vec<(String, bool)> {
+        vec![("creation".to_owned(), false), ("removal".to_owned(), true)]
     }
-    world.sweep().await;
-    world.check(what);
-    world.sim.snapshot()
-}
 
-/// The writes to the cloud of an undisturbed run.
-async fn writes_of(is_removal: bool) -> u64 {
-    let world = before(is_removal).await;
-    let mark = world.sim.journal().mark();
-    world.run(KEY).await.settled();
-    let entries = world.sim.journal().since(mark);
-    entries
-        .iter()
-        .filter(|entry| entry.write && entry.operation != "token")
-        .count() as u64
+    async fn before(is_removal: bool) -> Self {
+        let world = World::with_service();
+        if is_removal {
+            world.run(KEY).await.settled();
+            world.delete(KEY);
+        }
+        world
+    }
+
+    async fn reconcile(&self, interruption: Interruption) -> Run {
+        self.run_with(KEY, interruption).await
+    }
+
+    async fn start_anew(&mut self) {
+        self.restart();
+    }
+
+    async fn tidy_up(&self) {
+        if self.is_there(KEY) == Some(false) {
+            self.forget(KEY);
+        }
+        self.sweep().await;
+    }
+
+    fn state(&self) -> Snapshot {
+        let snapshot = self.sim.snapshot();
+        assert_eq!(snapshot.blocks.len(), usize::from(self.is_there(KEY).is_some()));
+        snapshot
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.sim.check_invariants()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.sim.faults()
+    }
+
+    fn journal(&self) -> &Journal {
+        self.sim.journal()
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_or_whose_answer_is_lost_is_made_good_by_the_next_process() {
-    type Make = fn(u64) -> Fault;
-    let kinds: [(&str, Make); 4] = [
-        ("500", |k| Fault::write().nth(k).status(500)),
-        ("500 after", |k| Fault::write().nth(k).status_after(500)),
-        ("lost before", |k| Fault::write().nth(k).drop_before()),
-        ("lost answer", |k| Fault::write().nth(k).lose_answer()),
-    ];
-    for is_removal in [false, true] {
-        let world = before(is_removal).await;
-        let expected = finish(&world, is_removal, "undisturbed").await;
-        assert_eq!(expected.blocks.len(), usize::from(!is_removal));
-        let writes = writes_of(is_removal).await;
-        assert!(writes > 0);
-        for (kind, fault) in kinds {
-            for k in 1..=writes {
-                for restarts in [false, true] {
-                    let what = format!("removal {is_removal}: {kind} at {k}, restarts {restarts}");
-                    let mut world = before(is_removal).await;
-                    let id = world.sim.faults().add(fault(k));
-                    world.run(KEY).await;
-                    assert_eq!(world.sim.faults().struck(id), 1, "{what}");
-                    if restarts {
-                        world.restart();
-                    }
-                    assert_eq!(finish(&world, is_removal, &what).await, expected, "{what}");
-                }
-            }
-        }
-    }
+async fn a_write_that_fails_or_whose_answer_is_lost_is_made_good_by_the_next_run() {
+    at_every_write::<World>("500", |fault| fault.status(500)).await;
+    at_every_write::<World>("500 after", |fault| fault.status_after(500)).await;
+    at_every_write::<World>("lost before", FaultBuilder::drop_before).await;
+    at_every_write::<World>("lost answer", FaultBuilder::lose_answer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
-    for is_removal in [false, true] {
-        let world = before(is_removal).await;
-        let expected = finish(&world, is_removal, "undisturbed").await;
-        for k in 0.. {
-            let what = format!("removal {is_removal}: stopped after {k}");
-            let mut world = before(is_removal).await;
-            let stopped = world.run_steps(KEY, k).await;
-            world.restart();
-            assert_eq!(finish(&world, is_removal, &what).await, expected, "{what}");
-            if matches!(stopped.outcome, Outcome::Settled(_)) {
-                break;
-            }
-        }
-    }
+    at_every_stop::<World>(Interruption::BeforeStep, |_| ()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +84,7 @@ async fn a_sweep_that_fails_anywhere_is_made_good_by_the_next_one() {
             Fault::write().nth(k).status(500),
             Fault::write().nth(k).lose_answer(),
         ] {
-            let mut world = before(true).await;
+            let mut world = World::before(true).await;
             world.run(KEY).await.settled();
             world.forget(KEY);
             let id = world.sim.faults().add(fault);

@@ -90,10 +90,6 @@ impl Life for PhoenixnapSim {
 
     fn assert_initialised(&self, node: &Node) {
         let server = self.server_named(node.metadata.name.as_ref().unwrap()).unwrap();
-        assert_eq!(
-            node.metadata.annotations.as_ref().unwrap()["phoenixnap.com/server-id"],
-            server.id
-        );
         let status = node.status.as_ref().unwrap();
         let shown = status.addresses.iter().flatten().map(|it| &it.address);
         let wanted = std::iter::once(&server.hostname);
@@ -120,8 +116,18 @@ impl Life for PhoenixnapSim {
         self.blocks().into_iter().map(|it| it.cidr.to_string()).collect()
     }
 
-    /// kube-vip completes the entry in the status, and a change of the Service leaves that as it is.
+    /// Nodes carry the ID of their server. kube-vip completes the entry in the status, and a change of the Service leaves that as
+    /// it is.
     async fn meanwhile(site: &Site<Self>, manager: &Running) {
+        for name in Self::INSTANCES {
+            let server = site.cloud.server_named(name).unwrap();
+            manager
+                .until("the server's ID", async || {
+                    let annotations = site.node(name).await.unwrap().metadata.annotations;
+                    annotations.is_some_and(|it| it.get("phoenixnap.com/server-id") == Some(&server.id))
+                })
+                .await;
+        }
         let service = site.service("web").await.unwrap();
         let address = service.spec.unwrap().load_balancer_ip;
         assert_eq!(address, site.served(manager, "web").await.pop());

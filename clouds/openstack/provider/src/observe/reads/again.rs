@@ -7,7 +7,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, P
 
 use super::{Listing, Reads};
 use crate::intent::{Identity, Intent};
-use crate::learn::foretold;
+use crate::learn::predicted;
 use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience};
 use crate::ownership;
 
@@ -92,7 +92,7 @@ impl Reads {
             };
             let (known, added): (Vec<_>, Vec<_>) = members
                 .iter()
-                .partition(|member| !foretold::is_made_up(&member.id));
+                .partition(|member| !predicted::is_made_up(&member.id));
             let is_sure = added.is_empty() || *removed == 0;
             let is_confirmed = is_sure
                 && before != Some(list)

@@ -1,5 +1,6 @@
 //! Floating IPs that lead nowhere: which of them were made for a Service, and wait for its load balancer or go with it.
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancerId, PortId};
 
 use crate::intent::Identity;
@@ -43,7 +44,9 @@ pub(crate) fn stray_needs(
     own: Option<&PortId>,
 ) -> StrayNeeds {
     let is_asked = |there: &FloatingIp| {
-        asked.is_some_and(|asked| names::spelling(asked) == names::spelling(&there.floating_ip_address))
+        asked.is_some_and(|asked| {
+            spelling::of_address(asked) == spelling::of_address(&there.floating_ip_address)
+        })
     };
     let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
     let all = observed.floating_ips.iter().flat_map(|list| list.iter());
@@ -87,7 +90,7 @@ pub(super) fn is_described_so(identity: &Identity, floating_ip: &FloatingIp) -> 
 pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
     let recorded = identity.recorded_address.as_deref();
     recorded.is_some_and(|recorded| {
-        names::spelling(recorded) == names::spelling(&floating_ip.floating_ip_address)
+        spelling::of_address(recorded) == spelling::of_address(&floating_ip.floating_ip_address)
     })
 }
 

@@ -1,15 +1,15 @@
 //! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
 use crate::desired::DesiredPort;
-use crate::names;
 use crate::step::PartChange;
 
 /// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
 fn is_at(there: &Member, wanted: &NewMember) -> bool {
-    there.protocol_port == wanted.protocol_port && names::spelling(&there.address) == wanted.address
+    there.protocol_port == wanted.protocol_port && spelling::of_address(&there.address) == wanted.address
 }
 
 impl PartsPlan<'_> {
@@ -175,7 +175,7 @@ impl PartsPlan<'_> {
 
     /// A member that is there, in the words in which it would be asked for.
     fn as_wanted(&self, member: &Member, wanted: &[NewMember]) -> NewMember {
-        let address = names::spelling(&member.address).into_owned();
+        let address = spelling::of_address(&member.address).into_owned();
         let wanted = wanted.iter().find(|wanted| wanted.address == address);
         let is_right = |wanted: &&NewMember| {
             // Without a subnet, Octavia reaches a member through the subnet of its own address.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
     AdditionalVip, FloatingIp, Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId,
     Member, MemberId, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
@@ -10,7 +11,6 @@ use bowline_openstack_client::{
 };
 
 use crate::apply::Shown;
-use crate::names;
 use crate::observe::{Memory, Observed, Parts, Seen};
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
@@ -211,7 +211,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
 /// The parts of a load balancer that was created with all of them.
 pub(super) fn parts(memory: &mut Memory, of: LoadBalancerId, new: &NewLoadBalancer) -> Parts {
     let mut parts = Parts {
-        is_foretold: true,
+        is_predicted: true,
         ..Parts::none(of)
     };
     for new in &new.listeners {
@@ -324,7 +324,7 @@ fn pool(memory: &mut Memory, of: &LoadBalancerId, new: &NewPool) -> Pool {
 pub(super) fn listed_member(memory: &mut Memory, new: &NewMember, before: &[Member]) -> Member {
     let now = member(memory, new);
     let is_it = |there: &&Member| {
-        names::spelling(&there.address) == names::spelling(&new.address)
+        spelling::of_address(&there.address) == spelling::of_address(&new.address)
             && there.protocol_port == new.protocol_port
     };
     match before.iter().find(is_it) {

@@ -13,10 +13,10 @@ use crate::{Driven, Hooks, Mode, drive};
 
 /// Looks, plans, predicts the wave's effect, and plans again until there is nothing left to predict. Nothing is written,
 /// neither to the cloud nor to Kubernetes.
-pub async fn foretell(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
-    let foretelling = Foretelling(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
+pub async fn predict(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
+    let predicting = Predicting(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
     let outcome = match load_balancer.begin(facts) {
-        Ok(mut session) => match drive(&mut *session, Mode::Predict, &foretelling, &mut false).await {
+        Ok(mut session) => match drive(&mut *session, Mode::Predict, &predicting, &mut false).await {
             Ok(Driven::Settled(status, _)) => ReportedOutcome::Settled {
                 publishes: published(session.facts(), &status),
             },
@@ -31,7 +31,7 @@ pub async fn foretell(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts)
         },
         Err(refusal) => ReportedOutcome::Refused { refusal },
     };
-    let report = foretelling.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let report = predicting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     PlanReport { outcome, ..report }
 }
 
@@ -56,9 +56,9 @@ fn published(facts: &ServiceFacts, status: &LoadBalancerStatus) -> Vec<String> {
 }
 
 /// The report in the making.
-struct Foretelling(Mutex<PlanReport>);
+struct Predicting(Mutex<PlanReport>);
 
-impl Hooks<ServiceFacts, Infallible> for Foretelling {
+impl Hooks<ServiceFacts, Infallible> for Predicting {
     fn planned(&self, _facts: &ServiceFacts, plan: &DynPlan) {
         let notes = &mut lock(&self.0).notes;
         for note in &plan.notes {

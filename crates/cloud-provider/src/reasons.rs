@@ -1,0 +1,19 @@
+//! Facts that the Services of several clouds are told: reason and kind of the event are the same on each. What it means there and
+//! what to do says the table of the cloud.
+
+use bowline_plan::NoteKind::{self, Normal, Warning};
+
+/// No Node is balanced over, although there are some.
+pub const NO_VALID_NODES: (&str, NoteKind) = ("NoValidNodes", Warning);
+/// Nodes are not balanced over, because nobody knows their instances.
+pub const NODES_LEFT_OUT: (&str, NoteKind) = ("NodesLeftOut", Warning);
+/// Fields of the Service have no effect.
+pub const IGNORED_FIELDS: (&str, NoteKind) = ("IgnoredServiceFields", Warning);
+/// Annotations of the Service are not known or cannot be read, and have no effect.
+pub const IGNORED_ANNOTATIONS: (&str, NoteKind) = ("IgnoredAnnotations", Warning);
+/// A quota leaves no room for a new part beside the one whose place it takes.
+pub const QUOTA_MET: (&str, NoteKind) = ("LoadBalancerQuotaMet", Warning);
+/// The Service's load balancer vanished, and gets a successor.
+pub const GONE: (&str, NoteKind) = ("LoadBalancerGone", Warning);
+/// One load balancer too many was deleted.
+pub const DUPLICATE_REMOVED: (&str, NoteKind) = ("LoadBalancerDuplicateRemoved", Normal);
