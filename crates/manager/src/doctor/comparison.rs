@@ -81,7 +81,10 @@ fn judge(reports: &[PlanReport], of: usize) -> Check {
             ));
         }
     }
-    let counts = [(unlike.len(), "with a difference"), (told.len(), "with a warning alone")];
+    let counts = [
+        (unlike.len(), "with a difference"),
+        (told.len(), "with a warning alone"),
+    ];
     let counts: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -91,7 +94,9 @@ fn judge(reports: &[PlanReport], of: usize) -> Check {
         return AS_ASKED.ok(seen);
     }
     let remedy = match unlike.is_empty() {
-        true => "the load balancers need no change; do what the warnings say. The events of the Service tell them too",
+        true => {
+            "the load balancers need no change; do what the warnings say. The events of the Service tell them too"
+        }
         false => {
             "a manager that works makes most of this good by itself: look again in a minute. What stays is told by the events of the Service, and \
              step by step by `plan` with the same flags and --service NAMESPACE/NAME"
