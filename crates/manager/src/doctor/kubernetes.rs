@@ -217,7 +217,7 @@ fn judge_holder(check: Check, namespace: &str, host: &str, is_ours: Option<bool>
         )]),
         Some(false) => LEASE.warning(
             format!("{}; `{host}` is neither a Node nor a pod of the manager in {namespace}", check.seen),
-            "unless it is the hostname of a node that runs the manager, somebody else renews the lease, and no manager works meanwhile: find out who writes it (`kubectl get lease --show-managed-fields -o yaml`) and \
+            "unless it is the hostname of a node that runs the manager, somebody else renews the lease, and no manager works meanwhile: find out who writes it (the managed fields of the lease name the program) and \
              end that, or give this manager a lease of its own with --leader-elect-resource-name",
         ),
     }
