@@ -1,6 +1,6 @@
 //! How one call travels: tries, budget, gate, exchange.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_edge::{BoxError, GateClosed, Jitter, stated_delay};
@@ -16,7 +16,7 @@ use crate::config::CloudHttpConfig;
 use crate::dump;
 use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
 use crate::request::{Kind, Request};
-use crate::response::Response;
+use crate::response::{self, Response};
 use crate::retry;
 use crate::transport::{AnswerBody, Connections, Transport};
 
@@ -185,12 +185,7 @@ impl Shared {
             if head.status.is_success() {
                 let (body, end) = read(body, self.config.max_body).await;
                 return match end {
-                    End::Whole => Ok(Response {
-                        status: head.status,
-                        headers: head.headers,
-                        body,
-                        call: call.clone(),
-                    }),
+                    End::Whole => Ok((head, body)),
                     End::TooLong => Err(Failure::TooLarge {
                         status: head.status,
                         limit: self.config.max_body,
@@ -212,24 +207,37 @@ impl Shared {
             phase: Phase::Exchange,
             after: limit,
         }));
-        let status = match &outcome {
-            Ok(response) => Some(response.status),
-            Err(Failure::Status(failure)) => Some(failure.status),
-            Err(Failure::TooLarge { status, .. }) => Some(*status),
-            Err(_) => None,
-        };
-        if outcome.as_ref().is_ok_and(Response::is_page) {
-            counted.was_page();
-        } else if outcome.as_ref().is_ok_and(Response::is_cut) {
-            counted.failed();
-        } else if let Some(status) = status {
-            counted.answered(status);
-            if outcome.is_ok() && request.kind == Kind::Read && !request.is_preliminary {
-                counted.was_good_read();
+        let outcome = match outcome {
+            Ok((head, body)) => {
+                if response::is_page(&body) {
+                    counted.was_page();
+                } else if response::is_cut(&body) {
+                    counted.failed();
+                } else {
+                    counted.answered(head.status);
+                    if request.kind == Kind::Read && !request.is_preliminary {
+                        counted.was_good_read();
+                    }
+                }
+                counted.end();
+                Ok(Response {
+                    status: head.status,
+                    headers: head.headers,
+                    body,
+                    call: call.clone(),
+                    counted: Arc::new(Mutex::new(counted)),
+                })
             }
-        } else {
-            counted.failed();
-        }
+            Err(failure) => {
+                match &failure {
+                    Failure::Status(failure) => counted.answered(failure.status),
+                    Failure::TooLarge { status, .. } => counted.answered(*status),
+                    _ => counted.failed(),
+                }
+                drop(counted);
+                Err(failure)
+            }
+        };
         if self.config.shows_exchanges {
             dump::log(request, call, &outcome, begun.elapsed());
         }

@@ -27,6 +27,9 @@ const GIVEN_UP: &str = "<cancelled>";
 /// The code of an exchange that was answered by somebody else than the API.
 const PAGE: &str = "<page>";
 
+/// The `code` of an exchange whose status is good, and whose answer is none to the question.
+const UNREADABLE: &str = "<unreadable>";
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabels {
     provider: &'static str,
@@ -116,7 +119,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "cloud_api_requests",
-            "Requests sent to a cloud's API by operation and HTTP status, <error> without a whole answer, <page> with one for people, such as that of a proxy, <cancelled> where nobody waited for it any more",
+            "Requests sent to a cloud's API by operation and HTTP status, <error> without a whole answer, <page> with one for people, such as that of a proxy, <unreadable> with a good status and JSON of another kind, <cancelled> where nobody waited for it any more",
             self.requests.clone(),
         );
         registry.register(
@@ -170,17 +173,22 @@ impl Metrics {
             operation,
             begun: Instant::now(),
             code: Cow::Borrowed(GIVEN_UP),
+            is_good_read: false,
+            has_ended: false,
         }
     }
 }
 
-/// One exchange under way.
+/// One exchange under way, and after its end what is thought of its answer.
+#[derive(Debug)]
 pub(crate) struct Exchange {
     metrics: Metrics,
     provider: &'static str,
     operation: &'static str,
     begun: Instant,
     code: Cow<'static, str>,
+    is_good_read: bool,
+    has_ended: bool,
 }
 
 impl Exchange {
@@ -197,40 +205,63 @@ impl Exchange {
         self.code = Cow::Borrowed(NO_ANSWER);
     }
 
-    /// It has read something of the cloud, and its answer has come whole.
-    pub(crate) fn was_good_read(&self) {
-        self.metrics.good_reads.read(self.provider);
+    /// It has read something of the cloud, and its answer has come whole. Who reads that answer may yet find that it is none.
+    pub(crate) fn was_good_read(&mut self) {
+        self.is_good_read = true;
     }
-}
 
-impl Drop for Exchange {
-    // In drop, so that an exchange whose caller went away is counted as well.
-    fn drop(&mut self) {
+    /// Its status is good, and its answer cannot be used: nothing of the cloud has been read.
+    pub(crate) fn was_unreadable(&mut self) {
+        self.is_good_read = false;
+        // Of what is no answer of the API's own, more is known.
+        if ![PAGE, NO_ANSWER].contains(&&*self.code) {
+            self.code = Cow::Borrowed(UNREADABLE);
+        }
+    }
+
+    /// Its status is good, and its answer says that it is refused.
+    pub(crate) fn was_refused(&mut self, code: http::StatusCode) {
+        self.is_good_read = false;
+        self.answered(code);
+    }
+
+    /// Its answer is there, and somebody has still to read it.
+    pub(crate) fn end(&mut self) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
         let Self {
             metrics,
             provider,
             operation,
-            begun,
-            code,
-        } = self;
+            ..
+        } = &*self;
         metrics
             .in_flight
             .get_or_create(&ProviderLabels { provider })
             .dec();
-        metrics
-            .requests
-            .get_or_create(&CodeLabels {
-                provider,
-                operation,
-                code: code.clone(),
-            })
-            .inc();
         // What has no end tells how long somebody waited, and not how fast the cloud is.
-        if *code != NO_ANSWER && *code != GIVEN_UP {
+        if self.code != NO_ANSWER && self.code != GIVEN_UP {
             metrics
                 .duration
                 .get_or_create(&OperationLabels { provider, operation })
-                .observe(begun.elapsed().as_secs_f64());
+                .observe(self.begun.elapsed().as_secs_f64());
+        }
+    }
+}
+
+impl Drop for Exchange {
+    // In drop, so that an exchange whose caller went away is counted as well, and one that was answered once its answer is read.
+    fn drop(&mut self) {
+        self.end();
+        let labels = CodeLabels {
+            provider: self.provider,
+            operation: self.operation,
+            code: self.code.clone(),
+        };
+        self.metrics.requests.get_or_create(&labels).inc();
+        if self.is_good_read {
+            self.metrics.good_reads.read(self.provider);
         }
     }
 }
@@ -252,6 +283,10 @@ mod tests {
                 .answered(http::StatusCode::OK);
             drop(metrics.begin("nimbus", "servers.list"));
             metrics.begin("nimbus", "servers.list").failed();
+            let mut unreadable = metrics.begin("nimbus", "servers.list");
+            unreadable.answered(http::StatusCode::OK);
+            unreadable.was_unreadable();
+            drop(unreadable);
             metrics.throttled("nimbus");
             metrics.budget_left("nimbus", 16);
         });
@@ -260,7 +295,8 @@ mod tests {
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="200"} 1"#,
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<error>"} 1"#,
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<cancelled>"} 1"#,
-            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 1"#,
+            r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<unreadable>"} 1"#,
+            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 2"#,
             r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
             r#"cloud_api_throttled_total{provider="nimbus"} 1"#,
             r#"cloud_api_budget_left{provider="nimbus"} 16"#,

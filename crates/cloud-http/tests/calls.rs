@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{
     CancellationToken, Class, Classified, Failure, GateClosed, Method, Metrics, Phase, Request, Secret,
-    TransportError, Url, resolve,
+    StatusCode, TransportError, Url, resolve,
 };
 use cloud::{Cloud, Step, read, url, write};
 use futures::future::join_all;
@@ -559,6 +559,9 @@ async fn only_a_read_of_the_clouds_objects_that_has_come_whole_is_a_good_one() {
         Step::status(401),
         Step::body(200, "\n<!DOCTYPE html><html>Maintenance</html>"),
         Step::body(200, r#"{"servers":[{"name":"a"},{"na"#),
+        Step::body(200, r#""hello""#),
+        Step::body(200, r#"{"servers":[]}"#),
+        Step::body(200, "{}"),
         Step::status(200),
         Step::status(200),
         Step::status(200),
@@ -569,9 +572,24 @@ async fn only_a_read_of_the_clouds_objects_that_has_come_whole_is_a_good_one() {
     for _ in 0..2 {
         client.send(read()).await.unwrap();
     }
+    for _ in 0..2 {
+        let response = client.send(read()).await.unwrap();
+        response.json::<Vec<String>>().unwrap_err();
+        let copy = response.clone();
+        drop(response);
+        assert_eq!(copy.json::<u8>().unwrap_err().status(), Some(StatusCode::OK));
+    }
+    let response = client.send(read()).await.unwrap();
+    response.refused(StatusCode::UNAUTHORIZED);
+    drop(response);
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
-    for code in [r#"code="<page>"} 1"#, r#"code="<error>"} 1"#] {
+    for code in [
+        r#"code="<page>"} 1"#,
+        r#"code="<error>"} 1"#,
+        r#"code="<unreadable>"} 2"#,
+        r#"code="401"} 2"#,
+    ] {
         assert!(text.contains(code), "{text}");
     }
     client.send(read().preliminary()).await.unwrap();

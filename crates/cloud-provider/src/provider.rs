@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{BackgroundWork, InstancesV2, LoadBalancer, Routes};
+use futures::future::BoxFuture;
+
+use crate::{BackgroundFacts, BackgroundWork, CloudError, InstancesV2, LoadBalancer, Routes};
 
 /// A cloud.
 ///
@@ -42,6 +44,13 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// The ServiceAccount in `kube-system` with which the [writes to Kubernetes](crate::KubeWrite) of the provider's own
     /// plans are made under `--use-service-account-credentials`. `None`: with that of the controller that runs the plan.
     fn service_account(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Reads what is billed for this cluster and belongs to no Service, a line for each: what the provider's own background work does
+    /// not give back. `None`: it gives back all, or does not look. What changes meanwhile may look so for a moment.
+    fn left_over(&self, facts: BackgroundFacts) -> Option<BoxFuture<'_, Result<Vec<String>, CloudError>>> {
+        drop(facts);
         None
     }
 

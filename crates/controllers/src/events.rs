@@ -14,6 +14,9 @@ bowline_plan::events! {
     PROVIDER_ID_MISMATCH = "ProviderIDMismatch", Warning, on "Node", "The cloud gives this instance the provider ID <id>, but the Node has <id>",
         "The provider ID of a Node cannot be changed, so the Node keeps the one that it has.",
         "If the instance was replaced by another one of the same name, delete the Node. Its kubelet registers it again.";
+    INSTANCE_MISSING = "InstanceMissing", Warning, on "Node", "The cloud shows no instance of this node, and its kubelet reports it as ready, so it stays: <why>",
+        "Two periodic passes in a row found no instance of the Node, while they found those of other Nodes. A Node that is ready is never deleted. Its addresses and labels are not refreshed, and on some clouds load balancers leave it out.",
+        "Look for the instance in the cloud, also in other projects. If it was deleted and something else runs the kubelet, or its ID has changed, drain the Node and delete it.";
     DELETING_NODE = "DeletingNode", Normal, on "Node", "Deleting node <name> because it does not exist in the cloud provider",
         "The Node is not ready, and the cloud has proved that its instance does not exist any more.",
         "Nothing to do.";

@@ -125,6 +125,9 @@ crate::series! {
         /// Nodes whose deletion is proved and waits for its turn.
         pub node_deletions_throttled: Gauge = Gauge::default(),
             "node_deletions_throttled", "Nodes that are not deleted yet because many were deleted a short time ago";
+        /// Nodes that are ready, and have no instance.
+        pub nodes_without_instance: Gauge = Gauge::default(),
+            "nodes_without_instance", "Nodes that are ready and whose instance the cloud did not show at the last two periodic passes; they are not deleted";
         /// Seconds from a change to a settled balancer.
         pub settle_duration_seconds: Histogram = Histogram::new(SETTLE_BUCKETS),
             "load_balancer_settle_duration_seconds", "Time from a change of a Service or of the Nodes behind it to a load balancer that is as it should be";
@@ -266,6 +269,7 @@ mod tests {
             "route_controller_route_sync_total{outcome=\"changed\",trigger=\"node_change\"} 1",
             "node_deletions_frozen 2",
             "node_deletions_throttled 0",
+            "nodes_without_instance 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

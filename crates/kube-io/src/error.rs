@@ -101,6 +101,15 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> 
 struct Cause {
     #[serde(default)]
     field: String,
+    #[serde(default)]
+    reason: String,
+}
+
+/// Whether a refusal says that the namespace is being deleted: it takes nothing new from anybody, whatever his rights.
+pub(crate) fn is_of_leaving_namespace(body: &[u8]) -> bool {
+    let status: Status = serde_json::from_slice(body).unwrap_or_default();
+    let causes = status.details.unwrap_or_default().causes;
+    causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// How much of a body that is no `Status` is repeated in an error.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_edge::{GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::client::Kube;
 use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
-use crate::error::KubeError;
+use crate::error::{self, KubeError};
 use crate::fence::Fence;
 use crate::metrics::Measured;
 use crate::rbac::Asked;
@@ -288,6 +288,9 @@ impl Kube {
         let (head, body) = response.into_parts();
         let body = collect(body, LONGEST_ANSWER).await?;
         measured.received(body.len());
+        if head.status == StatusCode::FORBIDDEN && error::is_of_leaving_namespace(&body) {
+            measured.came_too_late();
+        }
         Err(
             match (KubeError::from_answer(head.status, &head.headers, &body), asked) {
                 (KubeError::Forbidden(refusal), Some(asked)) => KubeError::Forbidden(asked.explain(&refusal)),

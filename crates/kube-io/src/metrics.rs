@@ -46,6 +46,9 @@ const AGES: [f64; 11] = [
 /// The `code` of a request that got no answer.
 const NO_ANSWER: &str = "<error>";
 
+/// The `code` of a request that a namespace refuses because it is being deleted: a 403 that is about no right.
+const TERMINATING: &str = "<terminating>";
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabels {
     code: Cow<'static, str>,
@@ -110,7 +113,7 @@ impl KubeMetrics {
         let metrics = Self::default();
         registry.register(
             "rest_client_requests",
-            "[ALPHA] Requests to the API server by status code, method and host, <error> without an answer",
+            "[ALPHA] Requests to the API server by status code, method and host, <error> without an answer, <terminating> for what is refused because its namespace is being deleted",
             metrics.requests.clone(),
         );
         for (name, help, series) in [
@@ -216,6 +219,11 @@ pub(crate) struct Measured {
 impl Measured {
     pub(crate) fn answered(&mut self, status: http::StatusCode) {
         self.code = Cow::Owned(status.as_str().to_owned());
+    }
+
+    /// It was refused because the namespace is on its way out.
+    pub(crate) fn came_too_late(&mut self) {
+        self.code = Cow::Borrowed(TERMINATING);
     }
 
     pub(crate) fn received(&mut self, bytes: usize) {

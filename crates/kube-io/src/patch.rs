@@ -165,6 +165,11 @@ fn port(port: &IngressPort) -> Value {
     Value::Object(wire)
 }
 
+/// Merge patch of `services/NAME` that leaves all as it is.
+pub(crate) fn nothing(service: &Service) -> Value {
+    json!({"metadata": service_identity(service)})
+}
+
 /// Merge patch of `services/NAME`.
 pub(crate) fn service_annotations(service: &Service, annotations: &[(String, Option<String>)]) -> Value {
     let mut metadata = service_version(service);

@@ -205,6 +205,20 @@ impl Kube {
         Ok(found.object.is_some())
     }
 
+    /// Whether there is a pod of this name.
+    ///
+    /// # Errors
+    ///
+    /// Also if what is not found is not this pod: then nothing is known.
+    pub async fn has_pod(&self, namespace: &str, name: &str) -> Result<bool, KubeError> {
+        let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(name));
+        match self.exchange(Call::get(path).for_metadata()).await {
+            Ok(_) => Ok(true),
+            Err(KubeError::NotFound(text)) if text.contains(&format!("\"{name}\"")) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The Service that bears this name now, asked for as [`has_node`](Self::has_node) asks. The answer is not older than
     /// any Service of the cache.
     ///

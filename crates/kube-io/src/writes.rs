@@ -139,6 +139,34 @@ impl Kube {
             .await
     }
 
+    /// Has the API server try a write of the Node, or of a part such as `/status`, that would change nothing, and keep nothing:
+    /// admission is asked as for a real write. The gate does not hold it, for even if the dry run were overlooked, nothing would change.
+    ///
+    /// # Errors
+    ///
+    /// What a real write would meet; and [`KubeError::Invalid`] of a webhook that takes no part in dry runs.
+    pub async fn rehearse_node(&self, node: &Node, subresource: &str) -> Result<(), KubeError> {
+        let path = node_path(&node.name, subresource);
+        self.rehearse(path, &patch::node(node, &NodePatch::default()))
+            .await
+    }
+
+    /// The same for a Service.
+    ///
+    /// # Errors
+    ///
+    /// As for a Node.
+    pub async fn rehearse_service(&self, service: &Service, subresource: &str) -> Result<(), KubeError> {
+        let path = service_path(&ServiceKey::of(service), subresource);
+        self.rehearse(path, &patch::nothing(service)).await
+    }
+
+    async fn rehearse(&self, path: String, body: &Value) -> Result<(), KubeError> {
+        let call = Call::send(Method::PATCH, format!("{path}?dryRun=All"), MERGE, body);
+        let answer = self.for_reviews().exchange(call.for_metadata()).await;
+        answer.map(drop)
+    }
+
     async fn write_node(
         &self,
         name: &NodeName,
@@ -158,13 +186,17 @@ impl Kube {
         body: &Value,
     ) -> Result<Service, KubeError> {
         let key = ServiceKey::of(service);
-        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
-        let path = format!("/api/v1/namespaces/{namespace}/services/{name}{subresource}");
+        let path = service_path(&key, subresource);
         let answer = self
             .exchange(Call::send(Method::PATCH, path, MERGE, body))
             .await?;
         decode_answer(&answer, &key, self)
     }
+}
+
+fn service_path(key: &ServiceKey, subresource: &str) -> String {
+    let (namespace, name) = (segment(&key.namespace), segment(&key.name));
+    format!("/api/v1/namespaces/{namespace}/services/{name}{subresource}")
 }
 
 pub(crate) fn node_path(name: &NodeName, subresource: &str) -> String {

@@ -10,6 +10,7 @@ mod nodes;
 mod permissions;
 mod report;
 mod services;
+mod writes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,10 +36,12 @@ pub const TOPICS: &[&Topic] = &[
     &permissions::PERMISSIONS,
     &permissions::ACCOUNTS,
     &kubernetes::LEASE,
+    &writes::ADMITTED,
     &cloud::LOGIN,
     &cloud::INSTANCES,
     &cloud::LOAD_BALANCERS,
     &cloud::ROUTES,
+    &cloud::BILLED,
     &nodes::READ,
     &nodes::OWNERS,
     &nodes::INSTANCES,
@@ -118,8 +121,8 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
     let provider = patient.cloud.provider();
-    checks.extend(permissions::check(patient, kube, provider).await);
-    checks.push(kubernetes::lease(patient.config.election.as_ref(), kube, &patient.holder).await);
+    let permitted = permissions::check(patient, kube, provider).await;
+    checks.extend(permitted.checks);
 
     let objects = match kube {
         Some(kube) => {
@@ -143,8 +146,11 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
             cluster: cluster(patient, None, None),
         },
     };
+    checks.push(kubernetes::lease(patient, kube, objects.nodes()).await);
+    checks.push(writes::check(kube, &permitted.granted, &objects).await);
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
+    checks.extend(cloud::billed(patient, kube, &objects, answers.as_ref()).await);
     let now = kube.map(|kube| kube.clock().now());
     let runs = |name| patient.config.controllers.includes(name);
     let initialises = runs(ControllerName::Node);

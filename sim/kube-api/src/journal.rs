@@ -39,9 +39,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Whether the request may have changed something. A review is a question, though it is created.
+    /// Whether the request may have changed something. A review is a question, though it is created, and a dry run is a rehearsal.
     pub fn is_write(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch") && !self.resource.ends_with("reviews")
+        let is_dry_run = self.query.split('&').any(|pair| pair == "dryRun=All");
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+            && !self.resource.ends_with("reviews")
+            && !is_dry_run
     }
 }
 

@@ -161,6 +161,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             an_instance_that_is_gone_hides_none_that_a_node_waits_for,
             the_calls_for_many_nodes_are_those_for_a_few,
             without_an_api_server_the_cloud_is_asked_all_the_same,
+            a_webhook_that_refuses_is_told,
             what_may_not_be_written_is_told_by_its_rule,
         }
         doctors (LoadBalancers) {

@@ -214,7 +214,7 @@ impl Caller {
         if let Ok(members) = serde_json::from_str::<Members>(payload.get())
             && members.errorcode.is_some_and(|code| code != 0)
         {
-            return Err(ApiError::of_answer(members, response.unusable(""), sent));
+            return Err(ApiError::of_answer(members, &response, sent));
         }
         Ok(Answer { response, payload })
     }

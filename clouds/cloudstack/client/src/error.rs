@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use bowline_cloud_http::{
-    Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure, Url, speaks_of_limit,
+    Class, Classified, Failure, HttpError, LONGEST_DELAY, Response, StatusCode, StatusFailure, Url,
+    speaks_of_limit,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -106,8 +107,10 @@ impl ApiError {
     }
 
     /// An answer that was good but says itself that the call failed.
-    pub(crate) fn of_answer(members: Members, answer: HttpError, sent: &Parameters) -> Self {
-        Self::said(members.said(0), answer, Some(sent))
+    pub(crate) fn of_answer(members: Members, answer: &Response, sent: &Parameters) -> Self {
+        let said = members.said(0);
+        let code = StatusCode::from_u16(said.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::said(said, answer.refused(code), Some(sent))
     }
 
     /// The same with what to do, where the answer tells that a clock or the URL is wrong. `now` is the time of the answer by

@@ -184,6 +184,6 @@ impl Status {
             Some("text") => JobText::Bare,
             _ => JobText::Object,
         };
-        ApiError::of_job(said, form, response.unusable(""))
+        ApiError::of_job(said, form, response.told())
     }
 }

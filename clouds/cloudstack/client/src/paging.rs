@@ -98,6 +98,9 @@ pub(crate) struct Listing<T> {
 pub(crate) fn page<T: Listed>(payload: &RawValue) -> Result<Page<T>, String> {
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+    if !members.is_empty() && !["count", T::KEY].iter().any(|key| members.contains_key(*key)) {
+        return Err(format!("no member `{}`", T::KEY));
+    }
     let items: Option<Vec<T>> = match members.get(T::KEY) {
         Some(list) => serde_json::from_str(list.get()).map_err(|error| format!("{}: {error}", T::KEY))?,
         None => None,
@@ -214,6 +217,12 @@ mod tests {
         let payload = RawValue::from_string(r#"{"count":"0","thing":null}"#.to_owned()).unwrap();
         assert_eq!(super::page::<Thing>(&payload).unwrap().count, 0);
         assert_eq!(after(vec![page]), [Next::Whole]);
+    }
+
+    #[test]
+    fn what_is_no_list_at_all_is_no_empty_one() {
+        let payload = RawValue::from_string(r#"{"code":200,"message":"ok"}"#.to_owned()).unwrap();
+        assert_eq!(super::page::<Thing>(&payload).err().unwrap(), "no member `thing`");
     }
 
     #[test]

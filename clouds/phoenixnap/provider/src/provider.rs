@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{BackgroundWork, CloudProvider, ClusterUid, InstancesV2, LoadBalancer};
+use bowline_cloud_provider::{
+    BackgroundFacts, BackgroundWork, CloudError, CloudProvider, ClusterUid, InstancesV2, LoadBalancer,
+};
 use bowline_phoenixnap_client::{Client, Credentials};
+use futures::future::BoxFuture;
 
 use crate::balancers::Balancers;
 use crate::instances::Servers;
@@ -27,7 +30,8 @@ pub struct PhoenixNap {
 
 struct Balancing {
     balancers: Arc<dyn LoadBalancer>,
-    background: Vec<Arc<dyn BackgroundWork>>,
+    sweeper: Arc<Sweeper>,
+    watch: Arc<NetworkWatch>,
 }
 
 impl PhoenixNap {
@@ -58,10 +62,8 @@ impl PhoenixNap {
                 keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
                 annotated: options.nodes.clone(),
             }),
-            background: vec![
-                Arc::new(Sweeper::new(&client, &reads, &known, network)),
-                Arc::new(NetworkWatch { network: known }),
-            ],
+            sweeper: Arc::new(Sweeper::new(&client, &reads, &known, network)),
+            watch: Arc::new(NetworkWatch { network: known }),
         });
         Self {
             servers: Arc::new(Servers::new(reads, options.reserved_is_shut_down)),
@@ -99,10 +101,15 @@ impl CloudProvider for PhoenixNap {
         Some(SERVICE_ACCOUNT)
     }
 
+    fn left_over(&self, facts: BackgroundFacts) -> Option<BoxFuture<'_, Result<Vec<String>, CloudError>>> {
+        let balancing = self.balancing.as_ref()?;
+        Some(Box::pin(balancing.sweeper.left_over(facts)))
+    }
+
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
-        self.balancing
-            .iter()
-            .flat_map(|balancing| balancing.background.clone())
-            .collect()
+        let Some(Balancing { sweeper, watch, .. }) = &self.balancing else {
+            return Vec::new();
+        };
+        vec![sweeper.clone(), watch.clone()]
     }
 }

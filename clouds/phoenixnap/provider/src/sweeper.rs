@@ -176,11 +176,23 @@ impl Sweeper {
         }
     }
 
+    /// The blocks that look like orphans, and those that are marked and not given back.
+    pub(crate) async fn left_over(&self, facts: BackgroundFacts) -> Result<Vec<String>, CloudError> {
+        let intent = self
+            .intent(&facts)
+            .map_err(|refusal| CloudError::other(refusal.to_string()))?;
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        let lines = blocks
+            .iter()
+            .filter_map(|block| planning::left_over(&intent, block, &self.network));
+        Ok(lines.collect())
+    }
+
     /// The blocks that have looked like orphans for so long that they are some.
     fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
         let now = Instant::now();
         let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
-        let looks_so = |block: &&IpBlock| !tags::is_marked(block) && !intent.has_service_of(block);
+        let looks_so = |block: &&IpBlock| intent.has_orphan(block);
         *suspects = blocks
             .iter()
             .filter(looks_so)
@@ -223,6 +235,11 @@ impl BackgroundWork for Sweeper {
 }
 
 impl Intent {
+    /// Whether a block looks like an orphan: nobody has a claim to it, and it is not to be given back.
+    fn has_orphan(&self, block: &IpBlock) -> bool {
+        !tags::is_marked(block) && !self.has_service_of(block)
+    }
+
     /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
     /// it had.
     fn has_service_of(&self, block: &IpBlock) -> bool {

@@ -94,7 +94,7 @@ impl NodeController {
 }
 
 /// Whether a Node has what a cloud says of an instance, so that its instance was seen once.
-fn is_witness(node: &Node) -> bool {
+pub(super) fn is_witness(node: &Node) -> bool {
     node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
 }
 
@@ -111,6 +111,6 @@ fn speak_against(witnesses: &[Arc<Node>], sightings: &[InstanceResult]) -> bool 
         && matches!(Sighting::of(sightings), Sighting::Blind { missing } if missing >= UNSEEN)
 }
 
-fn is_ready(node: &Node) -> bool {
+pub(super) fn is_ready(node: &Node) -> bool {
     node.readiness == Readiness::Ready
 }

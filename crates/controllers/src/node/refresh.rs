@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{InstanceAnswer, InstanceMetadata, InstanceQuery, Node, Purpose};
+use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceMetadata, InstanceQuery, Node, Purpose};
 use bowline_kube_io::KubeError;
 use futures::stream::{self, StreamExt as _};
 
+use super::question::{is_ready, is_witness};
 use super::{AT_ONCE, NAME, NodeController, intent};
+use crate::events;
+
+/// What is remembered of a Node whose instance the last pass did not find.
+const UNSEEN: &str = "unseen";
 
 impl NodeController {
     /// One pass at once, then one for ever after a rest. It never returns.
@@ -44,12 +49,17 @@ impl NodeController {
         let mut failed = 0_usize;
         let mut first_error = None;
         let mut present = Vec::new();
+        let mut missing = Vec::new();
         for (query, answer) in queries.iter().zip(answers) {
             match answer {
                 Ok(InstanceAnswer::Present(instance)) => present.push((&query.node, instance)),
+                Ok(InstanceAnswer::Foreign) => {}
                 // Whether a Node without an instance goes is not for this controller to say.
-                Ok(InstanceAnswer::Foreign | InstanceAnswer::Absent(_)) => {}
+                Ok(InstanceAnswer::Absent(proof)) => missing.push((&query.node, proof.to_string())),
                 Err(error) => {
+                    if error.kind() == ErrorKind::NotFound {
+                        missing.push((&query.node, error.message().to_owned()));
+                    }
                     tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "Node not refreshed");
                     failed += 1;
                     first_error.get_or_insert(error);
@@ -60,6 +70,16 @@ impl NodeController {
         if let Some(error) = first_error {
             tracing::warn!(controller = NAME, nodes = failed, err = %error, "Some nodes were not refreshed; the next pass tries again");
         }
+        // Where the cloud shows no instance at all, it is not about single ones.
+        let without = match present.is_empty() {
+            true => 0,
+            false => missing
+                .iter()
+                .filter(|(node, why)| self.is_without_instance(node, why))
+                .count(),
+        };
+        let gauge = i64::try_from(without).unwrap_or(i64::MAX);
+        self.ctx.metrics.nodes_without_instance.set(gauge);
         stream::iter(present)
             .for_each_concurrent(AT_ONCE, async |(node, instance)| {
                 self.refresh(node, &instance.metadata).await;
@@ -68,7 +88,37 @@ impl NodeController {
             .await;
     }
 
+    /// Whether two passes in a row found no instance of a Node whose kubelet goes on, which is told once. Such a Node is not deleted, and
+    /// nobody else looks at it. One that is being removed is ready for some seconds yet, so one pass tells nothing.
+    fn is_without_instance(&self, asked: &Arc<Node>, why: &str) -> bool {
+        let node = self.ctx.nodes.get(&asked.name);
+        let node = node.filter(|node| node.uid == asked.uid && is_ready(node) && is_witness(node));
+        let Some(node) = node else {
+            self.has_instance(asked);
+            return false;
+        };
+        if self.remembered.is_news(&node, UNSEEN, Some("")) {
+            return false;
+        }
+        let text = format!(
+            "The cloud shows no instance of this node, and its kubelet reports it as ready, so it stays: {why}"
+        );
+        let reason = events::INSTANCE_MISSING.reason;
+        if self.remembered.is_news(&node, reason, Some(&text)) {
+            tracing::warn!(controller = NAME, node = %node.name, err = why, "A node is ready and has no instance");
+            self.ctx.event(&*node, events::INSTANCE_MISSING.note(text));
+        }
+        true
+    }
+
+    fn has_instance(&self, node: &Node) {
+        self.remembered.is_news(node, UNSEEN, None);
+        self.remembered
+            .is_news(node, events::INSTANCE_MISSING.reason, None);
+    }
+
     async fn refresh(&self, asked: &Arc<Node>, metadata: &InstanceMetadata) {
+        self.has_instance(asked);
         // The cache may have moved on while the cloud was asked.
         let Some(node) = self.ctx.nodes.get(&asked.name) else {
             return;

@@ -216,3 +216,54 @@ async fn the_answer_about_a_node_is_not_written_to_its_successor_of_the_same_nam
     assert_eq!(cluster.addresses("n1"), Vec::<String>::new());
     assert_eq!(cluster.node_writes().len(), writes);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_ready_without_an_instance_is_told_of_once() {
+    let cluster = cluster_with_pass_every(SECOND * 10);
+    for name in ["n1", "n2"] {
+        cluster.instances.run(name, metadata(&["10.1.0.1"]));
+        cluster.put(with(new_node(name), |node| {
+            node["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+        }));
+        initialized(&cluster, name).await;
+    }
+    let told = |cluster: &Cluster| cluster.count_events("InstanceMissing");
+    cluster.instances.remove("n1");
+    cluster.pass(SECOND * 12).await;
+    assert_eq!(told(&cluster), 0, "it may be on its way");
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(told(&cluster), 1);
+    assert_eq!(cluster.series("nodes_without_instance"), ["1"]);
+    // It is there again, and goes again.
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.pass(SECOND * 12).await;
+    assert_eq!(cluster.series("nodes_without_instance"), ["0"]);
+    cluster.instances.remove("n1");
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(told(&cluster), 2);
+    // Where nothing is shown at all, it is about the credentials.
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.pass(SECOND * 12).await;
+    for name in ["n1", "n2"] {
+        cluster.instances.remove(name);
+    }
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(told(&cluster), 2);
+    assert_eq!(cluster.series("nodes_without_instance"), ["0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_removed_is_not_told_of_as_one_without_an_instance() {
+    let cluster = cluster_with_pass_every(SECOND * 10);
+    for name in ["n1", "n2"] {
+        cluster.instances.run(name, metadata(&["10.1.0.1"]));
+        cluster.put(new_node(name));
+        initialized(&cluster, name).await;
+    }
+    cluster.instances.remove("n1");
+    cluster.edit("n1", |node| {
+        node["status"]["conditions"] = json!([{"type": "Ready", "status": "Unknown"}]);
+    });
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(cluster.count_events("InstanceMissing"), 0);
+}

@@ -4,11 +4,13 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::NoteKind;
 use bowline_cloud_provider::{Node, Service};
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
-use bowline_kube_io::{EventSink, ObjectRef, Recorder};
+use bowline_kube_io::{EventSink, Kube, KubeMetrics, KubeOptions, ObjectRef, Recorder};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{Switch, client, server, service};
+use crate::{Switch, client, options, server, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -171,6 +173,62 @@ async fn a_refused_event_is_not_tried_again() {
     written.say("m");
     assert!(written.events().await.is_empty());
     assert_eq!(written.verbs(), ["create"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_namespace_refuses_on_its_way_out_counts_as_no_missing_right() {
+    let api = server();
+    let mut registry = Registry::default();
+    let kube = Kube::with_service(
+        api.service(),
+        KubeOptions {
+            metrics: KubeMetrics::register(&mut registry),
+            ..options()
+        },
+    );
+    let (sink, writer) = EventSink::channel(kube, "host-1");
+    tokio::spawn(writer.run());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old", "finalizers": ["example.com/wait"]}});
+    api.apply_json(namespace).unwrap();
+    let mut front = service("front");
+    front["metadata"]["namespace"] = json!("old");
+    let front: Service = serde_json::from_value(api.apply_json(front).unwrap()).unwrap();
+    api.delete("Namespace", "", "old");
+    api.faults().inject(
+        Fault::new(Effect::Answer(Status::new(403, "Forbidden", "exceeded quota")))
+            .verb("create")
+            .resource("events")
+            .after(1),
+    );
+    let recorder = sink.recorder("service-controller");
+    for text in ["one", "two"] {
+        recorder.record(
+            &ObjectRef::from(&front),
+            NoteKind::Warning,
+            "SyncLoadBalancerFailed",
+            text,
+        );
+    }
+    assert_eq!(sink.drain(30 * MINUTE).await, 0);
+    let mut page = String::new();
+    encode(&mut page, &registry).unwrap();
+    let codes: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("rest_client_requests_total{"))
+        .collect();
+    assert_eq!(codes.len(), 2, "{codes:?}");
+    assert!(
+        codes
+            .iter()
+            .any(|line| line.contains(r#"code="<terminating>",method="POST""#)),
+        "{codes:?}"
+    );
+    assert!(
+        codes
+            .iter()
+            .any(|line| line.contains(r#"code="403",method="POST""#)),
+        "{codes:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

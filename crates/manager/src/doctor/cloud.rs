@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose, Service, ServiceFacts,
-    ServicesView, facts,
+    BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
+    Service, ServiceFacts, ServicesView, facts,
 };
 use bowline_controllers::node_set;
+use bowline_kube_io::Kube;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Category, Check, Cloud, Objects, Patient, Topic, no_answer, timed, took};
+use super::{Category, Check, Cloud, Objects, Patient, Topic, no_answer, some_lines, timed, took};
 use crate::controllers::ControllerName;
 
 pub(super) static LOGIN: Topic = Topic::new(
@@ -37,6 +38,12 @@ pub(super) static ROUTES: Topic = Topic::new(
     Category::Cloud,
     "routes are read",
     "docs/guides/troubleshoot.md#routes",
+);
+
+pub(super) static BILLED: Topic = Topic::new(
+    Category::Cloud,
+    "what is billed belongs to a Service",
+    "docs/runbooks/BowlineIPBlocksOrphaned.md",
 );
 
 /// A name that no instance has. To look for it takes a listing of all.
@@ -157,6 +164,52 @@ pub(super) async fn checks(
         );
     }
     checks
+}
+
+/// What belongs to no Service, where the provider looks for it. `None`: it does not.
+pub(super) async fn billed(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    objects: &Objects,
+    answers: Option<&Answers>,
+) -> Option<Check> {
+    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
+    let provider = patient.cloud.provider()?;
+    let of = |services: &[Arc<Service>]| BackgroundFacts {
+        services: Arc::new(services.to_vec()),
+        cluster: Arc::clone(&objects.cluster),
+        now: Timestamp::UNIX_EPOCH,
+    };
+    let first = provider.left_over(of(objects.services()))?;
+    let (Some(kube), Some(Ok(_))) = (kube, &objects.services) else {
+        return Some(BILLED.skipped("Services are not read"));
+    };
+    if objects.cluster.uid.is_none() {
+        return Some(BILLED.skipped("the UID of the cluster is not read"));
+    }
+    let twice = async {
+        let mut lines = first.await?;
+        // A Service that came meanwhile may have bought what looked so.
+        if !lines.is_empty()
+            && let Ok(services) = kube.list_services().await
+            && let Some(second) = provider.left_over(of(&services))
+        {
+            let second = second.await?;
+            lines.retain(|line| second.contains(line));
+        }
+        Ok(lines)
+    };
+    Some(match timed(twice).await {
+        None => failed_besides(&BILLED, &CloudError::transient(no_answer()), cause),
+        Some((Err(error), _)) => failed_besides(&BILLED, &error, cause),
+        Some((Ok(lines), _)) if lines.is_empty() => BILLED.ok("all"),
+        Some((Ok(lines), _)) => BILLED
+            .warning(
+                format!("{} not, and no manager gives it back by itself", lines.len()),
+                "give it back, or let a Service take it again: the page says how",
+            )
+            .with(some_lines(lines)),
+    })
 }
 
 fn failed(topic: &'static Topic, error: &CloudError) -> Check {

@@ -65,29 +65,55 @@ fn judge(reports: &[PlanReport], of: usize) -> Check {
         all if all == of => format!("{all} compared"),
         some => format!("the first {some} of {of} compared"),
     };
-    let unlike: Vec<String> = reports.iter().filter_map(line).collect();
-    if unlike.is_empty() {
+    let (mut unlike, mut told) = (Vec::new(), Vec::new());
+    for report in reports {
+        let warnings = report.notes.iter().filter(|note| note.kind == NoteKind::Warning);
+        let warnings: Vec<String> = warnings
+            .map(|note| format!("{}: {}", note.reason, note.text))
+            .collect();
+        if let Some(difference) = difference(report) {
+            unlike.push([vec![difference], warnings].concat().join("; "));
+        } else if !warnings.is_empty() {
+            told.push(format!(
+                "{}: no changes, and a warning: {}",
+                report.object,
+                warnings.join("; ")
+            ));
+        }
+    }
+    let counts = [
+        (unlike.len(), "with a difference"),
+        (told.len(), "with a warning alone"),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if counts.is_empty() {
         return AS_ASKED.ok(seen);
     }
-    AS_ASKED
-        .warning(
-            format!("{seen}, {} with a difference or a warning", unlike.len()),
+    let remedy = match unlike.is_empty() {
+        true => {
+            "the load balancers need no change; do what the warnings say. The events of the Service tell them too"
+        }
+        false => {
             "a manager that works makes most of this good by itself: look again in a minute. What stays is told by the events of the Service, and \
-             step by step by `plan` with the same flags and --service NAMESPACE/NAME",
-        )
-        .with(some_lines(unlike))
+             step by step by `plan` with the same flags and --service NAMESPACE/NAME"
+        }
+    };
+    AS_ASKED
+        .warning(format!("{seen}, {}", counts.join(", ")), remedy)
+        .with(some_lines([unlike, told].concat()))
 }
 
-/// `None` where all is as it should be.
-fn line(report: &PlanReport) -> Option<String> {
-    let mut warnings = report.notes.iter().filter(|note| note.kind == NoteKind::Warning);
+/// What a plan would change, or why it cannot be carried out; `None` where there is nothing to do.
+fn difference(report: &PlanReport) -> Option<String> {
     let why = match &report.outcome {
         ReportedOutcome::Refused { refusal } => Some(refusal.to_string()),
         ReportedOutcome::Failed { error } => Some(error.clone()),
         ReportedOutcome::Waiting { reason } => Some(reason.clone()),
-        ReportedOutcome::Settled { .. } => warnings
-            .next()
-            .map(|note| format!("{}: {}", note.reason, note.text)),
+        ReportedOutcome::Settled { .. } => None,
     };
     let headline = report.headline();
     match why {
@@ -128,16 +154,31 @@ mod tests {
             (check.outcome, check.seen.as_str()),
             (
                 Outcome::Warning,
-                "the first 4 of 30 compared, 3 with a difference or a warning"
+                "the first 4 of 30 compared, 2 with a difference, 1 with a warning alone"
             )
         );
         assert_eq!(
             check.details,
             [
                 "default/other-address: no steps in the cloud",
-                "default/in-error: no changes: LoadBalancerInError: it is in ERROR",
                 "default/refused: not possible as it is asked for: port 80 is taken; choose another one",
+                "default/in-error: no changes, and a warning: LoadBalancerInError: it is in ERROR",
             ]
         );
+    }
+
+    #[test]
+    fn a_warning_alone_is_no_difference() {
+        let left_out = PlanReport {
+            notes: vec![Note::warning("NodesLeftOut", "left out is node-2")],
+            ..PlanReport::of_nothing("default/web".to_owned())
+        };
+        let check = judge(&[left_out], 1);
+        assert_eq!(check.seen, "1 compared, 1 with a warning alone");
+        assert_eq!(
+            check.details,
+            ["default/web: no changes, and a warning: NodesLeftOut: left out is node-2"]
+        );
+        assert!(!check.remedy.contains("plan"), "{}", check.remedy);
     }
 }

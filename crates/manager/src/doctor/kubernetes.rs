@@ -1,10 +1,13 @@
 //! The API server: whether it answers, and who holds the lease.
 
-use bowline_cloud_provider::ServerVersion;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Node, ServerVersion};
+use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Kube, KubeError, LeaseLock, LeaseRecord};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Category, Check, Topic, no_answer, timed, took};
+use super::{Category, Check, Outcome, Patient, Topic, no_answer, timed, took};
 use crate::config::ElectionConfig;
 
 pub(super) static ANSWERS: Topic = Topic::new(
@@ -91,18 +94,32 @@ fn judge_version(host: &str, version: ServerVersion, newest: Option<ServerVersio
 }
 
 /// Who leads.
-pub(super) async fn lease(election: Option<&ElectionConfig>, kube: Option<&Kube>, holder: &str) -> Check {
-    let Some(ElectionConfig { namespace, name, .. }) = election else {
+pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[Arc<Node>]) -> Check {
+    let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
         return LEASE.ok("there is no election: --leader-elect=false");
     };
     let Some(kube) = kube else {
         return LEASE.skipped("the API server does not answer");
     };
-    let lock = LeaseLock::new(kube.clone(), namespace, name, holder);
+    let lock = LeaseLock::new(kube.clone(), namespace, name, &patient.holder);
     let place = format!("lease {namespace}/{name}");
     match timed(lock.get()).await {
         None => LEASE.failed(format!("{place}: {}", no_answer()), "look at the API server"),
-        Some((Ok(record), _)) => judge_lease(&place, &record, kube.clock().now()),
+        Some((Ok(record), _)) => {
+            let check = judge_lease(&place, &record, kube.clock().now());
+            match check.outcome {
+                Outcome::Ok => {
+                    let host = host(&record.holder);
+                    let is_ours = is_ours(host, patient, nodes);
+                    let is_pod = match is_ours {
+                        None if !patient.is_manager => has_pod(kube, namespace, host).await,
+                        _ => is_ours,
+                    };
+                    judge_holder(check, namespace, host, is_pod)
+                }
+                _ => check,
+            }
+        }
         Some((Err(KubeError::NotFound(_)), _)) => LEASE.warning(
             format!("{place} is not there: no process has led yet"),
             "look whether the manager's pods run, and at their log",
@@ -141,12 +158,76 @@ fn judge_lease(place: &str, record: &LeaseRecord, now: Timestamp) -> Check {
     LEASE.ok(seen)
 }
 
+/// The name of the computer in a holder's: that of its pod, or of the node on the host's network. A random part follows.
+fn host(holder: &str) -> &str {
+    holder.rsplit_once('_').map_or(holder, |(host, _)| host)
+}
+
+/// Whether a manager may well run there: on a Node, or in a pod that is called as this one but for the random parts. `None`: it is
+/// not known.
+fn is_ours(host: &str, patient: &Patient<'_>, nodes: &[Arc<Node>]) -> Option<bool> {
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_node = |host: &str| nodes.iter().any(|node| first(node.name.as_str()) == first(host));
+    if is_node(host) {
+        return Some(true);
+    }
+    if nodes.is_empty() || !patient.is_manager {
+        return None;
+    }
+    let own = self::host(&patient.holder);
+    // A pod that has the host's network knows no other names than those of Nodes.
+    if is_node(own) {
+        return Some(false);
+    }
+    // It may also be the name of a computer whose Node is called otherwise.
+    let workload = workload(own)?;
+    Some(host.starts_with(workload))
+}
+
+/// A pod's name without what a Deployment puts behind its own, which is more than a DaemonSet does.
+fn workload(pod: &str) -> Option<&str> {
+    pod.rsplitn(3, '-').nth(2)
+}
+
+/// Asked only where it may be: a person may mostly, and the manager may not.
+async fn has_pod(kube: &Kube, namespace: &str, name: &str) -> Option<bool> {
+    let question = Question {
+        verb: "get",
+        group: "",
+        resource: "pods",
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        rules: Vec::new(),
+    };
+    let answer = timed(async {
+        match kube.may(&question).await {
+            Ok(true) => kube.has_pod(namespace, name).await.ok(),
+            _ => None,
+        }
+    });
+    answer.await.and_then(|(answer, _)| answer)
+}
+
+/// Who renews a lease may be somebody else than the manager, which then waits for ever.
+fn judge_holder(check: Check, namespace: &str, host: &str, is_ours: Option<bool>) -> Check {
+    match is_ours {
+        Some(true) => check,
+        None => check.with(vec![format!(
+            "`{host}` has to be a pod of the manager, or the node of one on the host's network"
+        )]),
+        Some(false) => LEASE.warning(
+            format!("{}; `{host}` is neither a Node nor a pod of the manager in {namespace}", check.seen),
+            "unless it is the hostname of a node that runs the manager, somebody else renews the lease, and no manager works meanwhile: find out who writes it (the managed fields of the lease name the program) and \
+             end that, or give this manager a lease of its own with --leader-elect-resource-name",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::doctor::Outcome;
 
     #[test]
     fn a_version_that_is_not_supported_is_told() {
@@ -161,6 +242,48 @@ mod tests {
             assert_eq!(check.outcome, outcome, "{minor}");
             assert_eq!(check.seen, format!("k:6443, version 1.{minor}, in 4 ms"));
         }
+    }
+
+    #[test]
+    fn a_holder_is_known_by_its_node_or_by_a_pod_that_is_called_alike() {
+        let config = crate::config::Config::default();
+        let of = |holder: &str, is_manager| Patient {
+            config: &config,
+            lookup: None,
+            is_manager,
+            kube: Err(String::new()),
+            cloud: super::super::Cloud::Unknown,
+            holder: holder.to_owned(),
+            follows: None,
+        };
+        let nodes = [Arc::new(Node::named("control-1"))];
+        let (on_host, in_pod) = (of("control-1_u", true), of("ccm-5d4f8-x2x9k_u", true));
+        for (host, patient, is_known) in [
+            ("control-1", &on_host, Some(true)),
+            ("Control-1.example.com", &on_host, Some(true)),
+            ("thief", &on_host, Some(false)),
+            ("ccm-77aa8-bbbbb", &in_pod, Some(true)),
+            ("thief", &in_pod, Some(false)),
+            ("thief", &of("laptop_u", false), None),
+            ("beta", &of("alpha_u", true), None),
+        ] {
+            assert_eq!(is_ours(host, patient, &nodes), is_known, "{host}");
+            assert_eq!(is_ours(host, patient, &[]), None, "Nodes are not known");
+        }
+        assert_eq!(host("a_b_6d0c"), "a_b");
+        let well = LEASE.ok("lease s/c: thief_1, renewed 1 s ago");
+        assert_eq!(judge_holder(well.clone(), "s", "thief", Some(true)), well);
+        let unknown = judge_holder(well.clone(), "s", "thief", None);
+        assert_eq!((unknown.outcome, unknown.details.len()), (Outcome::Ok, 1));
+        let other = judge_holder(well, "s", "thief", Some(false));
+        assert_eq!(other.outcome, Outcome::Warning);
+        assert!(
+            other
+                .seen
+                .contains("thief_1, renewed 1 s ago; `thief` is neither"),
+            "{}",
+            other.seen
+        );
     }
 
     #[test]

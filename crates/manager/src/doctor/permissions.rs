@@ -1,5 +1,7 @@
 //! What the manager may do, asked of the API server rule by rule.
 
+use std::collections::BTreeSet;
+
 use bowline_cloud_provider::{CloudProvider, ClusterUid};
 use bowline_kube_io::rbac::{Account, Named, Part, Question, questions};
 use bowline_kube_io::{Kube, KubeError};
@@ -24,15 +26,25 @@ pub(super) static ACCOUNTS: Topic = Topic::new(
 /// Questions at once.
 const AT_ONCE: usize = 8;
 
+/// What was found, and what may be done.
+pub(super) struct Permitted {
+    pub(super) checks: Vec<Check>,
+    /// The questions that were answered with yes, as they are shown.
+    pub(super) granted: BTreeSet<String>,
+}
+
 /// Asks for every permission. Those of other ServiceAccounts are not asked for: it would take a token of theirs, and to make
 /// one is a write.
 pub(super) async fn check(
     patient: &Patient<'_>,
     kube: Option<&Kube>,
     provider: Option<&dyn CloudProvider>,
-) -> Vec<Check> {
+) -> Permitted {
     let Some(kube) = kube else {
-        return vec![PERMISSIONS.skipped("the API server does not answer")];
+        return Permitted {
+            checks: vec![PERMISSIONS.skipped("the API server does not answer")],
+            granted: BTreeSet::new(),
+        };
     };
     let config = patient.config;
     let needed = parts(config, patient.lookup, provider);
@@ -50,6 +62,7 @@ pub(super) async fn check(
             .collect::<Vec<_>>()
             .await
     };
+    let mut granted = BTreeSet::new();
     let mut checks = vec![match timed(answers).await {
         None => PERMISSIONS.failed(no_answer(), "look at the API server"),
         Some((answers, _)) => {
@@ -59,6 +72,8 @@ pub(super) async fn check(
                     .is_none_or(|balancer| balancer.needs_annotations()),
                 authorities: patient.lookup == Some(Lookup::Required),
             };
+            let yes = answers.iter().filter(|(_, answer)| *answer == Ok(true));
+            granted.extend(yes.map(|(question, _)| question.to_string()));
             judge(count, answers, needs, patient.is_manager)
         }
     }];
@@ -68,7 +83,7 @@ pub(super) async fn check(
              --as=system:serviceaccount:kube-system:node-controller`, and the same for the others",
         ));
     }
-    checks
+    Permitted { checks, granted }
 }
 
 /// The parts that ask the API server for something in this installation.

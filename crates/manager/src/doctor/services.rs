@@ -75,7 +75,8 @@ fn judge(services: &[Arc<Service>], unserved: Option<Unserved>) -> Check {
     let seen = format!("{} not settled", waiting.len() + leaving.len());
     let remedy = match unserved {
         None => {
-            "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot"
+            "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot. Where it names steps and they \
+             do not come about, the events of the Service and the log of the manager say what was refused"
         }
         Some(Unserved::Controller) => {
             "this manager serves no Services: --controllers switches service-lb-controller off"

@@ -39,8 +39,12 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// A series that Prometheus itself makes.
-const OF_PROMETHEUS: &str = "up";
+/// The series that Prometheus itself makes.
+const OF_PROMETHEUS: &[&str] = &["up", ALERTS];
+
+/// The one of the alerts that fire, with labels of its own.
+const ALERTS: &str = "ALERTS";
+const OF_ALERTS: &[&str] = &["alertname", "alertstate"];
 
 /// The words of PromQL that are used here.
 const WORDS: &[&str] = &[
@@ -101,11 +105,20 @@ fn unknown(expression: &str, series: &BTreeMap<String, BTreeSet<String>>) -> Vec
         .filter(|(name, _)| !name.starts_with(|first: char| first.is_ascii_digit()))
         .collect();
     let used: Vec<&BTreeSet<String>> = names.iter().filter_map(|(name, _)| series.get(name)).collect();
-    let is_label = |name: &str| OF_TARGETS.contains(&name) || used.iter().any(|labels| labels.contains(name));
+    let has_alerts = names
+        .iter()
+        .any(|(name, is_in_braces)| name == ALERTS && !is_in_braces);
+    let is_label = |name: &str| {
+        OF_TARGETS.contains(&name)
+            || has_alerts && OF_ALERTS.contains(&name)
+            || used.iter().any(|labels| labels.contains(name))
+    };
     let is_known = |(name, is_in_braces): &(String, bool)| {
         is_label(name)
             || !is_in_braces
-                && (series.contains_key(name) || WORDS.contains(&name.as_str()) || name == OF_PROMETHEUS)
+                && (series.contains_key(name)
+                    || WORDS.contains(&name.as_str())
+                    || OF_PROMETHEUS.contains(&name.as_str()))
     };
     let mut unknown: Vec<String> = names
         .iter()

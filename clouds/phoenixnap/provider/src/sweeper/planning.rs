@@ -111,19 +111,10 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
 
 /// What somebody should know of an active block.
 fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note> {
-    let IpBlock { id, cidr, .. } = block;
-    let key = tags::service_of(block);
-    if observed.orphans.contains(id) {
-        let whose = match &key {
-            None => "bears the tags of the cluster and of no service".to_owned(),
-            Some(key) if intent.services.contains_key(key) => {
-                format!("bears the tags of service {key}, which is no load balancer any more")
-            }
-            Some(key) => format!("bears the tags of service {key}, which does not exist"),
-        };
-        return Some(ORPHAN.note(format!("IP block {id} ({cidr}) {whose}")));
+    if observed.orphans.contains(&block.id) {
+        return Some(ORPHAN.note(orphan(intent, block)));
     }
-    let key = key?;
+    let key = tags::service_of(block)?;
     let service = intent.services.get(&key)?;
     let address = address_of(service)?.to_string();
     observed.used.contains(&address).then(|| {
@@ -131,6 +122,33 @@ fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note
             "a server of the public network uses {address}, the address of service {key}"
         ))
     })
+}
+
+/// What makes a block one.
+fn orphan(intent: &Intent, block: &IpBlock) -> String {
+    let IpBlock { id, cidr, .. } = block;
+    let whose = match tags::service_of(block) {
+        None => "bears the tags of the cluster and of no service".to_owned(),
+        Some(key) if intent.services.contains_key(&key) => {
+            format!("bears the tags of service {key}, which is no load balancer any more")
+        }
+        Some(key) => format!("bears the tags of service {key}, which does not exist"),
+    };
+    format!("IP block {id} ({cidr}) {whose}")
+}
+
+/// What is billed, and no run gives back.
+pub(super) fn left_over(intent: &Intent, block: &IpBlock, network: &str) -> Option<String> {
+    if intent.has_orphan(block) {
+        return Some(orphan(intent, block));
+    }
+    let IpBlock { id, cidr, .. } = block;
+    match fate(block, network) {
+        Fate::LeaveAlone(why) if tags::is_marked(block) => Some(format!(
+            "IP block {id} ({cidr}) is marked to be given back, and {why}"
+        )),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

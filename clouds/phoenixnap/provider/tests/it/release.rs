@@ -244,6 +244,17 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
     assert_eq!(world.measure().await, counted(2, 1, 0, 1), "not an orphan yet");
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(world.measure().await, counted(1, 1, 1, 1));
+    let (told, calls) = world.calls_of(world.left_over()).await;
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].ends_with("bears the tags of service shop/gone, which does not exist"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("is marked to be given back, and is attached to"),
+        "{told:?}"
+    );
     // One that cannot be given back is stuck; one that was is not there any more.
     world.sim.add_block(BlockSpec::marked(CLUSTER));
     let fault = Fault::operation("ip-blocks.delete").nth(1).status(500);

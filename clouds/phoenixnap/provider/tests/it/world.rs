@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, CredentialsFile, Secret, Transport};
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{
-    BackgroundFacts, CloudConfig, CloudError, ClusterFacts, Environment, Measurement, Service, ServiceFacts,
+    BackgroundFacts, CloudConfig, CloudError, CloudProvider as _, ClusterFacts, Environment, Measurement,
+    Service, ServiceFacts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_client::Credentials;
@@ -261,12 +262,24 @@ impl World {
     }
 
     async fn run_background(&self, name: &'static str) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
-        let facts = || BackgroundFacts {
+        run_background(&self.cloud, name, || self.background_facts()).await
+    }
+
+    /// What is told to somebody who asks for blocks that belong to no Service.
+    pub(crate) async fn left_over(&self) -> Vec<String> {
+        self.cloud
+            .left_over(self.background_facts())
+            .unwrap()
+            .await
+            .unwrap()
+    }
+
+    fn background_facts(&self) -> BackgroundFacts {
+        BackgroundFacts {
             services: Arc::new(self.services.clone()),
             cluster: Arc::new(self.cluster()),
             now: self.now(),
-        };
-        run_background(&self.cloud, name, facts).await
+        }
     }
 
     /// The names of the calls while `work` ran, without tokens and the reading of the network.

@@ -68,6 +68,13 @@ async fn where_a_manager_works_all_is_well() {
             cluster.is_initialized("n1") && cluster.has_address("web")
         })
         .await;
+    let holder = cluster.holder().unwrap();
+    let (host, _) = holder.rsplit_once('_').unwrap();
+    let (text, _) = told(&doctor(&cluster, &[]).await);
+    let stranger = format!("`{host}` is neither a Node nor a pod of the manager in kube-system");
+    assert!(text.contains(&stranger), "{text}");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "kube-system", "name": host}, "spec": {"containers": [{"name": "manager", "image": "bowline"}]}});
+    cluster.api.apply_json(pod).unwrap();
     let (text, status) = told(&doctor(&cluster, &[]).await);
     assert_eq!(status, Some(0), "{text}");
     insta::with_settings!({ filters => filters() }, {
@@ -81,7 +88,7 @@ async fn where_a_manager_works_all_is_well() {
         .iter()
         .map(|check| &check["outcome"])
         .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 18]));
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 19]));
 }
 
 #[tokio::test]

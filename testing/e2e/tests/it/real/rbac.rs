@@ -358,7 +358,15 @@ async fn the_doctor_finds_the_shipped_rules_whole_and_names_the_one_that_is_miss
         told.contains(&format!("delete nodes, by the rule {}", missing.rule())),
         "{told}"
     );
-    let question = "create /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let wanted = ["cloud-controller-manager", "mute"].map(|account| format!("{account} {question}"));
-    assert_eq!(writers(&site), BTreeSet::from(wanted));
+    // Questions, and dry runs.
+    let asked = [
+        "create /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "patch nodes",
+        "patch nodes/status",
+    ];
+    let wanted = ["cloud-controller-manager", "mute"]
+        .into_iter()
+        .flat_map(|account| asked.map(|asked| format!("{account} {asked}")));
+    assert_eq!(writers(&site), wanted.collect());
+    assert!(told.contains("ok       writes are admitted: as a dry run that changes nothing: patch nodes fresh, patch nodes/status fresh"), "{told}");
 }
