@@ -19,7 +19,7 @@ const FORBIDDEN: &str = "by default Neutron allows that to the project that owns
 const EXHAUSTED: &str = "AllowedAddressPairExhausted";
 
 /// What a person can do then.
-const TOO_MANY: &str = "take those off that are of earlier pod networks of this node (`openstack port unset --allowed-address`), or have the \
+const TOO_MANY: &str = "take those off that are of earlier pod networks of this node, or have the \
     operator of the cloud raise `max_allowed_address_pair` of Neutron";
 
 impl RouteTable {
