@@ -76,7 +76,10 @@ impl Reconciler for Balancers {
         match intent {
             Intent::Wanted(_) => Ok(last),
             Intent::Absent(_) => {
-                memory.own = Remembered::default();
+                memory.own = Remembered {
+                    marked: std::mem::take(&mut memory.own.marked),
+                    ..Remembered::default()
+                };
                 self.observe(intent, None, memory).await
             }
         }

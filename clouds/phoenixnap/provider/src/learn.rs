@@ -33,7 +33,11 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             };
             seen.unattached = Some(why);
         }
-        (CloudStep::Mark { block, .. }, Learned::Marked) => seen.blocks.retain(|known| known.id != *block),
+        (CloudStep::Mark { block, .. }, Learned::Marked) => {
+            seen.blocks.retain(|known| known.id != *block);
+            seen.memory.own.marked.insert(block.clone());
+            seen.memory.new_wait();
+        }
         (_, Learned::NoMarkName) => seen.memory.own.mark = MarkName::Missing,
         _ => {}
     }

@@ -1,5 +1,6 @@
 //! What the cloud says about one Service's blocks.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_phoenixnap_client::IpBlock;
@@ -48,6 +49,8 @@ pub(crate) struct Remembered {
     pub(crate) refused: Option<String>,
     /// Whether the name of the tag that marks blocks is known.
     pub(crate) mark: MarkName,
+    /// The blocks that were marked. A list that does not show it is behind.
+    pub(crate) marked: BTreeSet<String>,
 }
 
 /// How a purchase stands in this reconcile.

@@ -1,14 +1,22 @@
 //! The blocks go: first the address out of the Service, then the marks. The sweeper does the rest.
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus};
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Pauses};
+use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::{Answer, Plan};
 
-use super::{address_write, barrier, cloud, kube};
+use super::{address_write, barrier, cloud, kube, wait};
 use crate::blocks;
 use crate::intent::Identity;
 use crate::observe::{MarkName, Seen};
 use crate::step::CloudStep;
 use crate::tags::{self, DELETE};
+
+/// Between two looks at a list that is behind.
+const UNTIL_SHOWN: Pauses = Pauses::of_micros(&[500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000]);
+/// After so long the mark is taken for lost.
+const MARK_AGAIN: Duration = Duration::from_secs(60);
 
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     if seen.blocks.is_empty() {
@@ -39,7 +47,15 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
             service: identity.key.clone(),
         }]));
     }
-    let marks = seen.blocks.iter().map(|block| CloudStep::Mark {
+    // The answer said that it bears its mark, and it must not go on before a list says so: a Service of the same name would take it.
+    let is_marked = |block: &IpBlock| seen.memory.own.marked.contains(&block.id);
+    let all_are = seen.blocks.iter().all(is_marked);
+    if all_are && seen.memory.waited() < MARK_AGAIN {
+        let reason = "the list of IP blocks does not show yet that they are marked";
+        return Plan::new(wait(seen.memory.pause(UNTIL_SHOWN), reason.to_owned()));
+    }
+    let unmarked = seen.blocks.iter().filter(|block| all_are || !is_marked(block));
+    let marks = unmarked.map(|block| CloudStep::Mark {
         block: block.id.clone(),
         cidr: block.cidr.clone(),
         tags: tags::marked(&block.tags),

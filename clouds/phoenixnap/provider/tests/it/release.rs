@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{BlockSpec, BlockStatus};
 
 use crate::world::{CLUSTER, NETWORK, World};
@@ -81,6 +82,45 @@ async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
         "marked at the fourth try, taken off, deleted"
     );
     assert!(writes.iter().all(|entry| entry.path.contains(&block)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_is_written_once_however_late_a_list_shows_it() {
+    let world = ready().await;
+    let block = world.sim.blocks()[0].clone();
+    let (id, cidr) = (block.id, block.cidr);
+    let before = format!(
+        r#"[{{"id":"{id}","cidr":"{cidr}","status":"assigned","assignedResourceId":"{NETWORK}",
+        "assignedResourceType":"public network","tags":[{{"name":"usage","value":"cloud-provider-phoenixnap-auto"}},
+        {{"name":"cluster","value":"{CLUSTER}"}},{{"name":"serviceNamespace","value":"shop"}},
+        {{"name":"serviceName","value":"checkout"}}]}}]"#
+    );
+    let lists = Fault::operation("ip-blocks.list").times(4);
+    world.sim.faults().add(lists.answer(Canned::json(200, &before)));
+    world.delete(KEY);
+    let (run, mut calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.settled().waited <= Duration::from_secs(5));
+    calls.retain(|call| call == "ip-blocks.tag");
+    assert_eq!(calls.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_that_is_lost_is_written_again_after_a_minute() {
+    let world = ready().await;
+    // Not carried out, whatever the answer says.
+    let tag = Fault::operation("ip-blocks.tag");
+    world.sim.faults().add(tag.answer(Canned::json(200, "{}")));
+    world.delete(KEY);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    let waited = run.settled().waited;
+    assert!(
+        (Duration::from_secs(60)..Duration::from_secs(75)).contains(&waited),
+        "{waited:?}"
+    );
+    let tagged = calls.iter().filter(|call| *call == "ip-blocks.tag").count();
+    assert!((tagged, calls.len()) <= (2, 16), "{calls:?}");
+    let tags = &world.sim.blocks()[0].tags;
+    assert!(tags.iter().any(|tag| tag.name == "delete"));
 }
 
 #[tokio::test(start_paused = true)]
