@@ -25,6 +25,9 @@ bowline_plan::events! {
     SWEEP_FAILED = "IPBlockSweepFailed", Warning,
         "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
         "Follow the text. Often a server of the network still uses an address of the block.";
+    FALLEN_OFF = "IPBlockFallenOff", Warning,
+        "A block on whose address a Service lives is not attached to the public network any more, or could not be attached, and attaching it again is refused. Its address leads nowhere meanwhile. Bowline tries again at each sweep.",
+        "Follow the text. Look at the block and the network in the portal: a block whose attachment failed may have to be taken off by hand.";
     ORPHAN = "IPBlockOrphaned", Warning,
         "A block of this cluster has the tags of no Service, or of a Service that does not exist or has another type than LoadBalancer by now, as after somebody removed a finalizer by hand. The block is billed. Bowline never deletes it by itself.",
         "If nobody needs the block, put the tag `delete` on it.";

@@ -16,6 +16,7 @@ use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
+use crate::observe::Unattached;
 use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
@@ -142,9 +143,9 @@ impl Reconciler for Sweeper {
             Learned::Failed(why) => {
                 observed.failed.insert(block.clone(), why);
             }
-            Learned::NotAttached(_) => {
-                // Busy or full: the Service's own reconcile tells of it.
-                observed.failed.insert(block.clone(), String::new());
+            // A Service at which nothing changes is looked at every ten minutes only.
+            Learned::NotAttached(Unattached::Busy(why) | Unattached::Full(why)) => {
+                observed.failed.insert(block.clone(), why);
             }
             _ => self.predict(observed, step),
         }

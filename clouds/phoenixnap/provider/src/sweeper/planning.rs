@@ -8,7 +8,7 @@ use bowline_plan::{Answer, Note};
 
 use super::{Intent, Observed, address_of};
 use crate::blocks::{self, Attachment, Place};
-use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, ORPHAN, SWEEP_FAILED};
+use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, ORPHAN, SWEEP_FAILED};
 use crate::planning::{Next, wait};
 use crate::step::CloudStep;
 use crate::tags;
@@ -32,9 +32,10 @@ pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
         if let Some(why) = observed.failed.get(id) {
-            if !why.is_empty() {
-                notes.push(SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")));
-            }
+            notes.push(match tags::is_marked(block) {
+                true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
+                false => FALLEN_OFF.note(fallen_off(block, why)),
+            });
             continue;
         }
         if !tags::is_marked(block) {
@@ -107,6 +108,15 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
         cidr: block.cidr.clone(),
         network: network.to_owned(),
     })
+}
+
+/// What became of an active block that cannot be attached again.
+fn fallen_off(block: &IpBlock, why: &str) -> String {
+    let IpBlock { id, cidr, status, .. } = block;
+    let whose = tags::service_of(block).map_or_else(String::new, |key| format!(" of service {key}"));
+    format!(
+        "IP block {id} ({cidr}){whose} is {status} and cannot be attached again, so its address leads nowhere: {why}"
+    )
 }
 
 /// What somebody should know of an active block.

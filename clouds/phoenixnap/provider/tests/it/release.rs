@@ -84,6 +84,30 @@ async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
     assert!(writes.iter().all(|entry| entry.path.contains(&block)));
 }
 
+/// Nothing changes at the Service, so its own reconcile is minutes away.
+#[tokio::test(start_paused = true)]
+async fn a_block_that_fell_off_and_cannot_be_attached_again_is_told_of_by_the_first_sweep() {
+    for status in [409, 500] {
+        let world = ready().await;
+        let id = world.sim.blocks()[0].id.clone();
+        world.sim.edit_block(&id, |block| {
+            block.status = BlockStatus::ErrorAssigning;
+            block.assignment = None;
+        });
+        let attachments = Fault::operation("public-networks.attach").always();
+        world.sim.faults().add(attachments.status(status));
+        let notes = world.sweep().await;
+        let told: Vec<_> = notes.iter().map(|note| note.reason).collect();
+        assert_eq!(told, ["IPBlockFallenOff"], "{notes:?}");
+        let text = &notes[0].text;
+        assert!(
+            text.contains("of service shop/checkout is error assigning"),
+            "{text}"
+        );
+        assert!(text.contains(&status.to_string()), "{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_mark_is_written_once_however_late_a_list_shows_it() {
     let world = ready().await;
