@@ -70,8 +70,10 @@
   {{- end -}}
 {{- end -}}
 {{- if .cloudConfigContents -}}
-  {{- if and (eq $settings.secret.format "json") (hasKey (fromJson .cloudConfigContents) "Error") -}}
-    {{- fail (printf "cloudConfigContents is no JSON object, as the file of %s has to be: %s." $cloud (index (fromJson .cloudConfigContents) "Error")) -}}
+  {{- /* A comma before the last brace is taken, as the former manager's sample has one. */}}
+  {{- $read := regexReplaceAll ",(\\s*})" .cloudConfigContents "${1}" | fromJson -}}
+  {{- if and (eq $settings.secret.format "json") (hasKey $read "Error") -}}
+    {{- fail (printf "cloudConfigContents is no JSON object, as the file of %s has to be: %s." $cloud (index $read "Error")) -}}
   {{- end -}}
   {{- if and (eq $settings.secret.format "ini") (not (regexMatch "(?im)^[ \t]*\\[[ \t]*global[ \t]*\\]" .cloudConfigContents)) -}}
     {{- fail (printf "cloudConfigContents has no section [Global], as the file of %s has to have." $cloud) -}}

@@ -130,7 +130,15 @@ impl Cluster {
 fn with_credentials(cloud: &str) -> Value {
     match cloud {
         "cloudscale" => json!({ "cloud": cloud, "accessToken": "t" }),
-        _ => json!({ "cloud": cloud, "cloudConfig": { "global": { "key": "k" } } }),
+        "phoenixnap" => {
+            json!({ "cloud": cloud, "cloudConfig": { "global": { "clientID": "i", "clientSecret": "s" } } })
+        }
+        "cloudstack" => json!({ "cloud": cloud, "cloudConfig": { "global": {
+            "api-url": "https://cloud.example/client/api", "api-key": "k", "secret-key": "s",
+        } } }),
+        _ => {
+            json!({ "cloud": cloud, "cloudConfig": { "global": { "auth-url": "https://cloud.example/v3" } } })
+        }
     }
 }
 

@@ -438,8 +438,10 @@ fn values_that_contradict_each_other_are_refused_and_not_decided() {
         "extraVolumes": [{ "name": "v", "emptyDir": {} }],
         "extraVolumeMounts": [{ "name": "v", "mountPath": "/vault" }],
     });
+    let comma = "{\n  \"clientID\": \"a\",\n}\n";
     for good in [
         of("openstack", elsewhere),
+        of("phoenixnap", json!({ "cloudConfigContents": comma })),
         of(
             "phoenixnap",
             json!({ "cloudConfig": { "global": { "clientid": "a" } }, "extraEnv": variable("PNAP_CLIENT_SECRET") }),

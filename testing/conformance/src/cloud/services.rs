@@ -20,12 +20,14 @@ pub(super) async fn a_service_gets_its_balancer<C: CloudUnderTest>() {
     world.assert_served();
     assert!(world.has_finalizer("web"));
     assert_eq!(world.reasons("web"), [ENSURING, ENSURED]);
-    let writes = world.object_writes(begun);
+    let mut writes = world.object_writes(begun);
     assert_eq!(
         writes.first().unwrap(),
         "patch services/status web",
         "the finalizer"
     );
+    // Some clouds put an annotation on the Nodes.
+    writes.retain(|write| !write.starts_with("patch nodes "));
     assert!(writes.len() <= 4, "{writes:?}");
 }
 
