@@ -188,8 +188,8 @@ impl<D: InstanceDirectory> InstancesV2 for D {
 /// every one has to be there.
 const WITNESSES: usize = 3;
 
-/// How many answers are worked on at a time. More questions than this are never under way, and what is found in the listing
-/// takes no time; of all queries at once, the room for what might have to be asked would be most of a large cluster's memory.
+/// How many answers are worked on at a time: each needs room for a call, and no client has more under way than this. What is
+/// found in the listing takes no time.
 const AT_ONCE: usize = 64;
 
 /// Answers every query, in the order asked.
