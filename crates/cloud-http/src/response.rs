@@ -31,9 +31,22 @@ impl Response {
     ///
     /// [`Failure::Decode`], which keeps the status and the start of the body. The call itself had its effect.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
+        self.decode().map_err(|reason| self.unusable(reason))
+    }
+
+    /// The same, where a part of the body may be left out: what cannot be decoded says nothing about the whole answer.
+    ///
+    /// # Errors
+    ///
+    /// As there; it counts as an answer all the same.
+    pub fn json_or_parts<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
+        self.decode().map_err(|reason| self.error(reason))
+    }
+
+    fn decode<T: DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_slice(&self.body).map_err(|error| {
             // The decoder's text may quote the body.
-            let reason = if self.call.confidential {
+            if self.call.confidential {
                 format!(
                     "{:?} error at line {} column {}",
                     error.classify(),
@@ -43,8 +56,7 @@ impl Response {
                 .to_lowercase()
             } else {
                 crate::secret::redact(&error.to_string(), &self.call.secrets)
-            };
-            self.unusable(reason)
+            }
         })
     }
 

@@ -80,13 +80,14 @@
   {{- end -}}
 {{- end -}}
 {{- /* Whatever puts credentials into the pod from outside does it by one of these. */}}
-{{- $brings := or .extraVolumes .extraInitContainers .podAnnotations .commonAnnotations -}}
+{{- $brings := or .extraVolumes .extraInitContainers .podAnnotations .commonAnnotations .podLabels .commonLabels -}}
 {{- if and (not .secret.enabled) (not (or $brings .extraEnv .envFrom)) -}}
   {{- fail (printf "secret.enabled is false, and nothing else brings the credentials: give %s." (ternary "extraEnv or envFrom" "extraVolumes, extraVolumeMounts and flags.cloud-config" (not (empty $settings.secret.variable)))) -}}
 {{- end -}}
 {{- $path := include "bowline.flag" (dict "root" $.root "name" "cloud-config") -}}
 {{- if and $path $settings.secret.mountPath -}}
-  {{- $isMounted := hasPrefix $settings.secret.mountPath $path -}}
+  {{- /* What a variable says is not known here. */}}
+  {{- $isMounted := or (contains "$(" $path) (hasPrefix $settings.secret.mountPath $path) -}}
   {{- range concat ($settings.volumeMounts | default list) (.extraVolumeMounts | default list) }}{{ if hasPrefix .mountPath $path }}{{ $isMounted = true }}{{ end }}{{ end -}}
   {{- if not (or $isMounted $brings) -}}
     {{- fail (printf "The flag cloud-config is %s, where nothing is mounted: leave it out, which is %s/%s from the Secret, or give extraVolumes and extraVolumeMounts." $path $settings.secret.mountPath $settings.secret.key) -}}

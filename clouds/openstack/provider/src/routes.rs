@@ -182,12 +182,12 @@ impl RouteTable {
                 return results.into_inner();
             }
         };
+        let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
+        let with_port = |change: &&Change| !change.is_creation && change.may_have_port;
+        let deletions: Vec<&Change> = changes.iter().filter(with_port).collect();
         if extensions.has_pairs {
-            let with_port = |change: &&Change| !change.is_creation && change.may_have_port;
-            let deletions: Vec<&Change> = changes.iter().filter(with_port).collect();
             self.change_pairs(&deletions, &mut results).await;
         }
-        let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
         // What is at the router already needs no write of the router.
         let there: Vec<&Change> = {
             let incomplete = self.incomplete();
@@ -217,6 +217,8 @@ impl RouteTable {
                 .filter(|change| results.has_failed(change) && !there.contains(change));
             is_certain &= self.take_back(extensions.mode, added.collect()).await;
         }
+        // Its pair may be gone, and the Node may want it again.
+        is_certain &= !deletions.iter().any(|change| results.has_failed(change));
         for change in there.iter().filter(|change| !results.has_failed(change)) {
             self.incomplete().retain(|route| !is_same(route, &change.route));
         }

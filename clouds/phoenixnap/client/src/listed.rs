@@ -32,7 +32,7 @@ impl Reader {
         operation: &'static str,
         response: &Response,
     ) -> Result<Listed<T>, ApiError> {
-        let whole: Result<Option<Vec<T>>, _> = response.json();
+        let whole: Result<Option<Vec<T>>, _> = response.json_or_parts();
         let mut listed = Listed {
             entries: Vec::new(),
             odd: Vec::new(),

@@ -41,6 +41,7 @@ impl NodeController {
             })
             .collect();
         if queries.is_empty() {
+            self.ctx.metrics.nodes_without_instance.set(0);
             return;
         }
         let working = self.ctx.heartbeat.begin();

@@ -112,7 +112,11 @@ pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[A
                     let host = host(&record.holder);
                     let is_ours = is_ours(host, patient, nodes);
                     let is_pod = match is_ours {
-                        None if !patient.is_manager => has_pod(kube, namespace, host).await,
+                        // Without the Nodes it may be one of them.
+                        None if !patient.is_manager => {
+                            let is_pod = has_pod(kube, namespace, host).await;
+                            is_pod.filter(|is_pod| *is_pod || !nodes.is_empty())
+                        }
                         _ => is_ours,
                     };
                     judge_holder(check, namespace, host, is_pod)

@@ -48,6 +48,7 @@ const NO_REHEARSAL: &str = "does not support dry run";
 /// The answers; `None`: there was none in time.
 fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
     let (mut admitted, mut refused, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unanswered = Vec::new();
     for (what, answer) in tried {
         match answer {
             Some(Ok(())) => admitted.push(what),
@@ -56,8 +57,14 @@ fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
             Some(Err(error)) if error.to_string().contains(NO_REHEARSAL) => {
                 unknown.push(format!("{what}: {error}"))
             }
+            Some(Err(
+                error @ (KubeError::Transport(_)
+                | KubeError::Timeout
+                | KubeError::Throttled { .. }
+                | KubeError::Unauthorized(_)),
+            )) => unanswered.push(format!("{what}: {error}")),
             Some(Err(error)) => refused.push(format!("{what}: {error}")),
-            None => refused.push(format!("{what}: {}", no_answer())),
+            None => unanswered.push(format!("{what}: {}", no_answer())),
         }
     }
     if !refused.is_empty() {
@@ -66,7 +73,7 @@ fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
                 format!("a dry run was refused for {}", refused.len()),
                 "the text names the webhook or the policy that refuses, or cannot be reached: repair it, or have it leave the manager's writes out",
             )
-            .with([refused, unknown].concat());
+            .with([refused, unknown, unanswered].concat());
     }
     if !unknown.is_empty() {
         return ADMITTED
@@ -74,6 +81,11 @@ fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
                 "cannot be tried: a webhook takes no part in dry runs. Events and log tell what it refuses",
             )
             .with(unknown);
+    }
+    if !unanswered.is_empty() {
+        return ADMITTED
+            .skipped("the API server did not answer, so it is not known what it admits")
+            .with(unanswered);
     }
     match admitted.is_empty() {
         true => ADMITTED.skipped("there is no Node and no Service that the manager may write to"),
@@ -124,7 +136,7 @@ mod tests {
         assert_eq!(judge(vec![replaced]).outcome, Outcome::Skipped);
         assert_eq!(
             judge(vec![("patch nodes n1".to_owned(), None)]).outcome,
-            Outcome::Failed
+            Outcome::Skipped
         );
     }
 }

@@ -443,6 +443,10 @@ fn values_that_contradict_each_other_are_refused_and_not_decided() {
         of("openstack", elsewhere),
         of("phoenixnap", json!({ "cloudConfigContents": comma })),
         of(
+            "openstack",
+            json!({ "controllerExtraArgs": ["--cloud-config=$(CLOUD_CONFIG)"] }),
+        ),
+        of(
             "phoenixnap",
             json!({ "cloudConfig": { "global": { "clientid": "a" } }, "extraEnv": variable("PNAP_CLIENT_SECRET") }),
         ),

@@ -58,8 +58,8 @@ fn without_list(message: Box<str>) -> Box<str> {
     }
 }
 
-/// So many writes of one call may fail in a way that names no route. Then the API itself is in trouble, and what is left waits for the
-/// next call.
+/// So many writes of one kind may fail in one call in a way that names no route. Then the API itself is in trouble, and what is left
+/// waits for the next call.
 const FAILURES_PER_CALL: usize = 2;
 
 /// How much one write asks for: everything, until one fails in a way that names no route. That may be because of a single route on which
@@ -117,7 +117,8 @@ impl RouteTable {
         results: &mut Results,
     ) -> bool {
         let mut is_certain = true;
-        let mut failures = 0;
+        // Of removals and of additions: what cannot be removed says nothing about what is added.
+        let mut failures = [0, 0];
         let was_full = self.is_full.swap(false, Ordering::Relaxed);
         let (mut creations, mut deletions): (Vec<&Change>, Vec<&Change>) =
             changes.into_iter().partition(|change| change.is_creation);
@@ -152,9 +153,14 @@ impl RouteTable {
                 open.extend([second, part]);
                 continue;
             }
+            let mut given_up = None;
             if !error.is_refusal() {
                 self.portion(|portion| portion.failed(part.len()));
-                failures += 1;
+                let of_kind = &mut failures[usize::from(part[0].is_creation)];
+                *of_kind += 1;
+                if *of_kind == FAILURES_PER_CALL {
+                    given_up = Some(part[0].is_creation);
+                }
             }
             is_certain &= !error.is_uncertain();
             let is_full = error.is_full();
@@ -167,8 +173,10 @@ impl RouteTable {
                 ));
             }
             results.fail(part, &error);
-            if failures == FAILURES_PER_CALL {
-                results.fail(open.drain(..).flatten(), &error);
+            if let Some(kind) = given_up {
+                for part in &mut open {
+                    results.fail(part.extract_if(.., |change| change.is_creation == kind), &error);
+                }
             }
             if is_full {
                 self.is_full.store(true, Ordering::Relaxed);

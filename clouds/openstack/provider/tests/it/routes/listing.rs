@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::Route;
+use bowline_cloud_provider::{Route, RouteChange};
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::{AddressPair, Route as RouterRoute};
@@ -101,6 +101,29 @@ async fn a_route_that_could_not_be_taken_back_is_incomplete_for_as_long_as_it_la
         world.sim.faults().clear();
         world.make(&[world.creation(2, &pods(2))]).await;
         assert!(listed(&world).await.1.is_empty(), "{mode:?}");
+    }
+}
+
+/// Its pair is gone and its route is not; and the Node may want the route again before the next try.
+#[tokio::test(start_paused = true)]
+async fn a_route_that_could_not_be_deleted_is_incomplete() {
+    for mode in MODES {
+        let world = World::in_mode(2, mode);
+        world.list().await;
+        world.make(&world.creations()).await;
+        assert!(listed(&world).await.1.is_empty());
+        let faults = world.sim.faults();
+        let writes = ["neutron.routers.remove_extraroutes", "neutron.routers.update"];
+        for write in writes {
+            faults.add(Fault::operation(write).always().status(403));
+        }
+        let there = world.list().await.pop().unwrap();
+        let results = world.change(&[RouteChange::Delete(there.clone())]).await;
+        assert!(results[0].is_err(), "{mode:?}");
+        let lost = destinations(&[there]);
+        for _ in 0..2 {
+            assert_eq!(listed(&world).await.1, lost, "{mode:?}");
+        }
     }
 }
 
