@@ -118,47 +118,70 @@ struct There<'a> {
 }
 
 impl There<'_> {
+    /// The first of these that is due:
+    ///
+    /// 1. what bars all work is told; a load balancer of another kind is made anew; its ID is written down; it is waited for,
+    ///    repaired; its duplicates are removed;
+    /// 2. a former name of the cluster is replaced; the tag is written; listeners, pools, members and monitors follow what is wanted;
+    /// 3. the floating IP is attached; the address is written down; the security group follows; a load balancer that the Service
+    ///    shared before is left; the status is published.
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        if let Some(next) = self.before_parts(notes) {
+            return next;
+        }
+        // Both are there: they are among the lookups of one that is active.
+        let of_balancer = |parts: &&Parts| parts.of == self.balancer.id;
+        let Some(parts) = self.seen.parts.as_ref().filter(of_balancer) else {
+            return look_again();
+        };
+        if let Some(next) = self.to_parts(parts, notes) {
+            return next;
+        }
+        self.after_parts(notes, publishes)
+    }
+
+    fn before_parts(&self, notes: &mut Vec<Note>) -> Option<Next> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
         if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
-            return self.only_nodes(refusal, notes);
+            return Some(self.only_nodes(refusal, notes));
         }
         if self.is_to_be_made_anew() {
-            return self.unmake(notes);
+            return Some(self.unmake(notes));
         }
         // Before anything is waited for: a process that stops now leaves a load balancer that is found.
         if wanted.identity.annotated.as_ref() != Some(&balancer.id) {
-            return annotate(keys::ID.key, Some(balancer.id.as_str()));
+            return Some(annotate(keys::ID.key, Some(balancer.id.as_str())));
         }
         if is_pending(balancer) || seen.memory.own.is_busy {
-            return wait_for(balancer, seen);
+            return Some(wait_for(balancer, seen));
         }
         if balancer.provisioning_status != ProvisioningStatus::Active {
-            return self.failed(notes);
+            return Some(self.failed(notes));
         }
-        if !self.surplus.is_empty() {
-            // Another manager may have left them, and said nothing.
-            let note = DUPLICATE_REMOVED.note(format!(
-                "load balancer {} is kept, its duplicates are removed: {}",
-                balancer.id,
-                ownership::ids(self.surplus)
-            ));
-            notes.push(note.even_at_start());
-            if let Some(busy) = self.surplus.iter().find(|there| is_pending(there)) {
-                return wait_for(busy, seen);
-            }
-            return apply(self.surplus.iter().copied().map(delete_unserving).collect());
+        if self.surplus.is_empty() {
+            return None;
         }
-        // Both are there: they are among the lookups of one that is active.
-        let Some(parts) = seen.parts.as_ref().filter(|parts| parts.of == balancer.id) else {
-            return look_again();
-        };
-        if let Some(change) = rename::next(&wanted.identity, seen, (balancer, self.role), parts) {
-            return self.rename(change, notes);
+        // Another manager may have left them, and said nothing.
+        let note = DUPLICATE_REMOVED.note(format!(
+            "load balancer {} is kept, its duplicates are removed: {}",
+            balancer.id,
+            ownership::ids(self.surplus)
+        ));
+        notes.push(note.even_at_start());
+        Some(match self.surplus.iter().find(|there| is_pending(there)) {
+            Some(busy) => wait_for(busy, seen),
+            None => apply(self.surplus.iter().copied().map(delete_unserving).collect()),
+        })
+    }
+
+    fn to_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Option<Next> {
+        let (wanted, balancer) = (self.wanted, self.balancer);
+        if let Some(change) = rename::next(&wanted.identity, self.seen, (balancer, self.role), parts) {
+            return Some(self.rename(change, notes));
         }
         let change = match self.of_parts(parts, notes) {
-            Err(refusal) => return self.refused(refusal, notes),
+            Err(refusal) => return Some(self.refused(refusal, notes)),
             Ok(change) => change,
         };
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
@@ -172,11 +195,13 @@ impl There<'_> {
                 tags: Some(tags),
             };
             let name = balancer.name.clone();
-            return self.part(PartChange::UpdateBalancer { name, update }, notes);
+            return Some(self.part(PartChange::UpdateBalancer { name, update }, notes));
         }
-        if let Some(change) = change {
-            return self.unmarked(change, notes);
-        }
+        change.map(|change| self.unmarked(change, notes))
+    }
+
+    fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
             Addressing::Refused(refusal) => return Answer::Refused(refusal),

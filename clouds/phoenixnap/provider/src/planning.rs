@@ -79,55 +79,54 @@ fn is_served(wanted: &Wanted) -> bool {
     !facts::published_addresses(&wanted.service).is_empty()
 }
 
+/// Where a block for the Service is bought, or why none can be of use to it.
+fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a str, Refusal> {
+    let key = &wanted.identity.key;
+    if wanted.families == Families::Ipv6 {
+        let text = format!("service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4");
+        return Err(Refusal::new(text).with_remedy("add IPv4 to spec.ipFamilies"));
+    }
+    let Some(location) = &wanted.location else {
+        let text = format!("no location is known to buy an IP block for service {key} in");
+        return Err(Refusal::new(text).with_remedy(format!(
+            "set PNAP_LOCATION, or the annotation {} of the service",
+            wanted.location_annotation
+        )));
+    };
+    let of_network = match &seen.network {
+        Some(Err(denied)) => {
+            let text = format!(
+                "nothing could be attached to public network {network}, so no IP block is bought: {denied}"
+            );
+            return Err(Refusal::new(text).with_remedy(
+                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
+            ));
+        }
+        Some(Ok(network)) => network.location.as_deref(),
+        None => None,
+    };
+    match of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
+        None => Ok(location),
+        Some(other) => Err(Refusal::new(format!(
+            "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
+        ))),
+    }
+}
+
 /// There is no block yet.
 fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
-    let key = &identity.key;
-    let refused = |refusal: Refusal| Plan::new(Answer::Refused(refusal));
-    if wanted.families == Families::Ipv6 {
-        return refused(
-            Refusal::new(format!(
-                "service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4"
-            ))
-            .with_remedy("add IPv4 to spec.ipFamilies"),
-        );
-    }
-    let Some(location) = &wanted.location else {
-        return refused(
-            Refusal::new(format!(
-                "no location is known to buy an IP block for service {key} in"
-            ))
-            .with_remedy(format!(
-                "set PNAP_LOCATION, or the annotation {} of the service",
-                wanted.location_annotation
-            )),
-        );
+    let location = match location(wanted, seen, network) {
+        Err(refusal) => return Plan::new(Answer::Refused(refusal)),
+        Ok(location) => location,
     };
-    if let Some(Err(denied)) = &seen.network {
-        return refused(
-            Refusal::new(format!(
-                "nothing could be attached to public network {network}, so no IP block is bought: {denied}"
-            ))
-            .with_remedy(
-                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
-            ),
-        );
-    }
-    let of_network = match &seen.network {
-        Some(Ok(network)) => network.location.as_deref(),
-        Some(Err(_)) | None => None,
-    };
-    if let Some(other) = of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
-        return refused(Refusal::new(format!(
-            "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
-        )));
-    }
-    if let Purchase::Refused(refusal) = &seen.memory.own.purchase {
+    let memory = &seen.memory.own;
+    let is_claimed = identity.own_claim(memory.reconcile).is_some();
+    if let Purchase::Refused(refusal) = &memory.purchase {
         // Nothing was bought, so nobody has to wait for it.
-        return Plan::new(if identity.own_claim(seen.memory.own.reconcile).is_some() {
-            kube(KubeWrite::AnnotateService(Claim::withdrawn()))
-        } else {
-            Answer::Refused(refusal.clone())
+        return Plan::new(match is_claimed {
+            true => kube(KubeWrite::AnnotateService(Claim::withdrawn())),
+            false => Answer::Refused(refusal.clone()),
         });
     }
     let Some(missing) = &seen.missing_names else {
@@ -135,11 +134,11 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
         return look_at_names();
     };
     // Never twice under one claim.
-    let is_made = seen.memory.own.purchase == Purchase::Made;
-    let has_run_out = is_made || seen.memory.own.purchase == Purchase::ClaimExpired;
-    if identity.own_claim(seen.memory.own.reconcile).is_none() || has_run_out {
-        if let Some(barrier) = barrier(identity, seen) {
-            return barrier.plan(identity, "no other one is bought");
+    let is_made = memory.purchase == Purchase::Made;
+    let has_run_out = is_made || memory.purchase == Purchase::ClaimExpired;
+    if !is_claimed || has_run_out {
+        if let Some(pending) = pending_purchase(identity, seen) {
+            return pending.plan(identity, "no other one is bought");
         }
         if has_run_out {
             // Start anew, with a new time.
@@ -150,48 +149,48 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
             })));
         }
     }
-    if seen.memory.own.purchase == Purchase::NamesForgotten {
+    if memory.purchase == Purchase::NamesForgotten {
         return look_at_names();
     }
     if !missing.is_empty() {
         let names = missing.iter().map(|name| CloudStep::CreateTagName {
             name,
-            service: key.clone(),
+            service: identity.key.clone(),
         });
         return Plan::new(cloud(names.collect()));
     }
-    if identity.own_claim(seen.memory.own.reconcile).is_none() {
+    if !is_claimed {
         let claim = Claim {
             holder: identity.holder.clone(),
-            reconcile: seen.memory.own.reconcile,
+            reconcile: memory.reconcile,
             time: identity.now(seen),
         };
         return Plan::new(kube(claim.write()));
     }
     Plan::new(cloud(vec![CloudStep::BuyBlock {
         new: NewIpBlock {
-            location: location.clone(),
+            location: location.to_owned(),
             cidr_block_size: blocks::SIZE,
-            tags: wanted.identity.cluster.of_new_block(&wanted.identity.key),
+            tags: identity.cluster.of_new_block(&identity.key),
             description: wanted.block_description.clone(),
         },
     }]))
 }
 
 /// A claim that says that a purchase may be under way, or that its answer was lost.
-struct Barrier<'a> {
+struct PendingPurchase<'a> {
     claim: &'a Claim,
     left: Duration,
 }
 
 /// The claim that stands in the way, if there is one.
-fn barrier<'a>(identity: &'a Identity, seen: &Seen) -> Option<Barrier<'a>> {
+fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Option<PendingPurchase<'a>> {
     let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void)?;
     let left = claim.bars_for(identity.now(seen))?;
-    Some(Barrier { claim, left })
+    Some(PendingPurchase { claim, left })
 }
 
-impl Barrier<'_> {
+impl PendingPurchase<'_> {
     /// The block is looked for until the claim is old enough.
     fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
         let Claim { holder, time, .. } = self.claim;

@@ -6,7 +6,8 @@
 
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
-    Listener, ListenerAttributes, ListenerUpdate, LoadBalancer, LoadBalancerUpdate, MonitorUpdate, PoolUpdate,
+    Listener, ListenerAttributes, ListenerUpdate, LoadBalancer, LoadBalancerUpdate, MonitorUpdate, Pool,
+    PoolUpdate,
 };
 
 use super::{floating, parts as planned};
@@ -36,15 +37,6 @@ pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &
         && (tag == balancer.name || !listeners.any(is_older))
 }
 
-/// The former names of the cluster under which parts of a load balancer may be the Service's.
-fn formers<'a>(identity: &'a Identity, balancer: &'a LoadBalancer) -> impl Iterator<Item = &'a str> {
-    let claimed = ownership::claimed_tag(identity, balancer).and_then(names::cluster_of);
-    let configured = identity.options.former_clusters.iter().map(String::as_str);
-    configured
-        .chain(claimed)
-        .filter(|former| *former != identity.cluster)
-}
-
 /// The next write of a renaming: of each listener the monitor, the pool, the listener; last of all the load balancer. `None` if
 /// nothing of the Service bears a former name.
 pub(crate) fn next(
@@ -53,94 +45,155 @@ pub(crate) fn next(
     (balancer, role): (&LoadBalancer, Role),
     parts: &Parts,
 ) -> Option<PartChange> {
-    formers(identity, balancer).next()?;
+    let renaming = Renaming {
+        identity,
+        balancer,
+        role,
+    };
+    renaming.formers().next()?;
     if !is_borne_out(identity, observed, balancer) {
         return None;
     }
-    let former_of = |name: &str| {
+    let listener = parts
+        .listeners
+        .iter()
+        .find(|listener| renaming.concerns(listener));
+    listener.map_or_else(
+        || renaming.of_balancer(),
+        |listener| Some(renaming.of_listener(listener, parts)),
+    )
+}
+
+/// Which names and tags of a load balancer and its parts are former ones, and what they become.
+struct Renaming<'a> {
+    identity: &'a Identity,
+    balancer: &'a LoadBalancer,
+    role: Role,
+}
+
+impl<'a> Renaming<'a> {
+    /// The former names of the cluster under which parts of the load balancer may be the Service's.
+    fn formers(&self) -> impl Iterator<Item = &'a str> {
+        let claimed = ownership::claimed_tag(self.identity, self.balancer).and_then(names::cluster_of);
+        let configured = self.identity.options.former_clusters.iter().map(String::as_str);
+        configured
+            .chain(claimed)
+            .filter(|former| *former != self.identity.cluster)
+    }
+
+    /// The former name of the cluster that is in this name.
+    fn former_of(&self, name: &str) -> Option<&'a str> {
         let cluster = names::cluster_of(name)?;
-        formers(identity, balancer).find(|former| *former == cluster)
-    };
-    let renamed = |name: &str| {
-        let former = former_of(name)?;
-        Some(names::with_cluster(name, former, &identity.cluster))
-    };
-    let is_configured = |name: &str| {
-        let configured = &identity.options.former_clusters;
-        former_of(name).is_some_and(|former| configured.iter().any(|name| name == former))
-    };
-    let is_former = |tag: &str| tag != identity.name && ownership::is_our_tag(identity, balancer, tag);
-    let tags = |there: &[String], with_others: bool| {
+        self.formers().find(|former| *former == cluster)
+    }
+
+    fn renamed(&self, name: &str) -> Option<String> {
+        let former = self.former_of(name)?;
+        Some(names::with_cluster(name, former, &self.identity.cluster))
+    }
+
+    /// Whether the former name in it is a configured one, under which all Services know each other.
+    fn is_configured(&self, name: &str) -> bool {
+        let configured = &self.identity.options.former_clusters;
+        self.former_of(name)
+            .is_some_and(|former| configured.iter().any(|name| name == former))
+    }
+
+    /// Whether the tag is the Service's own, but under a former name.
+    fn is_own_former(&self, tag: &str) -> bool {
+        tag != self.identity.name && ownership::is_our_tag(self.identity, self.balancer, tag)
+    }
+
+    /// All tags, of which those that are `to_change` bear the present name; `None` if that changes nothing.
+    fn tags(&self, there: &[String], to_change: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let mut now: Vec<String> = Vec::new();
         for tag in there {
-            let is_to_change = is_former(tag) || with_others && is_configured(tag);
-            let tag = renamed(tag)
-                .filter(|_| is_to_change)
-                .unwrap_or_else(|| tag.clone());
+            let renamed = self.renamed(tag).filter(|_| to_change(tag));
+            let tag = renamed.unwrap_or_else(|| tag.clone());
             if !now.contains(&tag) {
                 now.push(tag);
             }
         }
         Some(now).filter(|now| now != there)
-    };
-    let mut own = parts.listeners.iter().filter(|listener| {
-        let is_former = listener.tags.iter().any(|tag| is_former(tag));
-        let bears_former = former_of(&listener.name).is_some();
-        is_former || bears_former && ownership::is_own_listener(identity, role, listener)
-    });
-    if let Some(listener) = own.next() {
-        let of_pools = parts.pool_of(&listener.id).and_then(|pool| {
-            // Octavia takes no change of the monitor of a pool that failed. A write of the pool itself mends that, such as its renaming.
-            let monitor = pool.healthmonitor_id.as_ref();
-            let monitor = monitor.filter(|_| !planned::has_failed(pool));
-            let monitor = monitor.and_then(|id| parts.monitors.as_ref()?.get(id));
-            let of_monitor = monitor.and_then(|monitor| {
-                Some(PartChange::UpdateMonitor {
-                    update: MonitorUpdate {
-                        name: Some(renamed(&monitor.name)?),
-                        ..MonitorUpdate::default()
-                    },
-                    id: monitor.id.clone(),
-                    name: monitor.name.clone(),
-                })
-            });
-            let of_pool = || {
-                Some(PartChange::UpdatePool {
-                    update: PoolUpdate {
-                        name: Some(renamed(&pool.name)?),
-                        ..PoolUpdate::default()
-                    },
-                    id: pool.id.clone(),
-                    name: pool.name.clone(),
-                })
-            };
-            of_monitor.or_else(of_pool)
-        });
-        return of_pools.or_else(|| {
-            Some(PartChange::UpdateListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-                update: Box::new(ListenerUpdate {
-                    name: renamed(&listener.name),
-                    attributes: ListenerAttributes {
-                        tags: tags(&listener.tags, true),
-                        ..ListenerAttributes::default()
-                    },
-                }),
-            })
-        });
     }
-    let is_left_to_owner = role == Role::Guest && !ownership::is_without_owner(balancer);
-    let update = LoadBalancerUpdate {
-        name: renamed(&balancer.name).filter(|_| !is_left_to_owner),
-        tags: match is_left_to_owner {
+
+    /// The same for the Service's own tags and those of others of this cluster.
+    fn all_tags(&self, there: &[String]) -> Option<Vec<String>> {
+        self.tags(there, |tag| self.is_own_former(tag) || self.is_configured(tag))
+    }
+
+    /// Whether the listener is the Service's and bears a former name.
+    fn concerns(&self, listener: &Listener) -> bool {
+        listener.tags.iter().any(|tag| self.is_own_former(tag))
+            || self.former_of(&listener.name).is_some()
+                && ownership::is_own_listener(self.identity, self.role, listener)
+    }
+
+    fn of_listener(&self, listener: &Listener, parts: &Parts) -> PartChange {
+        let pool = parts.pool_of(&listener.id);
+        let of_pool = pool.and_then(|pool| self.of_monitor(pool, parts).or_else(|| self.of_pool(pool)));
+        of_pool.unwrap_or_else(|| PartChange::UpdateListener {
+            id: listener.id.clone(),
+            name: listener.name.clone(),
+            update: Box::new(ListenerUpdate {
+                name: self.renamed(&listener.name),
+                attributes: ListenerAttributes {
+                    tags: self.all_tags(&listener.tags),
+                    ..ListenerAttributes::default()
+                },
+            }),
+        })
+    }
+
+    fn of_monitor(&self, pool: &Pool, parts: &Parts) -> Option<PartChange> {
+        // Octavia takes no change of the monitor of a pool that failed. A write of the pool itself mends that, such as its renaming.
+        let id = pool
+            .healthmonitor_id
+            .as_ref()
+            .filter(|_| !planned::has_failed(pool))?;
+        let monitor = parts.monitors.as_ref()?.get(id)?;
+        Some(PartChange::UpdateMonitor {
+            update: MonitorUpdate {
+                name: Some(self.renamed(&monitor.name)?),
+                ..MonitorUpdate::default()
+            },
+            id: monitor.id.clone(),
+            name: monitor.name.clone(),
+        })
+    }
+
+    fn of_pool(&self, pool: &Pool) -> Option<PartChange> {
+        Some(PartChange::UpdatePool {
+            update: PoolUpdate {
+                name: Some(self.renamed(&pool.name)?),
+                ..PoolUpdate::default()
+            },
+            id: pool.id.clone(),
+            name: pool.name.clone(),
+        })
+    }
+
+    fn of_balancer(&self) -> Option<PartChange> {
+        let name = &self.balancer.name;
+        let tags = &self.balancer.tags;
+        let is_left_to_owner = self.role == Role::Guest && !ownership::is_without_owner(self.balancer);
+        let update = if !is_left_to_owner {
+            LoadBalancerUpdate {
+                name: self.renamed(name),
+                tags: self.all_tags(tags),
+            }
+        } else if self.is_configured(name) {
             // The owner is of this cluster, and renames the tags with the load balancer.
-            true if is_configured(&balancer.name) => None,
-            is_left_to_owner => tags(&balancer.tags, !is_left_to_owner),
-        },
-    };
-    (update != LoadBalancerUpdate::default()).then(|| PartChange::UpdateBalancer {
-        name: balancer.name.clone(),
-        update,
-    })
+            return None;
+        } else {
+            LoadBalancerUpdate {
+                name: None,
+                tags: self.tags(tags, |tag| self.is_own_former(tag)),
+            }
+        };
+        (update != LoadBalancerUpdate::default()).then(|| PartChange::UpdateBalancer {
+            name: name.clone(),
+            update,
+        })
+    }
 }

@@ -6,7 +6,7 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Pa
 use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::{Answer, Plan};
 
-use super::{address_write, barrier, cloud, kube, wait};
+use super::{address_write, cloud, kube, pending_purchase, wait};
 use crate::blocks;
 use crate::intent::Identity;
 use crate::observe::{MarkName, Seen};
@@ -21,8 +21,8 @@ const MARK_AGAIN: Duration = Duration::from_secs(60);
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     if seen.blocks.is_empty() {
         // What is bought after the last look would belong to nobody.
-        if let Some(barrier) = barrier(identity, seen) {
-            return barrier.plan(identity, "the service keeps its finalizer");
+        if let Some(pending) = pending_purchase(identity, seen) {
+            return pending.plan(identity, "the service keeps its finalizer");
         }
         // Somebody gave the block back by hand, and kube-vip would still be told its address.
         let leftover = identity.vip.brought_to(None);
