@@ -106,7 +106,7 @@ pub(crate) trait Cloud: Send + Sync {
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-    /// The same as the file that the manifest mounts for `--cloud-config`; none if it mounts none.
+    /// The same as the file that the manifest mounts for `--cloud-config`; `None` if it mounts none.
     fn config(&self) -> Option<String> {
         None
     }
@@ -147,7 +147,7 @@ pub(crate) trait Cloud: Send + Sync {
     fn words(&self) -> Words {
         Words::BALANCER
     }
-    /// Where instances announce the addresses of Services themselves; none in a cloud that has load balancers.
+    /// Where instances announce the addresses of Services themselves; `None` in a cloud that has load balancers.
     fn announcer(&self) -> Option<&dyn Announcer> {
         None
     }
@@ -158,7 +158,7 @@ pub(crate) trait Cloud: Send + Sync {
         let mut instances = self.instances().into_iter();
         instances.find(|instance| targets.contains(&instance.address()))
     }
-    /// The instance that each pod network is sent to, by the network; none in a cloud without routes.
+    /// The instance that each pod network is sent to, by the network; `None` in a cloud without routes.
     fn routes(&self) -> Option<BTreeMap<String, String>> {
         None
     }
@@ -188,7 +188,7 @@ pub(crate) trait Cloud: Send + Sync {
             })
             .collect()
     }
-    /// Where such a place really is; none while nothing listens.
+    /// Where such a place really is; `None` while nothing listens.
     fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
         let wanted = SocketAddr::new(address, port);
         let listeners = self.listeners().into_iter();

@@ -138,7 +138,7 @@ fn differences(
 }
 
 impl Wish {
-    /// What a Service asks for; none if it has no address that could be announced.
+    /// What a Service asks for; `None` if it has no address that could be announced.
     fn read(service: &Value) -> Option<Self> {
         let (metadata, spec) = (&service["metadata"], &service["spec"]);
         if spec["type"] != "LoadBalancer" {

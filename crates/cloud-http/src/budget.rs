@@ -123,7 +123,7 @@ impl Budget {
         self.changed.notify_waiters();
     }
 
-    /// How long a pause lasts from now on; none if there is no pause, or the cloud takes requests again.
+    /// How long a pause lasts from now on; `None` if there is no pause, or the cloud takes requests again.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         match *self.course() {
             Course::Free => None,

@@ -330,7 +330,7 @@ impl<C: Step> LoadBalancerStep<C> {
 /// alone what is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KubeWrite {
-    /// Sets annotations of the Service, in this order; none removes one.
+    /// Sets annotations of the Service, in this order; `None` removes one.
     AnnotateService(Vec<(String, Option<String>)>),
     /// Sets or clears `spec.loadBalancerIP`, if the field still holds what the decision was made from.
     SetLoadBalancerIp {
@@ -338,7 +338,7 @@ pub enum KubeWrite {
         seen: String,
         /// The new value; empty clears the field.
         ip: String,
-        /// Annotations of the Service that are set in the same write; none removes one.
+        /// Annotations of the Service that are set in the same write; `None` removes one.
         annotations: Vec<(String, Option<String>)>,
     },
 }

@@ -143,10 +143,10 @@ async fn feed<T: Listed>(
         let Some(failure) = failure else { continue };
         let wait = waits.after(&failure);
         told.failure(T::PLURAL, &failure, wait);
-        if is_refusal(&failure) {
+        if is_about_credentials(&failure) {
             // Time alone does not mend it, so it is also told by the readiness of the process.
             cache.set_refusal(Some(failure));
-        } else if cache.refusal().as_ref().is_some_and(is_refusal) {
+        } else if cache.refusal().as_ref().is_some_and(is_about_credentials) {
             cache.set_refusal(None); // what fails now is something else
         }
         tokio::time::sleep(wait).await;
@@ -207,7 +207,7 @@ fn unheard<T: CacheKey>(cache: &Cache<T>) -> Duration {
     cache.heard().map_or(Duration::MAX, |heard| heard.elapsed())
 }
 
-fn is_refusal(error: &KubeError) -> bool {
+fn is_about_credentials(error: &KubeError) -> bool {
     matches!(error, KubeError::Forbidden(_) | KubeError::Unauthorized(_))
 }
 

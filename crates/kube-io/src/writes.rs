@@ -110,7 +110,7 @@ impl Kube {
             .await
     }
 
-    /// Sets annotations of a Service; none removes one.
+    /// Sets annotations of a Service; `None` removes one.
     ///
     /// # Errors
     ///

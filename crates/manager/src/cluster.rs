@@ -74,7 +74,7 @@ pub async fn until_healthy(kube: &Kube) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// The last one; none if there was no answer at all.
+/// The last one; `None` if there was no answer at all.
 async fn answered<T, F: Future<Output = Result<T, KubeError>>>(
     question: impl Fn() -> F,
     is_final: impl Fn(&KubeError) -> bool,

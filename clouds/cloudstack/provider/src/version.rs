@@ -187,7 +187,7 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
                 Ok(Version::OLD)
             }
         },
-        Err(error) if is_refusal(&error) => {
+        Err(error) if never_answers(&error) => {
             let is_unauthorized = |error: &ApiError| error.class == Class::Unauthenticated;
             // Servers say the same of wrong keys and of commands that are not open to the account: what no manager can do
             // without tells them apart.
@@ -208,7 +208,7 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
 }
 
 /// Whether the server does not answer the question, whatever its words, and would not do so later.
-fn is_refusal(error: &ApiError) -> bool {
+fn never_answers(error: &ApiError) -> bool {
     let is_in_trouble = matches!(error.class, Class::Throttled { .. } | Class::Unavailable { .. });
     error.said.is_some() && !is_in_trouble
 }

@@ -22,7 +22,7 @@ pub struct Client {
 #[derive(Deserialize)]
 struct Page<T> {
     items: Vec<T>,
-    /// Where the next page begins; none after the last one.
+    /// Where the next page begins; `None` after the last one.
     next: Option<String>,
 }
 

@@ -157,9 +157,9 @@ pub struct Route {
     pub id: RouteId,
     /// The network that it leads to.
     pub destination: IpNet,
-    /// The machine that gets the traffic; none if it is gone.
+    /// The machine that gets the traffic; `None` if it is gone.
     pub machine: Option<MachineId>,
-    /// The cluster that it belongs to; none if nobody said so.
+    /// The cluster that it belongs to; `None` if nobody said so.
     pub cluster: Option<String>,
     /// The addresses of the machine that the creator named.
     pub via: Vec<IpAddr>,

@@ -30,7 +30,7 @@ pub(super) struct Known {
     pub(super) holder: Option<String>,
     pub(super) plans: Plans,
     pub(super) flows: Flows,
-    /// Why the buttons do not work; none if they do.
+    /// Why the buttons do not work; `None` if they do.
     pub(super) closed: Option<String>,
 }
 

@@ -109,7 +109,7 @@ struct LinePicture<'a> {
 #[derive(Serialize)]
 struct HandsPicture<'a> {
     closed: Option<&'a str>,
-    /// Which port comes next; none if there are enough.
+    /// Which port comes next; `None` if there are enough.
     next_port: Option<u16>,
     /// Which port was added last.
     last_port: Option<u16>,

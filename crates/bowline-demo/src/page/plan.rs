@@ -199,7 +199,7 @@ impl Plans {
     }
 }
 
-/// How alike a planned step and one that is made are; none if they do different things. Only the cloud knows the IDs and addresses
+/// How alike a planned step and one that is made are; `None` if they do different things. Only the cloud knows the IDs and addresses
 /// of what does not exist yet, so the plan has others in their place.
 fn likeness(planned: &str, made: &str) -> Option<usize> {
     if planned == made {

@@ -36,7 +36,7 @@ pub(super) struct Scanned {
 /// Reads a file character by character.
 pub(super) struct Scanner<'a> {
     source: &'a [u8],
-    /// The character at hand; none at the end.
+    /// The character at hand; `None` at the end.
     at: Option<char>,
     /// Where it is.
     offset: usize,

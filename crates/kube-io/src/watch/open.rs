@@ -125,7 +125,7 @@ impl Lines {
         }
     }
 
-    /// The next line; none at the end. A last line without an end was cut off and is not given.
+    /// The next line; `None` at the end. A last line without an end was cut off and is not given.
     ///
     /// # Cancellation
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{TOLD_EVERY, is_refusal, silence};
+use super::{TOLD_EVERY, is_about_credentials, silence};
 use crate::error::KubeError;
 
 /// What the log says of a watch. An API server that is ill for hours is news once a minute; one that never ends a watch and
@@ -36,7 +36,7 @@ impl Told {
     /// A list or a watch failed, and the next attempt comes after this wait.
     pub(super) fn failure(&mut self, kind: &str, err: &KubeError, wait: Duration) {
         let (now, wait_seconds) = (Instant::now(), wait.as_secs_f64());
-        let is_refusal = is_refusal(err);
+        let is_refusal = is_about_credentials(err);
         let told = if is_refusal {
             &mut self.refused
         } else {

@@ -34,7 +34,7 @@ const KNOWN_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// The API server's word about tokens and access.
 pub trait Reviews: Send + Sync {
-    /// Whose token this is; none if it is nobody's.
+    /// Whose token this is; `None` if it is nobody's.
     fn token<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>>;
 
     /// Whether the user may do this to a path.

@@ -295,7 +295,7 @@ impl Store {
         let is_current = Arc::ptr_eq(&state.login, &login);
         let (token, answer) = match made {
             Ok(made) => made,
-            Err(error) if is_refusal(&error) => {
+            Err(error) if opens_nothing(&error) => {
                 let mut error = unauthenticated(error);
                 error.remedy = Some(remedy(&login, &self.settings.source).into());
                 if is_current {
@@ -416,7 +416,7 @@ fn remedy(login: &Login, source: &str) -> String {
 }
 
 /// Whether Keystone itself says that these credentials open nothing. An unknown application credential is `404`.
-fn is_refusal(error: &ApiError) -> bool {
+fn opens_nothing(error: &ApiError) -> bool {
     matches!(
         error.class,
         Class::Unauthenticated | Class::Denied | Class::NotFound

@@ -22,7 +22,7 @@ enum RouterError {
 
 impl RouterError {
     /// Whether Neutron refused what was asked for, so that a part of it may be taken.
-    fn is_refusal(&self) -> bool {
+    fn is_about_what_is_asked(&self) -> bool {
         self.is_full() || matches!(self, Self::Api(error) if error.class == Class::Invalid)
     }
 
@@ -148,13 +148,13 @@ impl RouteTable {
                 self.portion(Portion::made);
                 continue;
             };
-            if error.is_refusal() && part.len() > 1 {
+            if error.is_about_what_is_asked() && part.len() > 1 {
                 let second = part.split_off(part.len() / 2);
                 open.extend([second, part]);
                 continue;
             }
             let mut given_up = None;
-            if !error.is_refusal() {
+            if !error.is_about_what_is_asked() {
                 self.portion(|portion| portion.failed(part.len()));
                 let of_kind = &mut failures[usize::from(part[0].is_creation)];
                 *of_kind += 1;

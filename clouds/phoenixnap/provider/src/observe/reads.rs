@@ -61,7 +61,7 @@ pub(crate) struct Begun {
 }
 
 impl Reads {
-    /// `network` is the public network; none while load balancing is off.
+    /// `network` is the public network; `None` while load balancing is off.
     pub(crate) fn new(client: &Client, network: Option<Arc<Network>>) -> Self {
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
         let source = (client.clone(), Arc::clone(&asking));
