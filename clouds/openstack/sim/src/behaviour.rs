@@ -51,6 +51,8 @@ pub struct Behaviour {
     pub extensions: Vec<String>,
     /// The most routes of a router: the quota `router_route`.
     pub max_routes: usize,
+    /// The most address pairs of a port (`max_allowed_address_pair`).
+    pub max_address_pairs: usize,
     /// The destination of a route on which Neutron fails (500), whatever else is asked for in the same request: a driver's bug.
     pub breaks_on_route: Option<String>,
     /// Whether an ordinary user may choose a floating IP's address.
@@ -91,6 +93,7 @@ impl Default for Behaviour {
             min_udp_connect_delay_s: 3,
             extensions: words(&EXTENSIONS),
             max_routes: 30,
+            max_address_pairs: 10,
             breaks_on_route: None,
             users_choose_addresses: false,
             nova_page_size: 1_000,

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod nodes;
+mod routes;
 mod services;
 
 /// Each body on both grounds. The real one is left out where there is none.

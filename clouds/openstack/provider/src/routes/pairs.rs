@@ -22,9 +22,29 @@ const EXHAUSTED: &str = "AllowedAddressPairExhausted";
 const TOO_MANY: &str = "take those off that are of earlier pod networks of this node, or have the \
     operator of the cloud raise `max_allowed_address_pair` of Neutron";
 
+/// Why a port was not written.
+enum Unwritten {
+    /// It has no room for all pairs that it would have.
+    Full(CloudError),
+    Other(CloudError),
+}
+
+impl From<CloudError> for Unwritten {
+    fn from(error: CloudError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Unwritten> for CloudError {
+    fn from(unwritten: Unwritten) -> Self {
+        let (Unwritten::Full(error) | Unwritten::Other(error)) = unwritten;
+        error
+    }
+}
+
 impl RouteTable {
     /// Gives the ports of created routes their address pairs, and takes those of deleted ones away. Each port is written
-    /// once, all of them side by side.
+    /// once, all of them side by side; one that has no room for all, change by change.
     pub(super) async fn change_pairs(&self, changes: &[&Change], results: &mut Results) {
         let hops: BTreeSet<IpAddr> = changes.iter().map(|change| change.hop).collect();
         let ports = match self.ports_of(&hops).await {
@@ -51,18 +71,46 @@ impl RouteTable {
                 None => {}
             }
         }
-        let writes = by_port.into_values().map(|(port, changes)| async move {
-            let written = self.change_port(port, &changes).await;
-            (changes, written)
-        });
-        for (changes, written) in join_all(writes).await {
-            if let Err(error) = written {
-                results.fail(changes, &error);
-            }
+        let writes = by_port
+            .into_values()
+            .map(|(port, changes)| self.change_port(port, changes));
+        for (changes, error) in join_all(writes).await.into_iter().flatten() {
+            results.fail(changes, &error);
         }
     }
 
-    async fn change_port(&self, port: &Port, changes: &[&Change]) -> Result<(), CloudError> {
+    /// Answers which changes were not made, and why.
+    async fn change_port<'a>(
+        &self,
+        port: &Port,
+        changes: Vec<&'a Change>,
+    ) -> Vec<(Vec<&'a Change>, CloudError)> {
+        match self.change_at_once(port, &changes).await {
+            Ok(()) => Vec::new(),
+            Err(Unwritten::Full(_)) if changes.len() > 1 => {
+                let mut failed = Vec::new();
+                for change in changes {
+                    if let Err(error) = self.change_alone(&port.id, change).await {
+                        failed.push((vec![change], error));
+                    }
+                }
+                failed
+            }
+            Err(error) => vec![(changes, error.into())],
+        }
+    }
+
+    async fn change_alone(&self, port: &PortId, change: &Change) -> Result<(), CloudError> {
+        let port = self.read_port(port).await?;
+        Ok(self.change_at_once(&port, &[change]).await?)
+    }
+
+    async fn read_port(&self, id: &PortId) -> Result<Port, CloudError> {
+        let port = self.client.port(id).await?;
+        port.ok_or_else(|| conflict(id, "was deleted"))
+    }
+
+    async fn change_at_once(&self, port: &Port, changes: &[&Change]) -> Result<(), Unwritten> {
         let mut read_again = None;
         for _ in 0..TRIES {
             let port = read_again.as_ref().unwrap_or(port);
@@ -89,21 +137,20 @@ impl RouteTable {
                         "address pairs of port {} may not be written: {FORBIDDEN}",
                         port.id
                     );
-                    return Err(CloudError::of_write(error).context(text));
+                    return Err(CloudError::of_write(error).context(text).into());
                 }
                 Err(error) if error.word.as_deref() == Some(EXHAUSTED) => {
                     let text = format!(
                         "port {} has as many address pairs as it may have: {TOO_MANY}",
                         port.id
                     );
-                    return Err(CloudError::of_write(error).context(text));
+                    return Err(Unwritten::Full(CloudError::of_write(error).context(text)));
                 }
-                Err(error) => return Err(CloudError::of_write(error)),
+                Err(error) => return Err(CloudError::of_write(error).into()),
             }
-            let again = self.client.port(&port.id).await?;
-            read_again = Some(again.ok_or_else(|| conflict(port, "was deleted"))?);
+            read_again = Some(self.read_port(&port.id).await?);
         }
-        Err(conflict(port, "is changed again and again by others"))
+        Err(conflict(&port.id, "is changed again and again by others").into())
     }
 
     /// The ports with these addresses, in the first of the router's networks in which a single port has the address. One list
@@ -188,8 +235,8 @@ fn changed(port: &Port, changes: &[&Change]) -> Option<Vec<AddressPair>> {
     (pairs != *there).then_some(pairs)
 }
 
-fn conflict(port: &Port, what: &str) -> CloudError {
-    CloudError::new(ErrorKind::Conflict, format!("port {} {what}", port.id))
+fn conflict(port: &PortId, what: &str) -> CloudError {
+    CloudError::new(ErrorKind::Conflict, format!("port {port} {what}"))
 }
 
 #[cfg(test)]

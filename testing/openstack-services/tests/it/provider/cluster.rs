@@ -49,7 +49,7 @@ pub(super) struct Cluster {
 }
 
 /// A client of a ground, by the password of its user.
-fn client(ground: &Ground) -> Client {
+pub(super) fn client(ground: &Ground) -> Client {
     let login = Login::new(&Credentials {
         username: ground.user().into(),
         password: Some(Secret::new(ground.user())),
@@ -192,7 +192,7 @@ impl Cluster {
     }
 }
 
-async fn addresses(ground: &Ground, server: &str) -> Vec<NodeAddress> {
+pub(super) async fn addresses(ground: &Ground, server: &str) -> Vec<NodeAddress> {
     let ports = ground
         .get(Service::Network, &format!("/v2.0/ports?device_id={server}"))
         .await;

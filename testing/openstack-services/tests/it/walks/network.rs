@@ -177,6 +177,17 @@ async fn routes(walk: &mut Walk<'_>, place: &Place) {
     let pair = json!([{ "ip_address": "10.244.1.0/24" }]);
     walk.step("address pairs", Network, put.clone(), &port, pairs(pair))
         .await;
+    let many: Vec<Value> = (0..=10)
+        .map(|index| json!({ "ip_address": format!("10.244.{index}.0/24") }))
+        .collect();
+    walk.step(
+        "too many address pairs",
+        Network,
+        put.clone(),
+        &port,
+        pairs(many.into()),
+    )
+    .await;
     walk.step("no address pairs", Network, put, &port, pairs(json!([])))
         .await;
     let by_address = format!(

@@ -244,3 +244,26 @@ async fn whatever_is_lost_or_fails_the_end_is_the_same() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_has_room_for_one_more_pair_takes_one_more() {
+    for mode in MODES {
+        let world = World::in_mode(1, mode);
+        world.set_behaviour(|behaviour| behaviour.max_address_pairs = 1);
+        let both = [world.creation(1, &pods(1)), world.creation(1, "fd00:1::/64")];
+        for _ in 0..2 {
+            let results = world.change(&both).await;
+            assert!(results[0].is_ok(), "{results:?}");
+            let error = results[1].as_ref().unwrap_err();
+            assert!(
+                error.message().contains("as many address pairs as it may have"),
+                "{error}"
+            );
+            assert_eq!(destinations(&world.list().await), [pods(1)], "{mode:?}");
+            assert_eq!(world.pairs(1), [pods(1)]);
+        }
+        world.set_behaviour(|behaviour| behaviour.max_address_pairs = 2);
+        world.make(&both).await;
+        assert_eq!(world.pairs(1), [pods(1), "fd00:1::/64".to_owned()]);
+    }
+}

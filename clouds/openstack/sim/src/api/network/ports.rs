@@ -103,6 +103,12 @@ impl Call<'_> {
                 let kind = "AddressPairAndPortSecurityRequired";
                 return Err(ApiError::neutron(StatusCode::CONFLICT, kind, text));
             }
+            let most = self.state.behaviour.max_address_pairs;
+            if pairs.len() > most {
+                let text = format!("The number of allowed address pair exceeds the maximum {most}.");
+                let kind = "AllowedAddressPairExhausted";
+                return Err(ApiError::neutron(StatusCode::BAD_REQUEST, kind, text));
+            }
             let mut known: Vec<AddressPair> = Vec::new();
             for pair in pairs {
                 pair.only(&["ip_address", "mac_address"])?;
