@@ -14,6 +14,9 @@ use super::{AT_ONCE, NAME, NodeController};
 use crate::queue::Stated;
 use crate::{conflict, events};
 
+/// What is remembered of a Node of another cloud.
+const FOREIGN: &str = "foreign";
+
 /// What came of an initialisation.
 #[derive(Debug)]
 pub(super) enum Initialized {
@@ -99,7 +102,13 @@ impl NodeController {
             match found {
                 Ok(Found::Instance(instance)) => present.push((node, instance)),
                 Ok(Found::Foreign) => {
-                    tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
+                    let provider_id = node.provider_id.as_deref();
+                    let is_news =
+                        self.remembered
+                            .is_news(&node, FOREIGN, Some(provider_id.unwrap_or_default()));
+                    if is_news {
+                        tracing::info!(controller = NAME, node = %node.name, provider_id, "Node of another cloud left alone");
+                    }
                     self.queue.finish(&node.name);
                 }
                 Err(failure) => failed.push((node, failure)),
