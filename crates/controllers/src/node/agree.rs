@@ -7,6 +7,7 @@ use bowline_kube_io::KubeError;
 use futures::stream::{self, StreamExt as _};
 
 use super::{AT_ONCE, NAME, NodeController, intent, labels};
+use crate::queue::Stated;
 
 /// What is remembered of a Node whose labels could not be written.
 const LABELS: &str = "labels";
@@ -37,9 +38,7 @@ impl NodeController {
                     if !is_expected && self.remembered.is_news(node, LABELS, Some(&error.to_string())) {
                         tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to bring the labels of a node together");
                     }
-                    self.queue.retry(node.name.clone());
-                    self.queue.done(&node.name);
-                    return;
+                    return self.give_back(node, Stated::by_kube(&error));
                 }
             }
         }

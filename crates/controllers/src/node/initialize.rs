@@ -2,7 +2,6 @@
 //! nothing is scheduled to a Node that does not show its addresses yet.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
 use bowline_kube_io::KubeError;
@@ -117,16 +116,10 @@ impl NodeController {
         // Nodes that failed on one answer are tried again together, so that they share the next question, too.
         let mut again = Vec::new();
         for (node, failure) in failed {
-            if matches!(failure, Failure::OnlyName) {
-                self.is_held.store(true, Ordering::Relaxed);
-            }
             self.tell_failure(&node, &failure);
             match failure.stated() {
                 Stated::Nothing => again.push(node.name.clone()),
-                stated => {
-                    self.queue.retry_after(node.name.clone(), stated);
-                    self.queue.done(&node.name);
-                }
+                stated => self.give_back(&node, stated),
             }
         }
         self.queue.retry_together(again.iter().cloned());
@@ -141,9 +134,7 @@ impl NodeController {
                 Ok(Initialized::NotNeeded) => {}
                 Err(failure) => {
                     self.tell_failure(node, &failure);
-                    self.queue.retry_after(node.name.clone(), failure.stated());
-                    self.queue.done(&node.name);
-                    return;
+                    return self.give_back(node, failure.stated());
                 }
             }
             self.queue.finish(&node.name);

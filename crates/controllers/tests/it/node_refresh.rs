@@ -154,6 +154,24 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn both_label_families_agree_no_sooner_than_a_busy_api_server_says() {
+    let cluster = cluster();
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND).await;
+    let busy = Status::too_many_requests(20);
+    cluster.api.faults().fail_next(1, "patch", "nodes", busy);
+    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
+    let waited = cluster
+        .within(SECOND * 30, "agreed", |c| {
+            c.label("n1", TYPE_BETA).as_deref() == Some("mine")
+        })
+        .await;
+    assert!(waited >= SECOND * 20, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_written_when_nothing_changes() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster
