@@ -57,8 +57,10 @@ pub struct InForce {
 pub struct Shown(Arc<Mutex<Option<InForce>>>);
 
 impl Shown {
-    fn tell<'a>(&self, settings: Vec<ShownSetting>, remarks: impl IntoIterator<Item = &'a str>) {
-        let remarks = remarks.into_iter().map(str::to_owned).collect();
+    fn tell(&self, settings: Vec<ShownSetting>, remarks: Vec<String>) {
+        for reason in &remarks {
+            tracing::warn!(reason, "Something in the configuration needs a look");
+        }
         let in_force = InForce { settings, remarks };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(in_force);
     }
@@ -352,11 +354,12 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
     use bowline_cloudscale::{Cloudscale, PROVIDER_NAME};
 
-    let provider = Cloudscale::from_environment::<Cause>(&site.environment, config, |settings| {
+    let provider = Cloudscale::from_environment::<Cause>(&site.environment, config, |settings, options| {
         let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
         let mut http = site.http(PROVIDER_NAME);
         settings.configure(&mut http);
-        site.shown.tell(settings.shown(), []);
+        let shown = [settings.shown(), options.shown()].concat();
+        site.shown.tell(shown, options.remarks());
         Ok(CloudHttp::new(http, Transport::sockets(&sockets)?))
     })?;
     tracing::info!("cloudscale-cloud-controller-manager initialized");
@@ -375,7 +378,7 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let mut http = site.http(PROVIDER_NAME);
         options.configure(&mut http, &mut sockets);
         let transport = Transport::sockets(&sockets)?;
-        site.shown.tell(options.shown(config), []);
+        site.shown.tell(options.shown(config), options.remarks());
         let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
         let asking = CloudHttp::new(http.for_questions(), transport.clone());
         let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
@@ -421,7 +424,7 @@ fn paper(site: &Site, config: &CloudConfig) -> Built {
     let settings = Paper::settings(&site.environment, config)?;
     let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
     let http = CloudHttp::new(site.http(PROVIDER_NAME), Transport::sockets(&sockets)?);
-    site.shown.tell(Vec::new(), []);
+    site.shown.tell(Vec::new(), Vec::new());
     Ok(Arc::new(Paper::new(http, &settings)))
 }
 // guide: end
@@ -625,6 +628,53 @@ mod tests {
             let text = error(&options, &site(&[])).await;
             assert!(text.starts_with(expected), "{text}");
         }
+    }
+
+    /// What `doctor` tells of the configuration with this file.
+    #[cfg(any(feature = "cloudscale", feature = "cloudstack", feature = "phoenixnap"))]
+    async fn remarks(name: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(name, true);
+        let path = folder.path().join("cloud-config");
+        std::fs::write(&path, file).unwrap();
+        options.config = Some(path);
+        let site = site(variables);
+        build(&options, &site).await.unwrap();
+        site.shown.take().unwrap().remarks
+    }
+
+    #[cfg(feature = "cloudstack")]
+    #[tokio::test]
+    async fn a_misspelt_option_of_cloudstack_and_an_open_connection_are_remarked() {
+        let file = "[Global]\napi-url = http://127.0.0.1:1\napi-key = k\nsecret-key = s\nversion = 4.20.1.0\n\
+                    ssl-no-verify\nignore-unknown\nregoin = ch\n";
+        let told = remarks("external-cloudstack", file, &[]).await;
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("`ssl-no-verify` is on"), "{told:?}");
+        assert!(told[1].contains("\"regoin\""), "{told:?}");
+    }
+
+    #[cfg(feature = "cloudscale")]
+    #[tokio::test]
+    async fn a_file_in_which_cloudscale_does_not_look_is_remarked() {
+        let told = remarks("cloudscale", "", &[("CLOUDSCALE_ACCESS_TOKEN", "secret")]).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains("--cloud-config received but ignored"),
+            "{told:?}"
+        );
+    }
+
+    #[cfg(feature = "phoenixnap")]
+    #[tokio::test]
+    async fn a_type_of_load_balancer_that_phoenixnap_does_not_know_is_remarked() {
+        let file = r#"{"clientID": "a", "clientSecret": "b", "loadbalancer": "metal://network"}"#;
+        let told = remarks("phoenixnap", file, &[]).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains("the load balancer type is not known, kube-vip is the only one, not \"metal\""),
+            "{told:?}"
+        );
     }
 
     #[tokio::test]

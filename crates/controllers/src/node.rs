@@ -27,7 +27,7 @@ mod refresh;
 mod remembered;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeName, keys};
@@ -37,7 +37,7 @@ use futures::future::{self, BoxFuture, FutureExt as _};
 use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
-use crate::queue::{WorkQueue, of_nodes};
+use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::Failure;
 use remembered::Remembered;
@@ -202,24 +202,17 @@ impl NodeController {
         }
     }
 
-    /// A Node went, which may have held others back: they need not wait for their next try.
-    fn let_go(&self) {
-        if !self.is_held.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        for node in self.ctx.nodes.all() {
-            if node.is_uninitialized() {
-                self.queue.forget(&node.name);
-                self.queue.add(node.name.clone());
-            }
-        }
-    }
-
     /// Of these Nodes only some are written to at a time: for the others nothing is under way yet.
     fn wait_for_their_turn<'a>(&self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) {
         for node in nodes {
             self.queue.rest(&node.name);
         }
+    }
+
+    /// Ends a try that failed: the next one is when the back-off says, or whoever refused it.
+    fn give_back(&self, node: &Node, stated: Stated) {
+        self.queue.retry_after(node.name.clone(), stated);
+        self.queue.done(&node.name);
     }
 
     /// Records why an initialisation failed, if that is news.

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time to the first time that it is not written again at once; doubled with each one after that.
-const FIRST: Duration = Duration::from_secs(5);
-/// The longest.
-const LONGEST: Duration = Duration::from_secs(5 * 60);
+use crate::queue::of_services;
+
 /// What happens again within this time happens in a row.
 const ROW: Duration = Duration::from_secs(10 * 60);
 
@@ -20,7 +18,7 @@ pub(crate) struct Undone {
 
 impl Undone {
     /// It was undone once more: how long to wait before it is written again. So many times in a row may be a person, and are
-    /// answered at once. Who goes on will do it as often as we write.
+    /// answered at once. Who goes on will do it as often as we write, and is answered on the schedule of Services.
     pub(crate) fn again(&mut self, at_once: u32) -> Duration {
         let now = Instant::now();
         let is_in_row = self.last.replace(now).is_some_and(|last| now < last + ROW);
@@ -31,9 +29,7 @@ impl Undone {
         };
         match self.count.checked_sub(at_once) {
             None => Duration::ZERO,
-            Some(doublings) => FIRST
-                .saturating_mul(1u32.checked_shl(doublings).unwrap_or(u32::MAX))
-                .min(LONGEST),
+            Some(doublings) => of_services().delay(doublings, 1.0),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON, segment};
 use crate::reads::read;
+use crate::waits::{LONGEST_WAIT, Waits};
 
 /// The lifetime that is asked for. This and the numbers below are those of Kubernetes' `controller-manager` library.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -144,13 +145,12 @@ impl AccountToken {
     }
 
     async fn granted(&self, tries: u32) -> Result<Token, KubeError> {
-        let mut pause = FIRST_PAUSE;
+        let mut waits = Waits::new(FIRST_PAUSE, LONGEST_WAIT);
         for left in (0..tries).rev() {
             match Box::pin(self.request()).await {
                 Err(error) if left > 0 && error != KubeError::GateClosed => {
                     tracing::warn!(account = self.name, err = %error, "No token for a service account yet");
-                    tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
-                    pause *= 2;
+                    tokio::time::sleep(waits.after(&error)).await;
                 }
                 result => return result,
             }

@@ -115,11 +115,6 @@ struct Occurrence {
 /// Where events go in. Clones share the queue.
 #[derive(Clone)]
 pub struct EventSink {
-    queue: Option<Queue>,
-}
-
-#[derive(Clone)]
-struct Queue {
     sender: mpsc::Sender<Occurrence>,
     /// Recorded and not yet written or given up.
     pending: Arc<watch::Sender<usize>>,
@@ -132,7 +127,7 @@ impl EventSink {
     pub fn channel(kube: Kube, host: impl Into<String>) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let pending = Arc::new(watch::Sender::new(0));
-        let queue = Queue {
+        let sink = Self {
             sender,
             pending: Arc::clone(&pending),
             clock: Arc::clone(kube.clock()),
@@ -144,13 +139,7 @@ impl EventSink {
             pending,
             correlator: Correlator::default(),
         };
-        (Self { queue: Some(queue) }, writer)
-    }
-
-    /// Events are logged and go nowhere: for commands that change nothing, and for tests.
-    #[must_use]
-    pub fn discard() -> Self {
-        Self { queue: None }
+        (sink, writer)
     }
 
     /// The events of one part of the program, such as `service-controller`.
@@ -165,20 +154,18 @@ impl EventSink {
 
     /// Waits until everything recorded so far is written, but no longer than this; gives how many events are left.
     pub async fn drain(&self, deadline: Duration) -> usize {
-        let Some(queue) = &self.queue else { return 0 };
-        let mut pending = queue.pending.subscribe();
+        let mut pending = self.pending.subscribe();
         let drained = tokio::time::timeout(deadline, pending.wait_for(|pending| *pending == 0))
             .await
             .is_ok();
-        if drained { 0 } else { *queue.pending.borrow() }
+        if drained { 0 } else { *self.pending.borrow() }
     }
 }
 
 impl fmt::Debug for EventSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pending = self.queue.as_ref().map(|queue| *queue.pending.borrow());
         f.debug_struct("EventSink")
-            .field("pending", &pending)
+            .field("pending", &*self.pending.borrow())
             .finish_non_exhaustive()
     }
 }
@@ -227,14 +214,11 @@ impl Recorder {
             note = message,
             "Event occurred"
         );
-        let Some(Queue {
+        let EventSink {
             sender,
             pending,
             clock,
-        }) = &self.sink.queue
-        else {
-            return;
-        };
+        } = &self.sink;
         let at = clock.now();
         let occurrence = Occurrence {
             component: self.component,

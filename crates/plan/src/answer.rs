@@ -40,13 +40,6 @@ impl<S, T> Plan<S, T> {
         self
     }
 
-    /// The same plan; once settled, it is looked again after this time.
-    #[must_use]
-    pub fn looking_again(mut self, after: Option<Duration>) -> Self {
-        self.again = after;
-        self
-    }
-
     /// The same plan; if it is refused, this is published all the same.
     #[must_use]
     pub fn publishing(mut self, what: T) -> Self {

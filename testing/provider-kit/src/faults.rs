@@ -2,10 +2,33 @@
 
 use std::fmt::Debug;
 
+use bowline_cloud_kit::Fault;
 use bowline_cloud_kit::faults::FaultBuilder;
-use bowline_cloud_kit::{Fault, Faults, Journal};
+pub use bowline_cloud_kit::{Faults, Journal};
 
 use crate::{Interruption, Outcome, Run};
+
+/// What a [`Disturbed`] world shows, as the simulator in its field `sim` has it. Stands in the `impl`.
+#[macro_export]
+macro_rules! disturbed {
+    () => {
+        fn state(&self) -> Self::State {
+            self.sim.snapshot()
+        }
+
+        fn violations(&self) -> Vec<String> {
+            self.sim.check_invariants()
+        }
+
+        fn faults(&self) -> &$crate::faults::Faults {
+            self.sim.faults()
+        }
+
+        fn journal(&self) -> &$crate::faults::Journal {
+            self.sim.journal()
+        }
+    };
+}
 
 /// A cluster with a cloud, in which one Service is changed.
 #[expect(async_fn_in_trait, reason = "a test runs on one thread")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_http::CloudHttp;
+use bowline_cloud_http::{CloudHttp, ShownSetting};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, InstancesV2, LoadBalancer};
 use bowline_cloudscale_client::{Client, Settings, SettingsError};
 
@@ -29,12 +29,15 @@ pub struct Cloudscale {
 pub struct Options {
     /// The annotation of Nodes that names their cluster, for a tag that people read.
     pub cluster_name_annotation: String,
+    /// Whether there is a configuration file, in which nobody looks.
+    pub ignores_file: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             cluster_name_annotation: DEFAULT_NODE_ANNOTATION.to_owned(),
+            ignores_file: false,
         }
     }
 }
@@ -42,13 +45,38 @@ impl Default for Options {
 impl Options {
     /// Reads `CLOUDSCALE_CLUSTER_NAME_ANNOTATION`.
     #[must_use]
-    pub fn from_environment(environment: &Environment) -> Self {
-        match environment.value(CLUSTER_NAME_ANNOTATION) {
-            Some(annotation) if !annotation.is_empty() => Self {
-                cluster_name_annotation: annotation.to_owned(),
-            },
-            _ => Self::default(),
+    pub fn read(environment: &Environment, config: &CloudConfig) -> Self {
+        let annotation = environment.value(CLUSTER_NAME_ANNOTATION);
+        let annotation = annotation.filter(|annotation| !annotation.is_empty());
+        Self {
+            cluster_name_annotation: annotation.unwrap_or(DEFAULT_NODE_ANNOTATION).to_owned(),
+            ignores_file: matches!(config, CloudConfig::Given { .. }),
         }
+    }
+
+    /// The options in force, for people.
+    #[must_use]
+    pub fn shown(&self) -> Vec<ShownSetting> {
+        let origin = match self.cluster_name_annotation == DEFAULT_NODE_ANNOTATION {
+            true => "default",
+            false => "environment",
+        };
+        vec![ShownSetting::new(
+            CLUSTER_NAME_ANNOTATION,
+            &self.cluster_name_annotation,
+            origin,
+        )]
+    }
+
+    /// What a person should look at, although the configuration can be used.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        // The first words are upstream's.
+        let ignored = "--cloud-config received but ignored: only the environment is read";
+        self.ignores_file
+            .then(|| ignored.to_owned())
+            .into_iter()
+            .collect()
     }
 }
 
@@ -70,7 +98,7 @@ impl Cloudscale {
         }
     }
 
-    /// The provider as the binary builds it: settings come from the environment, and `http` builds the HTTP stack with
+    /// The provider as the binary builds it: everything comes from the environment, and `http` builds the HTTP stack with
     /// the time-outs of the settings.
     ///
     /// # Errors
@@ -79,18 +107,12 @@ impl Cloudscale {
     pub fn from_environment<E: From<SettingsError>>(
         environment: &Environment,
         config: &CloudConfig,
-        http: impl FnOnce(&Settings) -> Result<CloudHttp, E>,
+        http: impl FnOnce(&Settings, &Options) -> Result<CloudHttp, E>,
     ) -> Result<Self, E> {
         let settings = Settings::from_env(|name| environment.value(name).map(ToOwned::to_owned))?;
         settings.log();
-        if matches!(config, CloudConfig::Given { .. }) {
-            tracing::warn!("--cloud-config received but ignored");
-        }
-        Ok(Self::new(
-            http(&settings)?,
-            &settings,
-            Options::from_environment(environment),
-        ))
+        let options = Options::read(environment, config);
+        Ok(Self::new(http(&settings, &options)?, &settings, options))
     }
 }
 

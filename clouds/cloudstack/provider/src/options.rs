@@ -178,7 +178,9 @@ impl Options {
         let on = |is_on| if is_on { "true" } else { "" };
         let all = [
             (Setting::ApiUrl, self.settings.url.as_str()),
+            (Setting::SslNoVerify, on(!self.verifies_certificates)),
             (Setting::ProjectId, project),
+            (Setting::Zone, self.zone.as_deref().unwrap_or_default()),
             (Setting::Region, self.nodes.region.as_deref().unwrap_or_default()),
             (Setting::Version, version.as_deref().unwrap_or_default()),
             (Setting::FullInstanceTypes, on(self.nodes.full_instance_types)),
@@ -200,25 +202,29 @@ impl Options {
         let keys = [Setting::ApiKey, Setting::SecretKey];
         let keys = keys.map(|setting| ShownSetting::secret(setting.key(), path));
         let given = self.in_force().into_iter();
-        let given = given.map(|(name, value)| ShownSetting::new(name, value, path));
+        let given = given.map(|(name, value)| match name == Setting::Zone.key() {
+            true => ShownSetting::new(name, value, format!("{path}, no effect")),
+            false => ShownSetting::new(name, value, path),
+        });
         keys.into_iter().chain(given).collect()
     }
 
-    /// Writes one line for each option that is in force, and what has to be said about them. Keys are not shown.
+    /// What a person should look at, although the configuration can be used.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let open = (!self.verifies_certificates).then(|| {
+            "`ssl-no-verify` is on: whoever answers at the API's address is believed, and can read the requests"
+                .to_owned()
+        });
+        let ignored = self.ignored.iter();
+        let ignored = ignored.map(|unknown| format!("{unknown}; it has no effect"));
+        open.into_iter().chain(ignored).collect()
+    }
+
+    /// Writes one line for each option that is in force. Keys are not shown.
     pub fn log(&self) {
         for (option, value) in self.in_force() {
             tracing::info!(option, value, "Provider option");
-        }
-        if !self.verifies_certificates {
-            tracing::warn!(
-                "`ssl-no-verify` is on: whoever answers at the API's address is believed, and can read the requests"
-            );
-        }
-        for ignored in &self.ignored {
-            tracing::warn!(
-                reason = ignored,
-                "Something in the file is unknown and has no effect"
-            );
         }
         if self.zone.is_some() {
             tracing::info!("`zone` has no effect: the zone of each node is that of its virtual machine");

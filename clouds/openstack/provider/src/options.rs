@@ -212,25 +212,23 @@ impl Options {
             .collect()
     }
 
-    /// Writes one line for each option that has a value, and what has to be said about them. Secrets are not shown.
+    /// Writes one line for each option that has a value. Secrets are not shown.
     pub fn log(&self) {
         for (section, option, value) in &self.report {
             if !value.is_empty() {
                 tracing::debug!(section, option, value, "Provider option");
             }
         }
-        for remark in self.remarks() {
-            tracing::warn!(reason = remark, "Something in the configuration needs a look");
-        }
     }
 
     /// What a person should look at, although the configuration can be used.
-    pub fn remarks(&self) -> impl Iterator<Item = &str> {
-        let is_open = !self.tls.verifies_certificates;
-        let open = is_open.then_some(
-            "`tls-insecure` is on: whoever answers at an API's address is believed, and can read the requests",
-        );
-        open.into_iter().chain(self.warnings.iter().map(AsRef::as_ref))
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let open = (!self.tls.verifies_certificates).then(|| {
+            "`tls-insecure` is on: whoever answers at an API's address is believed, and can read the requests"
+                .to_owned()
+        });
+        open.into_iter().chain(self.warnings.iter().cloned()).collect()
     }
 }
 

@@ -44,8 +44,9 @@ impl InstanceDirectory for Servers {
             Some(Err(error @ ProviderIdError::Foreign(_))) => {
                 let id = node.provider_id.as_deref().unwrap_or_default();
                 let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                // The controllers tell of a Node with the taint only.
                 if told.insert(id.to_owned()) {
-                    tracing::error!(node = %node.name, err = %error, "The node is left alone");
+                    tracing::info!(node = %node.name, err = %error, "The node is left alone");
                 }
                 Ok(Sought::Foreign)
             }

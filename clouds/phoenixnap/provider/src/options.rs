@@ -341,31 +341,21 @@ impl Options {
         for (option, value, origin) in self.in_force() {
             tracing::info!(option, value, origin = %origin, "Provider option");
         }
-        for warning in &self.warnings {
-            tracing::warn!(
-                reason = warning,
-                "Something in the configuration file is unknown and has no effect"
-            );
-        }
-        match &self.load_balancing {
-            LoadBalancing::Off => tracing::info!("Load balancing is disabled"),
-            LoadBalancing::UnknownType(kind) => tracing::warn!(
-                kind,
-                "Load balancing is disabled: the load balancer type is not known, kube-vip is the only one"
-            ),
-            LoadBalancing::KubeVip { .. } => {}
+        if self.load_balancing == LoadBalancing::Off {
+            tracing::info!("Load balancing is disabled");
         }
     }
 
     /// What a person should look at, although the configuration can be used.
-    pub fn remarks(&self) -> impl Iterator<Item = &str> {
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
         let of_type = match &self.load_balancing {
-            LoadBalancing::UnknownType(_) => {
-                Some("the load balancer type is not known, so there are none; kube-vip is the only one")
-            }
+            LoadBalancing::UnknownType(kind) => Some(format!(
+                "load balancing is disabled: the load balancer type is not known, kube-vip is the only one, not {kind:?}"
+            )),
             LoadBalancing::Off | LoadBalancing::KubeVip { .. } => None,
         };
-        self.warnings.iter().map(AsRef::as_ref).chain(of_type)
+        self.warnings.iter().cloned().chain(of_type).collect()
     }
 }
 

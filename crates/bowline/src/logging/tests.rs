@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::NoteKind;
-use bowline_kube_io::{EventSink, ObjectRef};
+use bowline_kube_io::{ConnectOptions, EventSink, Kube, KubeOptions, ObjectRef};
 
 use super::*;
 use crate::args::SplitStream;
@@ -233,6 +233,15 @@ fn verbosity_changes_while_the_process_runs() {
 
 #[test]
 fn an_event_has_the_keys_of_the_go_managers() {
+    let nowhere = ConnectOptions {
+        master: Some("127.0.0.1:1".to_owned()),
+        ..ConnectOptions::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let kube = runtime
+        .block_on(Kube::connect(&nowhere, KubeOptions::new("test")))
+        .unwrap();
+    let (events, _writer) = EventSink::channel(kube, "");
     let record = || {
         let service = ObjectRef {
             kind: "Service",
@@ -241,7 +250,7 @@ fn an_event_has_the_keys_of_the_go_managers() {
             name: "web".into(),
             uid: "1".into(),
         };
-        let recorder = EventSink::discard().recorder("service-controller");
+        let recorder = events.recorder("service-controller");
         recorder.record(
             &service,
             NoteKind::Normal,

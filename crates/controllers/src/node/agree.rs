@@ -7,6 +7,10 @@ use bowline_kube_io::KubeError;
 use futures::stream::{self, StreamExt as _};
 
 use super::{AT_ONCE, NAME, NodeController, intent, labels};
+use crate::queue::Stated;
+
+/// What is remembered of a Node whose labels could not be written.
+const LABELS: &str = "labels";
 
 impl NodeController {
     /// Brings both names to one value on each of these Nodes.
@@ -25,15 +29,16 @@ impl NodeController {
         };
         if update.has_patch() {
             match self.ctx.kube.patch_node(node, &update.into_patch()).await {
-                Ok(_) | Err(KubeError::NotFound(_)) => {}
+                Ok(_) | Err(KubeError::NotFound(_)) => {
+                    self.remembered.is_news(node, LABELS, None);
+                }
                 Err(error) => {
                     // After a conflict the next try looks at the Node anew, which may be another one by then.
-                    if !matches!(error, KubeError::Conflict(_) | KubeError::GateClosed) {
+                    let is_expected = matches!(error, KubeError::Conflict(_) | KubeError::GateClosed);
+                    if !is_expected && self.remembered.is_news(node, LABELS, Some(&error.to_string())) {
                         tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to bring the labels of a node together");
                     }
-                    self.queue.retry(node.name.clone());
-                    self.queue.done(&node.name);
-                    return;
+                    return self.give_back(node, Stated::by_kube(&error));
                 }
             }
         }

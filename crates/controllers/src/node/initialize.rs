@@ -2,7 +2,6 @@
 //! nothing is scheduled to a Node that does not show its addresses yet.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
 use bowline_kube_io::KubeError;
@@ -13,6 +12,9 @@ use super::question::Found;
 use super::{AT_ONCE, NAME, NodeController};
 use crate::queue::Stated;
 use crate::{conflict, events};
+
+/// What is remembered of a Node of another cloud.
+const FOREIGN: &str = "foreign";
 
 /// What came of an initialisation.
 #[derive(Debug)]
@@ -99,7 +101,13 @@ impl NodeController {
             match found {
                 Ok(Found::Instance(instance)) => present.push((node, instance)),
                 Ok(Found::Foreign) => {
-                    tracing::info!(controller = NAME, node = %node.name, provider_id = node.provider_id.as_deref(), "Node of another cloud left alone");
+                    let provider_id = node.provider_id.as_deref();
+                    let is_news =
+                        self.remembered
+                            .is_news(&node, FOREIGN, Some(provider_id.unwrap_or_default()));
+                    if is_news {
+                        tracing::info!(controller = NAME, node = %node.name, provider_id, "Node of another cloud left alone");
+                    }
                     self.queue.finish(&node.name);
                 }
                 Err(failure) => failed.push((node, failure)),
@@ -108,16 +116,10 @@ impl NodeController {
         // Nodes that failed on one answer are tried again together, so that they share the next question, too.
         let mut again = Vec::new();
         for (node, failure) in failed {
-            if matches!(failure, Failure::OnlyName) {
-                self.is_held.store(true, Ordering::Relaxed);
-            }
             self.tell_failure(&node, &failure);
             match failure.stated() {
                 Stated::Nothing => again.push(node.name.clone()),
-                stated => {
-                    self.queue.retry_after(node.name.clone(), stated);
-                    self.queue.done(&node.name);
-                }
+                stated => self.give_back(&node, stated),
             }
         }
         self.queue.retry_together(again.iter().cloned());
@@ -132,9 +134,7 @@ impl NodeController {
                 Ok(Initialized::NotNeeded) => {}
                 Err(failure) => {
                     self.tell_failure(node, &failure);
-                    self.queue.retry_after(node.name.clone(), failure.stated());
-                    self.queue.done(&node.name);
-                    return;
+                    return self.give_back(node, failure.stated());
                 }
             }
             self.queue.finish(&node.name);

@@ -5,6 +5,7 @@
 //! same question, where one listing answers all of it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::{FoundBy, Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
 
@@ -48,7 +49,10 @@ impl NodeController {
         let mut answers = answers.into_iter();
         let found = |node: Arc<Node>| {
             let found = match answers.next() {
-                Some(answer) if is_elsewhere && is_weak(&answer) => Err(Failure::OnlyName),
+                Some(answer) if is_elsewhere && is_weak(&answer) => {
+                    self.is_held.store(true, Ordering::Relaxed);
+                    Err(Failure::OnlyName)
+                }
                 Some(Ok(InstanceAnswer::Present(instance))) => Ok(Found::Instance(instance)),
                 Some(Ok(InstanceAnswer::Foreign)) => Ok(Found::Foreign),
                 Some(Ok(InstanceAnswer::Absent(proof))) => Err(Failure::Absent(proof)),
@@ -58,6 +62,19 @@ impl NodeController {
             (node, found)
         };
         nodes.into_iter().map(found).collect()
+    }
+
+    /// A Node went, which may have held others back: they need not wait for their next try.
+    pub(super) fn let_go(&self) {
+        if !self.is_held.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for node in self.ctx.nodes.all() {
+            if node.is_uninitialized() {
+                self.queue.forget(&node.name);
+                self.queue.add(node.name.clone());
+            }
+        }
     }
 
     /// Asks for new Nodes and witnesses in one question, so that what is told of both comes from one listing.

@@ -12,6 +12,8 @@ use crate::events;
 
 /// What is remembered of a Node whose instance the last pass did not find.
 const UNSEEN: &str = "unseen";
+/// What is remembered of a Node to which the last pass could not write.
+const UNWRITTEN: &str = "unwritten";
 
 impl NodeController {
     /// One pass at once, then one for ever after a rest. It never returns.
@@ -133,14 +135,27 @@ impl NodeController {
         if let Some(addresses) = update.addresses.take() {
             match self.ctx.kube.patch_node_addresses(&node, &addresses).await {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Addresses of a node changed"),
-                Err(error) => return warn_unless_gone(&node, &error),
+                Err(error) => return self.tell_unwritten(&node, &error),
             }
         }
         if update.has_patch() {
             match self.ctx.kube.patch_node(&node, &update.into_patch()).await {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Labels of a node changed"),
-                Err(error) => warn_unless_gone(&node, &error),
+                Err(error) => return self.tell_unwritten(&node, &error),
             }
+        }
+        self.remembered.is_news(&node, UNWRITTEN, None);
+    }
+
+    /// Logs why a Node could not be written to, once. One that is gone, or was created anew, needs no refresh; nor has a process
+    /// that stops one to make.
+    fn tell_unwritten(&self, node: &Node, error: &KubeError) {
+        let is_expected = matches!(
+            error,
+            KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed
+        );
+        if !is_expected && self.remembered.is_news(node, UNWRITTEN, Some(&error.to_string())) {
+            tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to refresh a node; every pass tries again");
         }
     }
 
@@ -151,16 +166,5 @@ impl NodeController {
         {
             tracing::warn!(controller = NAME, node = %node.name, err = %problem, "Addresses of a node left as they are");
         }
-    }
-}
-
-/// A Node that is gone, or was created anew, needs no refresh; nor has a process that stops one to make.
-fn warn_unless_gone(node: &Node, error: &KubeError) {
-    let is_expected = matches!(
-        error,
-        KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed
-    );
-    if !is_expected {
-        tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to refresh a node; the next pass tries again");
     }
 }

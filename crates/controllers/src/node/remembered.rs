@@ -23,7 +23,7 @@ pub(super) struct Remembered {
 /// What is remembered of a Node while it is not as usual.
 #[derive(Default, PartialEq, Eq)]
 struct Entry {
-    /// The failure and the other provider ID of its events, and in the log why its addresses were left as they are.
+    /// The failure and the other provider ID of its events, and in the log what was not written and why, or that it is another cloud's.
     said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
@@ -110,6 +110,9 @@ impl Remembered {
         let Some(text) = text else {
             if let Some(entry) = nodes.get_mut(&node.name) {
                 entry.said.over(subject);
+                if *entry == Entry::default() {
+                    nodes.remove(&node.name);
+                }
             }
             return false;
         };
@@ -135,4 +138,23 @@ fn version(node: &Node) -> Option<u64> {
 
 fn version_before(node: &Node, other: Option<u64>) -> bool {
     matches!((version(node), other), (Some(version), Some(other)) if version < other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_of_which_nothing_holds_any_more_is_as_usual_again() {
+        let cache = Arc::new(NodeCache::new());
+        let node = Node::named("n1");
+        cache.apply(node.clone());
+        let remembered = Remembered::new(cache);
+        assert!(remembered.is_news(&node, "addresses", Some("none")));
+        assert!(remembered.is_news(&node, "labels", Some("forbidden")));
+        remembered.is_news(&node, "addresses", None);
+        assert_eq!(remembered.nodes().len(), 1);
+        remembered.is_news(&node, "labels", None);
+        assert!(remembered.nodes().is_empty());
+    }
 }

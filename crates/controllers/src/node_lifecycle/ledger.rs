@@ -1,6 +1,7 @@
 //! What is known of each Node that is not ready, and what follows from an answer of its cloud.
 //!
-//! Pure: every time is handed in, nothing is asked and nothing is written here.
+//! Pure: every time is handed in, nothing is asked and nothing is written here. What becomes of one Node by itself is the
+//! [`Suspect`]'s; here is who is one, and how many may go.
 
 mod suspect;
 
@@ -9,15 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
-use bowline_plan::Said;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
 use super::throttle::Throttle;
-use crate::events;
 use crate::sighting::Sighting;
-use suspect::{Hold, Rules, Stage, Suspect, Ticks};
+use suspect::{Full, Hold, Rules, Suspect, Ticks};
 
 /// A time by the clock for distances and by the one on the wall.
 #[derive(Debug, Clone, Copy)]
@@ -119,20 +118,9 @@ impl Ledger {
             return false;
         }
         match self.suspects.get(&node.name) {
-            Some(suspect) if suspect.uid == node.uid && suspect.is_ready == is_ready => false,
+            Some(suspect) if suspect.is_of(node) && suspect.is_ready() == is_ready => false,
             _ => {
-                let suspect = Suspect {
-                    uid: Arc::clone(&node.uid),
-                    is_ready,
-                    stage: Stage::Due(now),
-                    interval: self.rules.ticks.period,
-                    last: None,
-                    since: now,
-                    absent_since: None,
-                    hold: None,
-                    has_failed: false,
-                    said: Said::default(),
-                };
+                let suspect = Suspect::new(node, now, self.rules.ticks);
                 self.suspects.insert(node.name.clone(), suspect);
                 true
             }
@@ -144,7 +132,7 @@ impl Ledger {
         if self
             .suspects
             .get(&node.name)
-            .is_some_and(|suspect| suspect.uid == node.uid)
+            .is_some_and(|suspect| suspect.is_of(node))
         {
             self.suspects.remove(&node.name);
         }
@@ -167,7 +155,7 @@ impl Ledger {
             .iter_mut()
             .filter(|(_, suspect)| suspect.due().is_some_and(|due| due <= now));
         due.map(|(name, suspect)| {
-            suspect.stage = Stage::Busy;
+            suspect.take();
             name.clone()
         })
         .collect()
@@ -177,19 +165,16 @@ impl Ledger {
     pub(super) fn may_confirm(&self, nodes: &[Arc<Node>], now: Instant) -> bool {
         self.rules.is_guarded
             && nodes.iter().any(|node| {
-                self.suspects.get(&node.name).is_some_and(|suspect| {
-                    let unseen = (suspect.last == Some(Seen::Unseen)).then_some(suspect.since);
-                    let since = suspect.absent_since.or(unseen);
-                    since.is_some_and(|since| since + self.rules.confirmation <= now)
-                })
+                let suspect = self.suspects.get(&node.name);
+                suspect.is_some_and(|suspect| suspect.may_be_confirmed(now, self.rules.confirmation))
             })
     }
 
     /// Whether this is another answer than the last one about the Node.
     pub(super) fn is_news(&self, node: &Node, seen: Seen) -> bool {
         let suspect = self.suspects.get(&node.name);
-        let suspect = suspect.filter(|suspect| suspect.uid == node.uid);
-        suspect.is_some_and(|suspect| !suspect.last.is_some_and(|last| last.is_like(seen)))
+        let suspect = suspect.filter(|suspect| suspect.is_of(node));
+        suspect.is_some_and(|suspect| !suspect.is_same(seen))
     }
 
     /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
@@ -212,10 +197,8 @@ impl Ledger {
     ) -> Vec<(Arc<Node>, Ruling)> {
         let mut doomed: Vec<&Arc<Node>> = doomed.iter().collect();
         doomed.sort_by_key(|node| {
-            let suspect = self.suspects.get(&node.name);
-            let since = suspect.and_then(|suspect| suspect.absent_since);
-            let has_failed = suspect.is_some_and(|suspect| suspect.has_failed);
-            (has_failed, since, node.name.clone())
+            let rank = self.suspects.get(&node.name).map(Suspect::rank);
+            (rank, node.name.clone())
         });
         let mut free = self.throttle.free(all, now);
         let mut rulings = Vec::with_capacity(doomed.len());
@@ -223,43 +206,16 @@ impl Ledger {
             let Some(suspect) = busy(&mut self.suspects, node) else {
                 continue;
             };
-            let later = self.rules.ticks.nearest(now + suspect.interval);
             let has_turn = self.throttle.has_turn(node, now);
-            let ruling = match sighting {
-                Sighting::Blind { missing: ready } => {
-                    suspect.stage = Stage::Due(later);
-                    Ruling::Frozen {
-                        ready,
-                        is_news: suspect.hold(Hold::Frozen),
-                    }
-                }
-                Sighting::Unclear => {
-                    suspect.stage = Stage::Due(later);
-                    Ruling::Wait
-                }
-                Sighting::Seen | Sighting::NoWitness if suspect.last == Some(Seen::Unseen) => {
-                    suspect.stage = Stage::Due(later);
-                    suspect.hold = None;
-                    Ruling::Wait
-                }
-                Sighting::Seen | Sighting::NoWitness if free == 0 && !has_turn => {
-                    // All who wait are asked for again together when the next one may go, oldest first.
-                    let frees = self.throttle.frees_at(now).unwrap_or(later);
-                    suspect.stage = Stage::Due(later.min(frees));
-                    Ruling::Throttled {
-                        recent: self.throttle.recent(),
-                        is_news: suspect.hold(Hold::Throttled),
-                    }
-                }
-                Sighting::Seen | Sighting::NoWitness => {
-                    free -= usize::from(!has_turn);
-                    self.throttle.take(node, now);
-                    suspect.hold = None;
-                    Ruling::Delete {
-                        is_news: suspect.said.is_news(events::DELETING_NODE.reason, ""),
-                    }
-                }
-            };
+            let full = (free == 0 && !has_turn).then(|| Full {
+                recent: self.throttle.recent(),
+                frees_at: self.throttle.frees_at(now),
+            });
+            let ruling = suspect.rule(sighting, full, now, self.rules.ticks);
+            if matches!(ruling, Ruling::Delete { .. }) {
+                free -= usize::from(!has_turn);
+                self.throttle.take(node, now);
+            }
             rulings.push((Arc::clone(node), ruling));
         }
         rulings
@@ -273,7 +229,7 @@ impl Ledger {
 
     fn release(&mut self, node: &Node) {
         if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.stage = Stage::Released;
+            suspect.release();
         }
     }
 
@@ -299,24 +255,21 @@ impl Ledger {
         let Some(suspect) = busy(&mut self.suspects, node) else {
             return false;
         };
-        suspect.ask_again(now, self.rules.ticks);
-        suspect.has_failed = true;
-        suspect.said.is_news(events::DELETING_NODE_FAILED.reason, text)
+        suspect.deletion_failed(text, now, self.rules.ticks)
     }
 
     /// A ready Node was freed from its taint, or could not be: it is looked at again if the watch does not show it free.
     pub(super) fn rest(&mut self, node: &Node, now: Instant) {
         if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.ask_again(now, self.rules.ticks);
-            suspect.slow_down(self.rules.ticks);
+            suspect.rest(now, self.rules.ticks);
         }
     }
 
     /// The taint of a Node is about to be written: it is not looked at again before that has ended.
     pub(super) fn writing(&mut self, node: &Node) {
         let suspect = self.suspects.get_mut(&node.name);
-        if let Some(suspect) = suspect.filter(|suspect| suspect.uid == node.uid) {
-            suspect.stage = Stage::Busy;
+        if let Some(suspect) = suspect.filter(|suspect| suspect.is_of(node)) {
+            suspect.take();
         }
     }
 
@@ -330,11 +283,8 @@ impl Ledger {
     /// How many wait although their instances are proved gone.
     pub(super) fn held(&self) -> Held {
         let count = |hold| {
-            let held = self
-                .suspects
-                .values()
-                .filter(|suspect| suspect.hold == Some(hold));
-            held.count()
+            let suspects = self.suspects.values();
+            suspects.filter(|suspect| suspect.held() == Some(hold)).count()
         };
         Held {
             frozen: count(Hold::Frozen),
@@ -343,18 +293,11 @@ impl Ledger {
     }
 }
 
-impl Seen {
-    /// Whether it is the same answer. The delay that a cloud states makes no other one.
-    fn is_like(self, other: Self) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
-}
-
 /// The entry of this very Node, if it is being looked at.
 fn busy<'a>(suspects: &'a mut BTreeMap<NodeName, Suspect>, node: &Node) -> Option<&'a mut Suspect> {
     suspects
         .get_mut(&node.name)
-        .filter(|suspect| suspect.uid == node.uid && suspect.stage == Stage::Busy)
+        .filter(|suspect| suspect.is_of(node) && suspect.is_busy())
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceMetadata, Purpose};
 use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
+use bowline_test_log::Log;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tracing::Level;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
 use crate::instances::metadata;
@@ -216,7 +218,8 @@ async fn another_provider_id_is_left_and_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_node_is_asked_for_once_until_it_changes() {
+async fn a_foreign_node_is_asked_for_once_until_it_changes_and_told_of_once() {
+    let (log, _while_it_lasts) = Log::listen(Level::INFO);
     let cluster = cluster();
     cluster.instances.set("n1", Ok(InstanceAnswer::Foreign));
     cluster.put(new_node("n1"));
@@ -231,6 +234,11 @@ async fn a_foreign_node_is_asked_for_once_until_it_changes() {
     assert_eq!(cluster.instances.calls().len(), 1);
     assert!(cluster.node_writes().is_empty());
     assert!(cluster.events("n1").is_empty());
+    cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("them"));
+    cluster
+        .soon("asked for again", |c| c.instances.calls().len() == 2)
+        .await;
+    assert_eq!(log.count("Node of another cloud left alone"), 1);
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("us"));
     initialized(&cluster, "n1").await;

@@ -73,6 +73,30 @@ async fn type_and_zone_follow_the_cloud() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_may_not_be_written_to_is_told_of_once() {
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let larger = |kind: &str| InstanceMetadata {
+        instance_type: kind.into(),
+        ..metadata(&["10.1.0.1"])
+    };
+    for (kind, words) in [("flex-8", 1), ("flex-16", 2)] {
+        let forbidden = Status::new(403, "Forbidden", "no");
+        cluster.api.faults().fail_next(3, "patch", "nodes", forbidden);
+        cluster.instances.run("n1", larger(kind));
+        cluster
+            .within(SECOND * 10, "the new type", |c| {
+                c.label("n1", TYPE).as_deref() == Some(kind)
+            })
+            .await;
+        assert_eq!(log.count("Failed to refresh a node"), words);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
@@ -115,16 +139,36 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
     cluster.pass(SECOND).await;
     let conflict = Status::new(409, "Conflict", "the object has been modified");
     let forbidden = Status::new(403, "Forbidden", "no");
-    // Only what is no matter of a moment is worth a word.
-    for (status, words) in [(conflict, 0), (forbidden, 1)] {
-        cluster.api.faults().fail_next(1, "patch", "nodes", status);
+    // Only what is no matter of a moment is worth a word, and one word until it is over.
+    for (status, times, words) in [(conflict, 1, 0), (forbidden.clone(), 3, 1), (forbidden, 3, 2)] {
+        cluster.api.faults().fail_next(times, "patch", "nodes", status);
         let label = format!("mine-{words}");
         cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!(label));
         cluster
-            .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some(&*label))
+            .within(SECOND * 10, "agreed", |c| {
+                c.label("n1", TYPE_BETA).as_deref() == Some(&*label)
+            })
             .await;
         assert_eq!(log.count("Failed to bring the labels"), words);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_label_families_agree_no_sooner_than_a_busy_api_server_says() {
+    let cluster = cluster();
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND).await;
+    let busy = Status::too_many_requests(20);
+    cluster.api.faults().fail_next(1, "patch", "nodes", busy);
+    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
+    let waited = cluster
+        .within(SECOND * 30, "agreed", |c| {
+            c.label("n1", TYPE_BETA).as_deref() == Some("mine")
+        })
+        .await;
+    assert!(waited >= SECOND * 20, "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -125,6 +125,24 @@ async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_busy_api_server_is_asked_for_a_token_no_sooner_than_it_says_and_no_sooner_than_a_silent_one() {
+    for (said, waited) in [(1, 4.0), (3, 9.0)] {
+        let api = server();
+        let fault = Fault::new(Effect::Answer(Status::too_many_requests(said)));
+        api.faults().inject(
+            fault
+                .verb("create")
+                .resource("serviceaccounts")
+                .subresource("token"),
+        );
+        let begun = Instant::now();
+        assert!(read(&account(&client(&api))).await.is_err());
+        assert_eq!(begun.elapsed(), Duration::from_secs_f64(waited), "{said}");
+        assert_eq!(attempts(&api), 4);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_that_is_refused_is_not_used_again() {
     let api = server();
     api.apply_json(node("a")).unwrap();

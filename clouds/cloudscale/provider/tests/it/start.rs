@@ -6,7 +6,7 @@ use bowline_cloudscale_sim::CloudscaleSim;
 
 fn start(sim: &CloudscaleSim, environment: &[(&str, &str)]) -> Result<Cloudscale, SettingsError> {
     let environment: Environment = environment.iter().copied().collect();
-    Cloudscale::from_environment(&environment, &CloudConfig::Absent, |settings: &Settings| {
+    Cloudscale::from_environment(&environment, &CloudConfig::Absent, |settings: &Settings, _| {
         let mut config = CloudHttpConfig::new("cloudscale", "test");
         settings.configure(&mut config);
         Ok(CloudHttp::new(config, Transport::memory(sim.service())))

@@ -183,6 +183,10 @@ fn what_is_unknown_passes_where_the_file_says_so() {
             "can't store data at section \"Other\" (line 8)",
         ]
     );
+    assert_eq!(
+        options.remarks()[1],
+        "can't store data at section \"Other\" (line 8); it has no effect"
+    );
     assert!(read(&with("retries = 3\nignore-unknown = false")).is_err());
     // What is known has to make sense all the same.
     assert!(read(&with("ignore-unknown\nssl-no-verify = maybe")).is_err());
@@ -398,7 +402,9 @@ fn options_are_shown_with_their_file_and_without_the_keys() {
             "api-key = <set> (/config/cloud-config)",
             "secret-key = <set> (/config/cloud-config)",
             "api-url = https://cloud.example.net/client/api (/config/cloud-config)",
+            "ssl-no-verify = true (/config/cloud-config)",
             "project-id = 5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10 (/config/cloud-config)",
+            "zone = Zurich-1 (/config/cloud-config, no effect)",
             "region = eu-central (/config/cloud-config)",
         ]
     );

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_cloudstack_sim::kit::{Fault, Faults, Journal};
 use bowline_cloudstack_sim::{AddressSpec, JobFault, Snapshot};
 use bowline_provider_kit::Interruption;
 use bowline_provider_kit::faults::{
@@ -74,21 +74,7 @@ impl Disturbed for World {
         self.restart().await;
     }
 
-    fn state(&self) -> Snapshot {
-        self.sim.snapshot()
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.sim.faults()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
-    }
+    bowline_provider_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

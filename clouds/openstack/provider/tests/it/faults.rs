@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_openstack_sim::Snapshot;
+use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
-use bowline_openstack_sim::kit::{Fault, Faults, Journal};
 use bowline_provider_kit::Interruption;
 use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use tokio::time::advance;
@@ -75,21 +75,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    fn state(&self) -> Snapshot {
-        self.sim.snapshot()
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.sim.faults()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
-    }
+    bowline_provider_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,6 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
 use bowline_paper_sim::kit::faults::FaultBuilder;
-use bowline_paper_sim::kit::{Faults, Journal};
 use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_provider_kit::{Interruption, Run};
 use serde_json::Value;
@@ -43,21 +42,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    fn state(&self) -> Value {
-        self.sim.snapshot()
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.sim.faults()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
-    }
+    bowline_provider_kit::disturbed!();
 }
 
 // guide: faults

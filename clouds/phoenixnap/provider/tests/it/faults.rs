@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::Snapshot;
+use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_phoenixnap_sim::kit::{Fault, Faults, Journal};
 use bowline_provider_kit::Run;
 use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 
@@ -43,25 +43,11 @@ impl Disturbed for World {
             self.forget(KEY);
         }
         self.sweep().await;
+        let blocks = self.sim.blocks().len();
+        assert_eq!(blocks, usize::from(self.is_there(KEY).is_some()));
     }
 
-    fn state(&self) -> Snapshot {
-        let snapshot = self.sim.snapshot();
-        assert_eq!(snapshot.blocks.len(), usize::from(self.is_there(KEY).is_some()));
-        snapshot
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.sim.faults()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
-    }
+    bowline_provider_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

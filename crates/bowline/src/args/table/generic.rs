@@ -36,18 +36,20 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("use-service-account-credentials", Kind::Bool, "false", "Each controller uses a ServiceAccount of its own in kube-system: node-controller, service-controller, route-controller, and one that the provider names for what the provider itself writes. Missing ones are created."),
 ];
 
+// The three that limit nothing are not marked as accepted: cloudscale.ch's manifest gives one of them, as its manager's did, and
+// would warn at every start.
 pub(super) static CLOUD_NODE: &[Flag] = &[
     Flag::new(
         "concurrent-node-status-updates",
         Kind::Int,
         "0",
-        "How many Nodes the periodic check of node addresses works on at once. 0 means as many as --concurrent-node-syncs.",
+        "Accepted for compatibility. It limits nothing: the periodic check of node addresses asks the cloud for all Nodes together.",
     ),
     Flag::new(
         "concurrent-node-syncs",
         Kind::Int,
         "1",
-        "Accepted for compatibility. It rarely matters: a Node that waits for the cloud uses no worker.",
+        "Accepted for compatibility. It limits nothing: a Node that waits for the cloud uses no worker.",
     ),
 ];
 
@@ -55,7 +57,7 @@ pub(super) static SERVICE_LB: &[Flag] = &[Flag::new(
     "concurrent-service-syncs",
     Kind::Int,
     "1",
-    "Accepted for compatibility. It rarely matters: a Service that waits for the cloud uses no worker.",
+    "Accepted for compatibility. It limits nothing: a Service that waits for the cloud uses no worker.",
 )];
 
 pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[

@@ -1,14 +1,18 @@
 //! One Node that is not ready, or that carries the shutdown taint although it is.
+//!
+//! It is due until it is taken; then it is busy, until an answer, a ruling or a rest makes it due again or it is released.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::Node;
+use bowline_cloud_provider::{Node, Readiness};
 use bowline_plan::Said;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Moment, Seen, Verdict};
+use super::{Moment, Ruling, Seen, Verdict};
+use crate::events;
+use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -39,24 +43,24 @@ pub(super) struct Ticks {
 /// What is known of it.
 #[derive(Debug)]
 pub(super) struct Suspect {
-    pub(super) uid: Arc<str>,
-    pub(super) is_ready: bool,
-    pub(super) stage: Stage,
+    uid: Arc<str>,
+    is_ready: bool,
+    stage: Stage,
     /// The distance to the next question.
-    pub(super) interval: Duration,
-    pub(super) last: Option<Seen>,
+    interval: Duration,
+    last: Option<Seen>,
     /// Since when the answers have been like the last one.
-    pub(super) since: Instant,
+    since: Instant,
     /// When the first proof of absence came that nothing has contradicted since.
-    pub(super) absent_since: Option<Instant>,
-    pub(super) hold: Option<Hold>,
+    absent_since: Option<Instant>,
+    hold: Option<Hold>,
     /// Whether its deletion was tried, and failed.
-    pub(super) has_failed: bool,
-    pub(super) said: Said,
+    has_failed: bool,
+    said: Said,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     /// To be looked at then.
     Due(Instant),
     /// Being looked at.
@@ -71,7 +75,67 @@ pub(super) enum Hold {
     Throttled,
 }
 
+/// No Node may go now: so many have gone in the last window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Full {
+    pub(super) recent: usize,
+    /// When the next one may go.
+    pub(super) frees_at: Option<Instant>,
+}
+
 impl Suspect {
+    /// A Node that is to be looked at now.
+    pub(super) fn new(node: &Node, now: Instant, ticks: Ticks) -> Self {
+        Self {
+            uid: Arc::clone(&node.uid),
+            is_ready: node.readiness == Readiness::Ready,
+            stage: Stage::Due(now),
+            interval: ticks.period,
+            last: None,
+            since: now,
+            absent_since: None,
+            hold: None,
+            has_failed: false,
+            said: Said::default(),
+        }
+    }
+
+    /// Whether this is what is known of the Node, and not of another one of its name.
+    pub(super) fn is_of(&self, node: &Node) -> bool {
+        self.uid == node.uid
+    }
+
+    /// Whether the Node was ready when it was first noted.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.stage == Stage::Busy
+    }
+
+    /// Why it waits although its instance is proved gone.
+    pub(super) fn held(&self) -> Option<Hold> {
+        self.hold
+    }
+
+    /// Who is deleted first: whoever was proved gone first, and last whose deletion has failed.
+    pub(super) fn rank(&self) -> (bool, Option<Instant>) {
+        (self.has_failed, self.absent_since)
+    }
+
+    /// Whether this is what the cloud answered last.
+    pub(super) fn is_same(&self, seen: Seen) -> bool {
+        self.last.is_some_and(|last| last.is_like(seen))
+    }
+
+    /// Whether an answer now may confirm that the instance is gone.
+    pub(super) fn may_be_confirmed(&self, now: Instant, confirmation: Duration) -> bool {
+        let unseen = (self.last == Some(Seen::Unseen)).then_some(self.since);
+        let since = self.absent_since.or(unseen);
+        since.is_some_and(|since| since + confirmation <= now)
+    }
+
     pub(super) fn due(&self) -> Option<Instant> {
         match self.stage {
             Stage::Due(at) => Some(at),
@@ -79,13 +143,29 @@ impl Suspect {
         }
     }
 
+    /// It is looked at, or written to.
+    pub(super) fn take(&mut self) {
+        self.stage = Stage::Busy;
+    }
+
+    /// Nothing is left to do.
+    pub(super) fn release(&mut self) {
+        self.stage = Stage::Released;
+    }
+
     /// It is asked about again when its interval is over.
     pub(super) fn ask_again(&mut self, now: Instant, ticks: Ticks) {
         self.stage = Stage::Due(ticks.nearest(now + self.interval));
     }
 
+    /// It is asked about again when its interval is over, and then less often.
+    pub(super) fn rest(&mut self, now: Instant, ticks: Ticks) {
+        self.ask_again(now, ticks);
+        self.slow_down(ticks);
+    }
+
     /// It is asked about less often from now on.
-    pub(super) fn slow_down(&mut self, ticks: Ticks) {
+    fn slow_down(&mut self, ticks: Ticks) {
         self.interval = (self.interval * 2).min(LONGEST.max(ticks.period));
     }
 
@@ -98,7 +178,7 @@ impl Suspect {
         seen: Seen,
         rules: Rules,
     ) -> Verdict {
-        let is_same = self.last.is_some_and(|last| last.is_like(seen));
+        let is_same = self.is_same(seen);
         if !is_same {
             self.since = now.instant;
         }
@@ -156,14 +236,67 @@ impl Suspect {
         }
     }
 
+    /// Decides about a Node that is to be deleted, or in doubt. One that is not deleted is asked about again.
+    pub(super) fn rule(
+        &mut self,
+        sighting: Sighting,
+        full: Option<Full>,
+        now: Instant,
+        ticks: Ticks,
+    ) -> Ruling {
+        self.ask_again(now, ticks);
+        match (sighting, full) {
+            (Sighting::Blind { missing: ready }, _) => Ruling::Frozen {
+                ready,
+                is_news: self.hold(Hold::Frozen),
+            },
+            (Sighting::Unclear, _) => Ruling::Wait,
+            (Sighting::Seen | Sighting::NoWitness, _) if self.last == Some(Seen::Unseen) => {
+                self.hold = None;
+                Ruling::Wait
+            }
+            (Sighting::Seen | Sighting::NoWitness, Some(Full { recent, frees_at })) => {
+                // All who wait are asked for again together when the next one may go, oldest first.
+                if let Some(at) = frees_at {
+                    self.stage = self.stage.earlier(Stage::Due(at));
+                }
+                Ruling::Throttled {
+                    recent,
+                    is_news: self.hold(Hold::Throttled),
+                }
+            }
+            (Sighting::Seen | Sighting::NoWitness, None) => {
+                self.take(); // until it is told how the deletion ended
+                self.hold = None;
+                Ruling::Delete {
+                    is_news: self.said.is_news(events::DELETING_NODE.reason, ""),
+                }
+            }
+        }
+    }
+
+    /// Its deletion failed, and is tried again. Answers whether the text is news.
+    pub(super) fn deletion_failed(&mut self, text: &str, now: Instant, ticks: Ticks) -> bool {
+        self.ask_again(now, ticks);
+        self.has_failed = true;
+        self.said.is_news(events::DELETING_NODE_FAILED.reason, text)
+    }
+
     /// Holds the Node back. Answers whether that is news.
-    pub(super) fn hold(&mut self, hold: Hold) -> bool {
+    fn hold(&mut self, hold: Hold) -> bool {
         self.hold.replace(hold) != Some(hold)
     }
 }
 
+impl Seen {
+    /// Whether it is the same answer. The delay that a cloud states makes no other one.
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
 impl Stage {
-    pub(super) fn earlier(self, other: Self) -> Self {
+    fn earlier(self, other: Self) -> Self {
         match (self, other) {
             (Self::Due(a), Self::Due(b)) => Self::Due(a.min(b)),
             (stage, _) => stage,
@@ -190,7 +323,7 @@ impl Ticks {
     }
 }
 
-/// How long a Node is still too young to be deleted; none if it is not.
+/// How long a Node is still too young to be deleted; `None` if it is not.
 fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
     if !node.is_uninitialized() && node.provider_id.is_some() {
         return None;

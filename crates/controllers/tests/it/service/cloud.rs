@@ -321,9 +321,11 @@ impl Reconciler for Cloud {
         let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
         state.later_looks -= u32::from(is_settled);
         let is_noted = !state.notes_at_the_end || matches!(answer, Answer::Settled(_));
-        Plan::new(answer)
-            .with_notes(state.note.clone().filter(|_| is_noted).into_iter().collect())
-            .looking_again(is_settled.then_some(Duration::from_secs(60)))
+        let notes = state.note.clone().filter(|_| is_noted).into_iter().collect();
+        Plan {
+            again: is_settled.then_some(Duration::from_secs(60)),
+            ..Plan::new(answer).with_notes(notes)
+        }
     }
 
     async fn apply(
