@@ -34,7 +34,10 @@ impl<O, T> DerefMut for Seen<O, T> {
 #[derive(Debug, Default)]
 pub struct Memory<T = ()> {
     looks: usize,
+    /// How long the plans asked to wait in all.
     waited: Duration,
+    /// How much of that was before the last new wait.
+    waited_before: Duration,
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
@@ -53,6 +56,13 @@ impl<T> Memory<T> {
     /// How long the plans asked to wait since then, in all.
     #[must_use]
     pub fn waited(&self) -> Duration {
+        self.waited - self.waited_before
+    }
+
+    /// How long the plans asked to wait since the reconcile began, in all. What a look showed first when that was less has lasted for
+    /// the difference, whatever was waited for meanwhile.
+    #[must_use]
+    pub fn waited_in_all(&self) -> Duration {
         self.waited
     }
 
@@ -66,7 +76,7 @@ impl<T> Memory<T> {
 
     /// What was waited for is over: looks and time are counted from here.
     pub fn new_wait(&mut self) {
-        (self.looks, self.waited) = (0, Duration::ZERO);
+        (self.looks, self.waited_before) = (0, self.waited);
     }
 
     /// A number for an id that no object has: another one each time.
@@ -202,6 +212,7 @@ mod tests {
         // Nobody waited for this look.
         memory.look_again();
         assert_eq!((memory.looks(), memory.waited()), (1, Duration::ZERO));
+        assert_eq!(memory.waited_in_all(), Duration::from_millis(2_100));
         assert_ne!(memory.made_up(), memory.made_up());
     }
 

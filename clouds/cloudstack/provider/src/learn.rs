@@ -292,9 +292,10 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
     let gone: Vec<RuleId> = gone.map(|rule| rule.id.clone()).collect();
     let firewall = FirewallId::Address(address.id.clone());
+    let waited = observed.memory.waited_in_all();
     let own = &mut observed.memory.own;
     gone.iter().for_each(|id| own.rules.forget(id));
-    own.gone_along.extend(gone);
+    own.gone_along.extend(gone.into_iter().map(|id| (id, waited)));
     own.firewalls.remove(&firewall);
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&firewall);

@@ -26,6 +26,7 @@ mod declined;
 mod facts;
 mod jobs;
 pub(crate) mod lists;
+mod on_the_way;
 pub(crate) mod reads;
 mod refused_openings;
 mod remembered;
@@ -37,6 +38,7 @@ mod unclosed;
 mod wire;
 
 pub(crate) use facts::{Fact, Need, Unread, see};
+pub(crate) use on_the_way::OnTheWay;
 pub(crate) use refused_openings::Refused;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
@@ -211,6 +213,13 @@ impl Observed {
     /// Whether something is being written there.
     pub(crate) fn is_pending(&self, target: &str) -> bool {
         self.pending.iter().any(|pending| pending.step.target() == target)
+    }
+
+    /// All addresses that were read.
+    pub(crate) fn known_addresses(&self) -> impl Iterator<Item = &Address> {
+        let read = self.addresses.values().flatten();
+        let found = self.looked_up.values().chain(self.recovered.values());
+        read.chain(found.flatten())
     }
 
     /// Whether an address is on its way to somebody, as far as is known.

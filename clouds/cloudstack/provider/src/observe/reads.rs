@@ -138,7 +138,9 @@ impl Reads {
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
-        seen.memory.own.hide_gone_along(&mut seen.observed.rules);
+        let Seen { observed, memory } = &mut seen;
+        let waited = memory.waited_in_all();
+        memory.own.hide_gone_along(&mut observed.rules, waited);
         self.complete(intent, &mut seen).await?;
         seen.memory.own.has_seen |= planning::sees(&seen);
         Ok(seen)
@@ -213,10 +215,12 @@ impl Reads {
                 }
                 Err(failure.error.clone())
             }
-            None if seen.memory.own.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
-                "{}: a public IP is still being acquired or released",
-                jobs::TIMEOUT
-            ))),
+            None if seen.memory.own.on_the_way.longest() >= PATIENCE + LOOK => {
+                Err(CloudError::transient(format!(
+                    "{}: a public IP is still being acquired or released",
+                    jobs::TIMEOUT
+                )))
+            }
             None => {
                 seen.memory.own.look_again();
                 self.all(intent, seen.memory).await
@@ -245,6 +249,9 @@ impl Reads {
     /// Reads until the decision has all that it needs.
     async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
+            let waited = observed.memory.waited_in_all();
+            let shown = observed.observed.known_addresses();
+            observed.memory.own.on_the_way.look(waited, shown);
             let mut needs = planning::needs(intent, observed);
             if needs.is_empty() {
                 break;

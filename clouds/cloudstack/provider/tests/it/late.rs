@@ -130,6 +130,55 @@ async fn an_association_that_takes_effect_late_is_neither_lost_nor_made_twice() 
     }
 }
 
+/// The server takes up late what was asked for, and its router takes 15 seconds for it. Eight of them are over when the address is
+/// first seen on its way. How long the process has waited before that says nothing about the address.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_has_just_begun_to_come_is_neither_tried_nor_given_back_at_once() {
+    let (job_time, seen, tried) = (15, 8, 4);
+    for (loss, after) in [(Loss::Answer, 52), (Loss::Death, 57)] {
+        for (requested, fate) in [
+            (Some(IP), Fate::Stays),
+            (Some(IP), Fate::Goes),
+            (None, Fate::Stays),
+            (None, Fate::Goes),
+        ] {
+            let what = format!("{loss:?}, {requested:?}, {fate:?}");
+            let mut world = world(false, requested).await;
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(job_time));
+            ask(&world, loss, Duration::from_secs(after)).await;
+            if loss == Loss::Death {
+                world.restart().await;
+            }
+            if fate == Fate::Goes {
+                world.delete(WEB);
+            }
+            let run = world.run(WEB).await.settled();
+            // When this was called, in seconds since the server took up what was asked for.
+            let at = |operation: &str| -> Vec<i64> {
+                let calls = world.sim.journal().entries();
+                let calls = calls.into_iter().filter(|call| call.operation == operation);
+                calls
+                    .map(|call| call.at.as_secs().cast_signed() - after.cast_signed())
+                    .collect()
+            };
+            let released = at("disassociateIpAddress");
+            assert_eq!(associations(&world), 1, "{what}: {run:#?}");
+            if fate == Fate::Goes {
+                assert!(
+                    released.len() == 1 && released[0] >= job_time.cast_signed(),
+                    "{what}: {released:?}"
+                );
+            } else {
+                let created = at("createLoadBalancerRule");
+                assert!(created[0] >= seen + tried, "{what}: {created:?}");
+                assert!(released.is_empty(), "{what}: {released:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_service_asked_for_before_it_wanted_another_one_is_given_back_when_it_comes() {
     let theirs = "203.0.113.88";
