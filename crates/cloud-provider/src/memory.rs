@@ -41,7 +41,6 @@ pub struct Memory<T = ()> {
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
-    is_put_off: bool,
     /// What the provider remembers: what it wrote, what was refused, how far it is.
     pub own: T,
 }
@@ -83,17 +82,6 @@ impl<T> Memory<T> {
     pub fn made_up(&mut self) -> u32 {
         self.made_up += 1;
         self.made_up
-    }
-
-    /// The cloud did not take the step that is being learned of, because it is at work on what the step changes: the same step comes
-    /// again, and both are one action.
-    pub fn put_off(&mut self) {
-        self.is_put_off = true;
-    }
-
-    /// Whether that was said since this was asked last.
-    pub(crate) fn take_put_off(&mut self) -> bool {
-        std::mem::take(&mut self.is_put_off)
     }
 
     /// The plan asks to wait for so long before the next look.

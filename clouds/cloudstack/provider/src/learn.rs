@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 
 use crate::cidrs::Cidrs;
@@ -32,6 +32,19 @@ pub(crate) enum Learned {
     Unready,
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
+}
+
+impl Learned {
+    /// Whether the API took the command, or had nothing to do. Whether its job succeeds is another matter.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Started(_) | Self::Gone => WriteOutcome::Taken,
+            Self::Unready => WriteOutcome::PutOff,
+            Self::Seen(_) | Self::Needed(_) | Self::OneFirewallRule | Self::Failed(_) => {
+                WriteOutcome::NotTaken
+            }
+        }
+    }
 }
 
 /// Adds what an answer told.

@@ -7,7 +7,9 @@ use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::model::PublicAddress;
 use bowline_cloudstack_sim::{AddressSpec, JobFault};
+use bowline_test_log::Log;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use crate::site::Site;
 use crate::world::{Outcome, WEB, World};
@@ -154,6 +156,7 @@ async fn an_address_that_has_just_begun_to_come_is_neither_tried_nor_given_back_
             if fate == Fate::Goes {
                 world.delete(WEB);
             }
+            let (log, _guards) = Log::listen(Level::INFO);
             let run = world.run(WEB).await.settled();
             // When this was called, in seconds since the server took up what was asked for.
             let at = |operation: &str| -> Vec<i64> {
@@ -173,6 +176,9 @@ async fn an_address_that_has_just_begun_to_come_is_neither_tried_nor_given_back_
             } else {
                 let created = at("createLoadBalancerRule");
                 assert!(created[0] >= seen + tried, "{what}: {created:?}");
+                // Both ports were refused once, and what is tried again is the same action.
+                assert_eq!(created.len(), 4, "{what}");
+                assert_eq!(log.count("executing action"), run.steps().len() - 2, "{what}");
                 assert!(released.is_empty(), "{what}: {released:?}");
             }
         }
