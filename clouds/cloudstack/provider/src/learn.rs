@@ -53,7 +53,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         && !matches!(learned, Learned::Seen(_))
     {
         // Until the next look tells better.
-        observed.standing.insert(asking, PATIENCE);
+        observed.memory.own.known.standing.insert(asking, PATIENCE);
     }
     match learned {
         Learned::Started(pending) => {
@@ -129,7 +129,7 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         }
     }
     if let Some(closed) = step.closed()
-        && observed.is_removal
+        && observed.memory.own.known.is_removal
         && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
     {
         observed.memory.own.unclosed.failed(closed, &failure);
@@ -139,8 +139,9 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         let is_refused =
             failure.is_definite && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict);
         // The balancer goes on without one that is still on its way.
-        let is_left =
-            !observed.is_removal && observed.rules.is_empty() && observed.is_on_its_way(&address.id);
+        let is_left = !observed.memory.own.known.is_removal
+            && observed.rules.is_empty()
+            && observed.is_on_its_way(&address.id);
         if (*is_live && is_refused) || is_left {
             observed.memory.own.unreleased.insert(address.id.clone());
             return;

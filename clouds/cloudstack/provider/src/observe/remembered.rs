@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::{BEHIND, Failure, OnTheWay, Unclosed};
+use super::{BEHIND, Failure, Known, OnTheWay, Unclosed};
 use crate::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NewRule, PublicIpId, Rule,
     RuleId, RuleProtocol,
@@ -16,6 +16,8 @@ use crate::step::Opening;
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
+    /// What was known when the look began.
+    pub(crate) known: Known,
     /// The jobs are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
     pub(crate) inherits_since: Option<Instant>,
     /// The addresses that are on their way, by jobs that are not known.

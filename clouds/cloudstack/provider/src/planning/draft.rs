@@ -172,12 +172,12 @@ impl<'a> Draft<'a> {
     pub(super) fn leads_by(&mut self, rule: &Rule) {
         let id = &rule.address.id;
         let vpc = match (
-            self.observed.networks.get(&rule.network),
-            self.observed.addresses.get(id),
+            self.observed.known_network(&rule.network),
+            self.observed.known_address(id),
         ) {
-            (Some(Some(network)), _) => network.vpc.clone(),
-            (_, Some(Some(address))) => address.vpc.clone(),
-            _ => return,
+            (Some(network), _) => network.vpc.clone(),
+            (None, Some(address)) => address.vpc.clone(),
+            (None, None) => return,
         };
         if !rule.network.is_empty() {
             let network = rule.network.clone();
@@ -188,7 +188,7 @@ impl<'a> Draft<'a> {
     /// The same for one that goes: by its rules, else by where it leads now.
     pub(super) fn leads_as_it_does(&mut self, id: &PublicIpId, rules: &[&Rule]) {
         rules.iter().for_each(|rule| self.leads_by(rule));
-        if let Some(Some(address)) = self.observed.addresses.get(id)
+        if let Some(address) = self.observed.known_address(id)
             && self.claim.place(id).is_none()
         {
             // One of a VPC need not tell a tier.
@@ -217,7 +217,7 @@ impl<'a> Draft<'a> {
     pub(super) fn is_blocked(&mut self) -> bool {
         let mut is_blocked = false;
         for asking in self.identity.claim.askings() {
-            let Some(left) = self.observed.standing.get(&asking) else {
+            let Some(left) = self.own().known.standing.get(&asking) else {
                 continue;
             };
             is_blocked = true;

@@ -261,7 +261,7 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
 /// What of a claim is known to be nobody's: it is not held any more.
 pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
     match claimed {
-        Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
+        Claimed::Address(id) | Claimed::Shared(id) => observed.is_known_absent(id),
         Claimed::Asked(id, _) => observed.memory.own.made.refused.contains(id),
         Claimed::Any(_) => observed.memory.own.made.is_refused,
     }
