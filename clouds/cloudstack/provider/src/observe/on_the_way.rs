@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::Observed;
 use crate::objects::{Address, AddressState, PublicIpId};
 
 /// The addresses that are on their way, by jobs that nobody knows. How long a reconcile has waited for other things says nothing
@@ -15,10 +16,11 @@ pub(crate) struct OnTheWay {
 }
 
 impl OnTheWay {
-    /// A look shows these addresses; the others are as they were.
-    pub(crate) fn look<'a>(&mut self, waited: Duration, shown: impl IntoIterator<Item = &'a Address>) {
+    /// A look shows the addresses so; those that it did not look for are as they were.
+    pub(crate) fn look(&mut self, waited: Duration, observed: &Observed) {
         self.now = waited;
-        for Address { address, state, .. } in shown {
+        self.since.retain(|id, _| !observed.is_known_absent(id));
+        for Address { address, state, .. } in observed.known_addresses() {
             if !state.is_on_the_way() {
                 self.since.remove(&address.id);
             } else if self
@@ -37,9 +39,10 @@ impl OnTheWay {
         since.unwrap_or_default()
     }
 
-    /// How long that one is on its way which is it for longest.
-    pub(crate) fn longest(&self) -> Duration {
-        let all = self.since.values().map(|(_, since)| self.now - *since);
+    /// How long that one of the addresses of a look has been on its way which is it for longest.
+    pub(crate) fn longest(&self, observed: &Observed) -> Duration {
+        let shown = observed.known_addresses();
+        let all = shown.map(|known| self.time(&known.address.id));
         all.max().unwrap_or_default()
     }
 }
@@ -49,10 +52,11 @@ mod tests {
     use super::*;
     use crate::objects::AddressRef;
 
-    fn shown(id: &str, state: AddressState) -> Address {
-        Address {
+    /// A look at an address; nobody has it if it has no state.
+    fn look(state: Option<AddressState>) -> Observed {
+        let address = state.map(|state| Address {
             address: AddressRef {
-                id: id.into(),
+                id: "ip".into(),
                 ip: "203.0.113.1".to_owned(),
             },
             state,
@@ -61,35 +65,43 @@ mod tests {
             vpc: None,
             is_source_nat: false,
             is_static_nat: false,
+        });
+        Observed {
+            addresses: [("ip".into(), address)].into(),
+            ..Observed::default()
         }
     }
 
     #[test]
     fn the_time_of_an_address_counts_from_the_first_look_that_shows_it_in_its_state() {
         use AddressState::{Allocated, Allocating, Releasing};
+        let id = PublicIpId::from("ip");
         let mut way = OnTheWay::default();
-        let rows = [
-            (0, Allocated, 0),
-            (50, Allocating, 0),
-            (54, Allocating, 4),
-            (60, Allocating, 10),
-            (62, Releasing, 0),
-            (70, Releasing, 8),
-            (72, Allocated, 0),
-            (80, Allocating, 0),
-        ];
-        for (waited, state, time) in rows {
-            let early = shown("early", Allocating);
-            way.look(Duration::from_secs(waited), [&shown("ip", state), &early]);
-            assert_eq!(way.time(&"ip".into()), Duration::from_secs(time), "{waited}");
-            assert_eq!(way.longest(), Duration::from_secs(waited));
+        for (waited, state, time) in [
+            (0, Some(Allocated), 0),
+            (50, Some(Allocating), 0),
+            (54, Some(Allocating), 4),
+            (60, Some(Allocating), 10),
+            (62, Some(Releasing), 0),
+            (70, Some(Releasing), 8),
+            (72, Some(Allocated), 0),
+            (80, Some(Allocating), 0),
+            (84, None, 0),
+            (90, Some(Allocating), 0),
+            (94, Some(Allocating), 4),
+        ] {
+            let (waited, time) = (Duration::from_secs(waited), Duration::from_secs(time));
+            let observed = look(state);
+            way.look(waited, &observed);
+            assert_eq!(
+                (way.time(&id), way.longest(&observed)),
+                (time, time),
+                "{waited:?}"
+            );
         }
-        way.look(Duration::from_secs(90), []);
-        assert_eq!(
-            way.time(&"ip".into()),
-            Duration::from_secs(10),
-            "it was not looked at"
-        );
-        assert_eq!(way.time(&"other".into()), Duration::ZERO);
+        let elsewhere = Observed::default();
+        way.look(Duration::from_secs(100), &elsewhere);
+        assert_eq!(way.time(&id), Duration::from_secs(10), "it was not looked for");
+        assert_eq!(way.longest(&elsewhere), Duration::ZERO);
     }
 }

@@ -222,7 +222,7 @@ impl Reads {
                 }
                 Err(failure.error.clone())
             }
-            None if seen.memory.own.on_the_way.longest() >= PATIENCE + LOOK => {
+            None if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK => {
                 Err(CloudError::transient(format!(
                     "{}: a public IP is still being acquired or released",
                     jobs::TIMEOUT
@@ -257,8 +257,8 @@ impl Reads {
     async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
             let waited = observed.memory.waited_in_all();
-            let shown = observed.observed.known_addresses();
-            observed.memory.own.on_the_way.look(waited, shown);
+            let way = &mut observed.memory.own.on_the_way;
+            way.look(waited, &observed.observed);
             let mut needs = planning::needs(intent, observed);
             if needs.is_empty() {
                 break;

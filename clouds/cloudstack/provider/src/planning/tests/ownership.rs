@@ -83,7 +83,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
                 has(world, |known| known.state = AddressState::Allocating);
                 let Seen { observed, memory } = &mut world.observed;
                 for waited in [0, 10].map(Duration::from_secs) {
-                    memory.own.on_the_way.look(waited, observed.known_addresses());
+                    memory.own.on_the_way.look(waited, observed);
                 }
             },
             State::Held,
