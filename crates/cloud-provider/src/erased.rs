@@ -4,12 +4,13 @@
 //! [`DynStep`] that shows its view and goes back in to be applied.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_plan::{Answer, Plan, Refusal, StepView};
 use futures::future::BoxFuture;
 
-use crate::load_balancer::Reconciler;
+use crate::load_balancer::{Reconciler, WriteOutcome};
 use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
 
 /// A plan with erased steps.
@@ -17,10 +18,17 @@ pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
 /// What a write's answer told, erased.
 pub struct DynLearned {
     learned: Box<dyn Any + Send>,
+    outcome: WriteOutcome,
     ends_wave: bool,
 }
 
 impl DynLearned {
+    /// Whether the cloud took the write; see [`Reconciler::outcome`].
+    #[must_use]
+    pub fn outcome(&self) -> WriteOutcome {
+        self.outcome
+    }
+
     /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`].
     #[must_use]
     pub fn ends_wave(&self) -> bool {
@@ -92,7 +100,7 @@ impl<R: Reconciler> Begin<R::Facts> for R {
             facts,
             intent,
             seen: None,
-            put_off: None,
+            put_off: BTreeSet::new(),
         }))
     }
 }
@@ -118,14 +126,14 @@ pub trait Reconcile<F>: Send + Sync {
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
 
-    /// Whether a step was made last and the cloud did not take it yet; see [`Memory::put_off`].
+    /// Whether a step was put off when it was made last, so that it is the same action now; see [`WriteOutcome::PutOff`].
     fn was_put_off(&self, step: &DynStep) -> bool {
         let _ = step;
         false
     }
 
-    /// Adds what a write's answer told.
-    fn learn(&mut self, step: &DynStep, learned: DynLearned);
+    /// Adds what the answers to the writes of a wave told, each with the place of its step in the wave.
+    fn learn(&mut self, wave: &[DynStep], answers: Vec<(usize, DynLearned)>);
 
     /// Changes the observation as applying a step to the cloud would.
     fn predict(&mut self, step: &DynStep);
@@ -149,8 +157,9 @@ struct Session<R: Reconciler> {
     facts: R::Facts,
     intent: R::Intent,
     seen: Option<SeenBy<R>>,
-    /// The label of the last step, if the cloud did not take it.
-    put_off: Option<String>,
+    /// The labels of the steps of the last wave that the cloud put off, and of those of it that were put off before and not begun
+    /// again.
+    put_off: BTreeSet<String>,
 }
 
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
@@ -228,6 +237,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             };
             let learned = self.reconciler.apply(&self.intent, seen, step).await?;
             Ok(DynLearned {
+                outcome: self.reconciler.outcome(&learned),
                 ends_wave: self.reconciler.ends_wave(&learned),
                 learned: Box::new(learned),
             })
@@ -235,20 +245,31 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn was_put_off(&self, step: &DynStep) -> bool {
-        self.put_off.as_ref() == Some(&step.view.label)
+        self.put_off.contains(&step.view.label)
     }
 
-    fn learn(&mut self, step: &DynStep, learned: DynLearned) {
-        let label = &step.view.label;
-        // Both casts hold for every step and answer that came out of this session; others teach nothing.
-        if let (Some(seen), Some(step), Ok(learned)) = (
-            self.seen.as_mut(),
-            step.cloud_step::<R::Step>(),
-            learned.learned.downcast::<R::Learned>(),
-        ) {
-            self.reconciler.learn(seen, step, *learned);
-            self.put_off = seen.memory.take_put_off().then(|| label.clone());
+    fn learn(&mut self, wave: &[DynStep], answers: Vec<(usize, DynLearned)>) {
+        if answers.is_empty() {
+            return; // a write to Kubernetes in between makes no other action of a step
         }
+        let mut put_off: BTreeSet<&String> = wave.iter().map(|step| &step.view.label).collect();
+        put_off.retain(|label| self.put_off.contains(*label));
+        for (index, DynLearned { learned, outcome, .. }) in answers {
+            let step = &wave[index];
+            match outcome {
+                WriteOutcome::PutOff => put_off.insert(&step.view.label),
+                WriteOutcome::Taken | WriteOutcome::NotTaken => put_off.remove(&step.view.label),
+            };
+            // Both casts hold for every step and answer that came out of this session; others teach nothing.
+            if let (Some(seen), Some(step), Ok(learned)) = (
+                self.seen.as_mut(),
+                step.cloud_step::<R::Step>(),
+                learned.downcast::<R::Learned>(),
+            ) {
+                self.reconciler.learn(seen, step, *learned);
+            }
+        }
+        self.put_off = put_off.into_iter().cloned().collect();
     }
 
     fn predict(&mut self, step: &DynStep) {

@@ -111,7 +111,7 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Makes the write. Steps that share a lane never run at the same time.
     ///
-    /// Work that never plans a step has no use for this method and the two after it, and leaves their defaults.
+    /// Work that never plans a step has no use for this method and those after it that have to do with writes, and leaves their defaults.
     ///
     /// # Errors
     ///
@@ -131,6 +131,13 @@ pub trait Reconciler: Send + Sync + 'static {
             "{} was planned by work that makes no writes",
             step.label()
         ))))
+    }
+
+    /// Whether the cloud took the write. An answer that is data may tell of a refusal, or that nothing was sent, because the rest has
+    /// to be brought to a good end first. Pure.
+    fn outcome(&self, learned: &Self::Learned) -> WriteOutcome {
+        let _ = learned;
+        WriteOutcome::Taken
     }
 
     /// Whether no further step of the wave is to begin, because the answer changes what is right: a quota is met, or the cloud is
@@ -157,6 +164,29 @@ pub trait Reconciler: Send + Sync + 'static {
     fn measure(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> Vec<Measurement> {
         let _ = (intent, seen);
         Vec::new()
+    }
+}
+
+/// What became of a write that has an answer. One that failed without has none: it is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The cloud made the change or has begun it, or it was there already.
+    Taken,
+    /// It was refused, or not sent because something is not as was thought. What comes next is for the plan to say.
+    NotTaken,
+    /// The cloud is at work on what the step changes: the same step comes again until it is taken, and all of that is one action.
+    PutOff,
+}
+
+impl WriteOutcome {
+    /// In words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::NotTaken => "not taken",
+            Self::PutOff => "put off",
+        }
     }
 }
 

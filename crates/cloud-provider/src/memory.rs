@@ -34,11 +34,13 @@ impl<O, T> DerefMut for Seen<O, T> {
 #[derive(Debug, Default)]
 pub struct Memory<T = ()> {
     looks: usize,
+    /// How long the plans asked to wait in all.
     waited: Duration,
+    /// How much of that was before the last new wait.
+    waited_before: Duration,
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
-    is_put_off: bool,
     /// What the provider remembers: what it wrote, what was refused, how far it is.
     pub own: T,
 }
@@ -53,6 +55,13 @@ impl<T> Memory<T> {
     /// How long the plans asked to wait since then, in all.
     #[must_use]
     pub fn waited(&self) -> Duration {
+        self.waited - self.waited_before
+    }
+
+    /// How long the plans asked to wait since the reconcile began, in all. What a look showed first when that was less has lasted for
+    /// the difference, whatever was waited for meanwhile.
+    #[must_use]
+    pub fn waited_in_all(&self) -> Duration {
         self.waited
     }
 
@@ -66,24 +75,13 @@ impl<T> Memory<T> {
 
     /// What was waited for is over: looks and time are counted from here.
     pub fn new_wait(&mut self) {
-        (self.looks, self.waited) = (0, Duration::ZERO);
+        (self.looks, self.waited_before) = (0, self.waited);
     }
 
     /// A number for an id that no object has: another one each time.
     pub fn made_up(&mut self) -> u32 {
         self.made_up += 1;
         self.made_up
-    }
-
-    /// The cloud did not take the step that is being learned of, because it is at work on what the step changes: the same step comes
-    /// again, and both are one action.
-    pub fn put_off(&mut self) {
-        self.is_put_off = true;
-    }
-
-    /// Whether that was said since this was asked last.
-    pub(crate) fn take_put_off(&mut self) -> bool {
-        std::mem::take(&mut self.is_put_off)
     }
 
     /// The plan asks to wait for so long before the next look.
@@ -202,6 +200,7 @@ mod tests {
         // Nobody waited for this look.
         memory.look_again();
         assert_eq!((memory.looks(), memory.waited()), (1, Duration::ZERO));
+        assert_eq!(memory.waited_in_all(), Duration::from_millis(2_100));
         assert_ne!(memory.made_up(), memory.made_up());
     }
 

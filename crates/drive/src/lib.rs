@@ -102,7 +102,7 @@ pub trait Hooks<F, E>: Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// The cloud took a write.
+    /// The cloud took a write: it was neither refused nor put off.
     fn applied(&self) {}
 
     /// Makes, or predicts, a write to Kubernetes, and changes the facts accordingly: the plan goes on from them. Writes to

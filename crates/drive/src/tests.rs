@@ -1,10 +1,16 @@
 //! The drive with a session that answers what it is told to.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowline_cloud_provider::{DynLearned, Measurement};
-use bowline_plan::Plan;
+use bowline_cloud_provider::{
+    Begin, DynLearned, LoadBalancerPlan, LoadBalancerStep, Measurement, Memory, Reconciler, Seen,
+    WriteOutcome,
+};
+use bowline_plan::{Impact, Plan, Step};
+use bowline_test_log::Log;
 
 use super::*;
 
@@ -48,7 +54,7 @@ impl Reconcile<()> for Session {
         panic!("no plan has a step: {step:?}")
     }
 
-    fn learn(&mut self, _: &DynStep, _: DynLearned) {}
+    fn learn(&mut self, _: &[DynStep], _: Vec<(usize, DynLearned)>) {}
 
     fn predict(&mut self, _: &DynStep) {}
 
@@ -65,8 +71,11 @@ impl Reconcile<()> for Session {
     }
 }
 
+#[derive(Default)]
 struct Quiet {
     is_superseded: bool,
+    /// How often it was told that the cloud took a write.
+    applied: AtomicUsize,
 }
 
 impl Hooks<(), Infallible> for Quiet {
@@ -74,6 +83,10 @@ impl Hooks<(), Infallible> for Quiet {
 
     fn is_superseded(&self) -> bool {
         self.is_superseded
+    }
+
+    fn applied(&self) {
+        self.applied.fetch_add(1, Ordering::Relaxed);
     }
 
     fn write<'a>(&'a self, _: &'a Mutex<()>, _: &'a KubeWrite) -> BoxFuture<'a, Result<(), Infallible>> {
@@ -91,7 +104,11 @@ async fn driven(settles_at: usize, is_superseded: bool) -> (Result<Driven, Drive
         settles_at,
         ..Session::default()
     };
-    let driven = drive(&mut session, Mode::Predict, &Quiet { is_superseded }, &mut false).await;
+    let quiet = Quiet {
+        is_superseded,
+        ..Quiet::default()
+    };
+    let driven = drive(&mut session, Mode::Predict, &quiet, &mut false).await;
     (driven, session.looks)
 }
 
@@ -119,7 +136,7 @@ async fn a_plan_that_is_only_shown_tells_nobody_that_it_settled() {
     let lanes = Lanes::default();
     for (mode, told) in [(Mode::Predict, 0), (Mode::Apply(&lanes), 1)] {
         let mut session = Session::default();
-        let quiet = Quiet { is_superseded: false };
+        let quiet = Quiet::default();
         drive(&mut session, mode, &quiet, &mut true).await.unwrap();
         assert_eq!(session.told.into_inner(), told);
     }
@@ -130,4 +147,134 @@ async fn what_was_superseded_does_not_look_again_and_is_no_error() {
     let (driven, looks) = driven(1_000, true).await;
     assert!(matches!(driven, Ok(Driven::Superseded)), "{driven:?}");
     assert_eq!(looks, 1);
+}
+
+/// A cloud with one write for each name, of which it answers this, try by try. What is put off is planned again.
+struct Toy(Mutex<BTreeMap<&'static str, VecDeque<WriteOutcome>>>);
+
+#[derive(Debug, Clone)]
+struct Named(&'static str);
+
+impl Step for Named {
+    fn label(&self) -> String {
+        self.0.to_owned()
+    }
+
+    fn object(&self) -> String {
+        self.0.to_owned()
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::None
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        vec![Lane::new(self.0)]
+    }
+}
+
+impl Reconciler for Toy {
+    type Facts = ();
+    type Intent = ();
+    /// What is left to do.
+    type Observed = Vec<&'static str>;
+    type Remembered = ();
+    type Step = Named;
+    type Learned = WriteOutcome;
+
+    fn intent(&self, (): &()) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    async fn observe(
+        &self,
+        (): &(),
+        last: Option<Self::Observed>,
+        _: &mut Memory,
+    ) -> Result<Self::Observed, CloudError> {
+        Ok(last.unwrap_or_else(|| self.0.lock().unwrap().keys().copied().collect()))
+    }
+
+    async fn verify(
+        &self,
+        (): &(),
+        last: Self::Observed,
+        _: &mut Memory,
+    ) -> Result<Self::Observed, CloudError> {
+        Ok(last)
+    }
+
+    fn plan(&self, (): &(), left: &Seen<Self::Observed>) -> LoadBalancerPlan<Named> {
+        let steps = left.iter().map(|name| LoadBalancerStep::Cloud(Named(name)));
+        let settled = || Answer::Settled(LoadBalancerStatus::empty());
+        Plan::new(Answer::apply_or(steps.collect(), settled))
+    }
+
+    async fn apply(
+        &self,
+        (): &(),
+        _: &Seen<Self::Observed>,
+        step: &Named,
+    ) -> Result<WriteOutcome, CloudError> {
+        let mut answers = self.0.lock().unwrap();
+        let answer = answers.get_mut(step.0).and_then(VecDeque::pop_front);
+        answer.ok_or_else(|| CloudError::other("no answer is left"))
+    }
+
+    fn outcome(&self, learned: &WriteOutcome) -> WriteOutcome {
+        *learned
+    }
+
+    fn learn(&self, left: &mut Seen<Self::Observed>, step: &Named, learned: WriteOutcome) {
+        left.observed
+            .retain(|name| *name != step.0 || learned == WriteOutcome::PutOff);
+    }
+}
+
+/// Several are put off in one wave, and taken in others: an operator reads of each once. What was refused is not told as made.
+#[tokio::test]
+async fn an_action_is_told_once_however_often_it_is_put_off_and_only_what_was_taken_counts_as_applied() {
+    use WriteOutcome::{NotTaken, PutOff, Taken};
+    let answers: [(_, &[WriteOutcome]); 4] = [
+        ("a", &[PutOff, PutOff, PutOff, Taken]),
+        ("b", &[Taken]),
+        ("c", &[PutOff, Taken]),
+        ("d", &[PutOff, NotTaken]),
+    ];
+    let answers = answers.map(|(name, answers)| (name, answers.iter().copied().collect()));
+    let toy = Arc::new(Toy(Mutex::new(answers.into())));
+    let mut session = toy.begin(()).unwrap();
+    let (lanes, quiet) = (Lanes::default(), Quiet::default());
+    let (log, _guards) = Log::listen(tracing::Level::DEBUG);
+    let driven = drive(&mut *session, Mode::Apply(&lanes), &quiet, &mut false).await;
+    assert!(matches!(driven, Ok(Driven::Settled(..))), "{driven:?}");
+    let lines = log.take();
+    let count = |words: &[&str]| {
+        let with_all = |line: &&String| words.iter().all(|word| line.contains(word));
+        lines.iter().filter(with_all).count()
+    };
+    for (name, tries, end) in [
+        ("label=a", 4, "outcome=\"taken\""),
+        ("label=b", 1, "outcome=\"taken\""),
+        ("label=c", 2, "outcome=\"taken\""),
+        ("label=d", 2, "outcome=\"not taken\""),
+    ] {
+        assert_eq!(
+            count(&["INFO", "executing action", name]),
+            1,
+            "{name}: {lines:#?}"
+        );
+        assert_eq!(
+            count(&["DEBUG", "executing action again", name]),
+            tries - 1,
+            "{name}"
+        );
+        assert_eq!(
+            count(&["action ended", name, "outcome=\"put off\""]),
+            tries - 1,
+            "{name}"
+        );
+        assert_eq!(count(&["action ended", name, end]), 1, "{name}: {lines:#?}");
+    }
+    assert_eq!(quiet.applied.into_inner(), 3);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile};
+use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile, WriteOutcome};
 use bowline_plan::Lane;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
@@ -90,9 +90,7 @@ pub(crate) async fn apply<F: Send, E>(
         }
     }
     learned.sort_by_key(|(index, _)| *index);
-    for (index, answer) in learned {
-        session.learn(&steps[index], answer);
-    }
+    session.learn(steps, learned);
     failure.map_or(Ok(()), Err)
 }
 
@@ -105,7 +103,7 @@ async fn run<F: Send, E>(
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let view = step.view();
     // One line for one action, however often the cloud is asked to take it. The words are those of cloudscale.ch's Go manager, and the
-    // demo reads them.
+    // demo reads them. Whether it was taken, or was sent at all, the line at the end says.
     if session.was_put_off(step) {
         tracing::debug!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action again");
     } else {
@@ -116,16 +114,23 @@ async fn run<F: Send, E>(
         None => session
             .apply(step)
             .await
-            .map(|answer| {
-                hooks.applied();
-                Some(answer)
-            })
+            .map(Some)
             .map_err(|error| DriveError::Step {
                 label: view.label.clone(),
                 error,
             }),
     };
-    tracing::debug!(object = %hooks.object(), label = %view.label, is_done = made.is_ok(), "action ended");
+    let outcome = match &made {
+        Ok(Some(answer)) => answer.outcome().as_str(),
+        Ok(None) => WriteOutcome::Taken.as_str(),
+        Err(_) => "failed",
+    };
+    tracing::debug!(object = %hooks.object(), label = %view.label, outcome, "action ended");
+    if let Ok(Some(answer)) = &made
+        && answer.outcome() == WriteOutcome::Taken
+    {
+        hooks.applied();
+    }
     made
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, MonitorId, NewMonitor, Pool, PoolId,
@@ -80,6 +80,17 @@ impl Learned {
         Self {
             is_busy: true,
             ..Self::default()
+        }
+    }
+
+    /// Whether the API took it. Of a replacement the first half is enough: the second is another step by then.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        if self.created.is_some() || self.old_is_gone || self.is_changed {
+            WriteOutcome::Taken
+        } else if self.is_busy {
+            WriteOutcome::PutOff
+        } else {
+            WriteOutcome::NotTaken
         }
     }
 

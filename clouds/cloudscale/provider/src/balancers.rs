@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
     CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, Service, ServiceFacts,
-    ServicesView, facts,
+    ServicesView, WriteOutcome, facts,
 };
 use bowline_cloudscale_client::Client;
 use bowline_plan::Refusal;
@@ -134,6 +134,10 @@ impl Reconciler for Balancers {
             }
         }
         outcome
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
     }
 
     fn ends_wave(&self, learned: &Learned) -> bool {

@@ -1,5 +1,6 @@
 //! What a write does to the observation: as its answer tells, or as it can be predicted. Both go the same way.
 
+use bowline_cloud_provider::WriteOutcome;
 use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerChange, LoadBalancer, LoadBalancerStatus, Member, Monitor, MonitorChange,
     MonitorHttp, MonitorId, NewLoadBalancer, NewMonitor, Pool, Slug, Stub, SubnetStub, VipAddress,
@@ -13,11 +14,8 @@ use crate::step::{CloudStep, PartChange};
 
 /// Adds what a write's answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
-    let is_progress = !learned.is_busy || learned.created.is_some() || learned.old_is_gone;
-    if is_progress {
+    if learned.outcome() != WriteOutcome::PutOff {
         seen.memory.new_wait();
-    } else {
-        seen.memory.put_off();
     }
     let own = &mut seen.memory.own;
     // Once the API has refused to be hurried, the balancer is looked at before the next write.

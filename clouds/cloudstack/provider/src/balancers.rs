@@ -1,7 +1,7 @@
 //! Load balancer rules as the service controller wants them.
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts,
+    CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts, WriteOutcome,
 };
 use bowline_plan::Refusal;
 
@@ -81,6 +81,10 @@ impl Reconciler for Balancers {
             _ => {}
         }
         Ok(learned)
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
     }
 
     fn learn(&self, observed: &mut Seen, step: &CloudStep, learned: Learned) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 
 use crate::cidrs::Cidrs;
@@ -34,13 +34,26 @@ pub(crate) enum Learned {
     Failed(Failure),
 }
 
+impl Learned {
+    /// Whether the API took the command, or had nothing to do. Whether its job succeeds is another matter.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Started(_) | Self::Gone => WriteOutcome::Taken,
+            Self::Unready => WriteOutcome::PutOff,
+            Self::Seen(_) | Self::Needed(_) | Self::OneFirewallRule | Self::Failed(_) => {
+                WriteOutcome::NotTaken
+            }
+        }
+    }
+}
+
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
     if let Some(asking) = step.asking()
         && !matches!(learned, Learned::Seen(_))
     {
         // Until the next look tells better.
-        observed.standing.insert(asking, PATIENCE);
+        observed.memory.own.known.standing.insert(asking, PATIENCE);
     }
     match learned {
         Learned::Started(pending) => {
@@ -116,7 +129,7 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         }
     }
     if let Some(closed) = step.closed()
-        && observed.is_removal
+        && observed.memory.own.known.is_removal
         && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
     {
         observed.memory.own.unclosed.failed(closed, &failure);
@@ -126,8 +139,9 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         let is_refused =
             failure.is_definite && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict);
         // The balancer goes on without one that is still on its way.
-        let is_left =
-            !observed.is_removal && observed.rules.is_empty() && observed.is_on_its_way(&address.id);
+        let is_left = !observed.memory.own.known.is_removal
+            && observed.rules.is_empty()
+            && observed.is_on_its_way(&address.id);
         if (*is_live && is_refused) || is_left {
             observed.memory.own.unreleased.insert(address.id.clone());
             return;
@@ -292,9 +306,10 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
     let gone: Vec<RuleId> = gone.map(|rule| rule.id.clone()).collect();
     let firewall = FirewallId::Address(address.id.clone());
+    let waited = observed.memory.waited_in_all();
     let own = &mut observed.memory.own;
     gone.iter().for_each(|id| own.rules.forget(id));
-    own.gone_along.extend(gone);
+    own.gone_along.extend(gone.into_iter().map(|id| (id, waited)));
     own.firewalls.remove(&firewall);
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&firewall);

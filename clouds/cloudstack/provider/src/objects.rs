@@ -181,6 +181,13 @@ pub(crate) enum AddressState {
     Releasing,
 }
 
+impl AddressState {
+    /// Whether it is about to change by itself.
+    pub(crate) fn is_on_the_way(self) -> bool {
+        matches!(self, Self::Allocating | Self::Releasing)
+    }
+}
+
 impl Address {
     /// Whether it belongs to the network, or to the VPC that the network is a tier of.
     pub(crate) fn is_of(&self, network: &Network) -> bool {

@@ -12,7 +12,6 @@ use bowline_plan::Refusal;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::claim::Asking;
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
 use crate::objects::{
@@ -25,7 +24,9 @@ pub(crate) mod asks;
 mod declined;
 mod facts;
 mod jobs;
+mod known;
 pub(crate) mod lists;
+mod on_the_way;
 pub(crate) mod reads;
 mod refused_openings;
 mod remembered;
@@ -37,6 +38,8 @@ mod unclosed;
 mod wire;
 
 pub(crate) use facts::{Fact, Need, Unread, see};
+pub(crate) use known::Known;
+pub(crate) use on_the_way::OnTheWay;
 pub(crate) use refused_openings::Refused;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
@@ -51,15 +54,13 @@ pub(crate) struct Observed {
     pub(crate) now: Option<Timestamp>,
     /// When that was.
     pub(crate) looked: Option<Instant>,
-    /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
-    pub(crate) standing: BTreeMap<Asking, Duration>,
     /// What the server can do.
     pub(crate) abilities: Option<Abilities>,
     /// The rules that bear the name of the Service's balancer.
     pub(crate) rules: Vec<Rule>,
-    /// Networks by ID; none if there is no such network.
+    /// Networks by ID; `None` if there is no such network.
     pub(crate) networks: BTreeMap<NetworkId, Option<Arc<Network>>>,
-    /// Addresses by ID; none if nobody has such an address.
+    /// Addresses by ID; `None` if nobody has such an address.
     pub(crate) addresses: BTreeMap<PublicIpId, Option<Address>>,
     /// What there is under an address that was asked for by its text.
     pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
@@ -75,26 +76,12 @@ pub(crate) struct Observed {
     pub(crate) going: BTreeSet<FirewallRuleId>,
     /// Members by the ID of their rule.
     pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
-    /// Rules whose members were found to be right a moment ago, for the same Nodes.
-    pub(crate) trusted: BTreeSet<RuleId>,
-    /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
-    pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
     /// All virtual machines.
     pub(crate) instances: Option<Arc<MemberIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
     pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
-    /// How many calls the reading took.
-    pub(crate) calls: usize,
     /// Jobs under way.
     pub(crate) pending: Vec<Pending>,
-    /// Whether the balancer is to go: then what cannot be closed does not keep it.
-    pub(crate) is_removal: bool,
-    /// Rules that the API refused before, and that are not tried now.
-    pub(crate) declined: Option<Declined>,
-    /// Firewall rules that the API refused when others had gone for them, and that none go for now.
-    pub(crate) refused: Option<Refused>,
-    /// Whether the Service was changed since a rule of it was seen that breaks its router.
-    pub(crate) is_changed: bool,
 }
 
 /// A job under way.
@@ -211,6 +198,13 @@ impl Observed {
     /// Whether something is being written there.
     pub(crate) fn is_pending(&self, target: &str) -> bool {
         self.pending.iter().any(|pending| pending.step.target() == target)
+    }
+
+    /// All addresses that were read.
+    pub(crate) fn known_addresses(&self) -> impl Iterator<Item = &Address> {
+        let read = self.addresses.values().flatten();
+        let found = self.looked_up.values().chain(self.recovered.values());
+        read.chain(found.flatten())
     }
 
     /// Whether an address is on its way to somebody, as far as is known.

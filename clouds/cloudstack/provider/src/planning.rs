@@ -104,7 +104,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let abilities = abilities(draft.observed, wanted)?;
     // Nothing is acquired for a balancer that the server refused as a whole a moment ago.
     if draft.observed.rules.is_empty()
-        && let Some(declined) = &draft.observed.declined
+        && let Some(declined) = &draft.own().known.declined
         && wanted
             .ports
             .iter()

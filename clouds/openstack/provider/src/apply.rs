@@ -1,6 +1,6 @@
 //! Makes the writes.
 
-use bowline_cloud_provider::{CloudError, Kept};
+use bowline_cloud_provider::{CloudError, Kept, WriteOutcome};
 use bowline_openstack_client::{
     ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, PortId,
     PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
@@ -34,6 +34,17 @@ pub(crate) enum Learned {
     RefusedSetting(Refusal),
     /// Octavia did not delete a pool, because an L7 policy names it.
     Barred(Refusal),
+}
+
+impl Learned {
+    /// Whether the cloud took it.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Done(_) => WriteOutcome::Taken,
+            Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
+            Self::Refused(_) | Self::RefusedSetting(_) | Self::Barred(_) => WriteOutcome::NotTaken,
+        }
+    }
 }
 
 /// An object as an answer shows it.

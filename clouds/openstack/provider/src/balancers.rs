@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service, ServiceFacts, facts,
+    CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service, ServiceFacts,
+    WriteOutcome, facts,
 };
 use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, ProvisioningStatus};
 use bowline_plan::Refusal;
@@ -207,6 +208,10 @@ impl Reconciler for Balancers {
             self.repairs.with(&intent.identity().uid, |last| *last = now);
         }
         Ok((learned, self.reads.under_way.pause()))
+    }
+
+    fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
+        learned.outcome()
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, (learned, pause): (Learned, Duration)) {

@@ -22,7 +22,6 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             // Nothing happened: the looks since the last write go on being counted.
             seen.memory.own.is_busy = true;
             seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
-            seen.memory.put_off();
             return;
         }
         Learned::Refused(why) => return refused(seen, step, why),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NetworkBlock, NewIpBlock};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -51,6 +51,26 @@ pub(crate) enum Learned {
     Deleted,
     /// A write of the sweeper failed; the others go on.
     Failed(String),
+}
+
+impl Learned {
+    /// Whether the cloud took it.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Name
+            | Self::Blocks(_)
+            | Self::Attached
+            | Self::Block(_)
+            | Self::Marked
+            | Self::Detached
+            | Self::Deleted => WriteOutcome::Taken,
+            Self::NotAttached(Unattached::Busy(_)) => WriteOutcome::PutOff,
+            Self::NotBought(_)
+            | Self::NotAttached(Unattached::Full(_))
+            | Self::NoMarkName
+            | Self::Failed(_) => WriteOutcome::NotTaken,
+        }
+    }
 }
 
 /// Makes the writes of one reconcile.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{
     ANSWER_LOG, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, Selector,
-    ServiceFacts,
+    ServiceFacts, WriteOutcome,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
@@ -92,6 +92,10 @@ impl Reconciler for Balancers {
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let Self { client, reads, .. } = self;
         Writer { client, reads, seen }.apply(intent, step).await
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {

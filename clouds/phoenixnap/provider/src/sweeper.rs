@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler, Seen,
-    Service, ServiceKey, facts,
+    Service, ServiceKey, WriteOutcome, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
@@ -130,6 +130,10 @@ impl Reconciler for Sweeper {
         };
         // One block must not end the run for the others.
         Ok(result.unwrap_or_else(|error| Learned::Failed(error.to_string())))
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
     }
 
     fn learn(&self, observed: &mut Seen<Observed>, step: &CloudStep, learned: Learned) {

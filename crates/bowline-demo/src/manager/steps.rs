@@ -26,6 +26,9 @@ pub(crate) enum What {
     /// It is being made; its impact in words.
     Begun(String),
     Done,
+    /// The cloud is at work on what it changes: it is begun again.
+    PutOff,
+    /// It was refused, or failed, or was not sent.
     Failed,
 }
 
@@ -104,15 +107,16 @@ struct Fields {
     object: String,
     label: String,
     impact: String,
-    is_done: bool,
+    outcome: String,
 }
 
 impl Fields {
     fn news(self) -> Option<StepNews> {
-        let what = match (self.message.as_str(), self.is_done) {
+        let what = match (self.message.as_str(), self.outcome.as_str()) {
             ("executing action" | "executing action again", _) => What::Begun(self.impact),
-            ("action ended", true) => What::Done,
-            ("action ended", false) => What::Failed,
+            ("action ended", "taken") => What::Done,
+            ("action ended", "put off") => What::PutOff,
+            ("action ended", _) => What::Failed,
             _ => return None,
         };
         Some(StepNews {
@@ -131,18 +135,13 @@ impl Visit for Fields {
             "object" => self.object = text,
             "label" => self.label = text,
             "impact" => self.impact = text,
+            "outcome" => self.outcome = text,
             _ => {}
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         self.record_debug(field, &format_args!("{value}"));
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        if field.name() == "is_done" {
-            self.is_done = value;
-        }
     }
 }
 
@@ -162,8 +161,9 @@ mod tests {
         tracing::dispatcher::with_default(&log, || {
             let (object, label) = ("default/web", "create-pool(web)");
             tracing::info!(target: "bowline_drive::wave", %object, %label, impact = %"none", "executing action");
-            tracing::debug!(target: "bowline_drive::wave", %object, %label, is_done = true, "action ended");
-            tracing::debug!(target: "bowline_drive::wave", %object, %label, is_done = false, "action ended");
+            for outcome in ["taken", "put off", "not taken", "failed"] {
+                tracing::debug!(target: "bowline_drive::wave", %object, %label, outcome, "action ended");
+            }
             tracing::info!(target: "elsewhere", %object, %label, impact = %"none", "executing action");
             tracing::info!(target: "bowline_drive::wave", %object, "something else");
         });
@@ -173,6 +173,10 @@ mod tests {
             .iter()
             .map(|news| news.what.clone())
             .collect();
-        assert_eq!(told, [What::Begun("none".to_owned()), What::Done, What::Failed]);
+        let begun = What::Begun("none".to_owned());
+        assert_eq!(
+            told,
+            [begun, What::Done, What::PutOff, What::Failed, What::Failed]
+        );
     }
 }

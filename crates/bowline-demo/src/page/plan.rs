@@ -136,6 +136,7 @@ impl Plans {
         match &news.what {
             What::Begun(impact) => self.begin(news, impact),
             What::Done => self.end(news, Progress::Done),
+            What::PutOff => {} // it goes on
             What::Failed => self.end(news, Progress::Failed),
         }
     }
@@ -282,6 +283,10 @@ mod tests {
             ("c", Progress::Failed),
         ];
         assert_eq!(progress(&plans), expected);
+        // The cloud is busy: it goes on.
+        plans.hear(&news("b", begun()));
+        plans.hear(&news("b", What::PutOff));
+        assert_eq!(progress(&plans)[1].1, Progress::Running);
         // Tried again.
         plans.hear(&news("c", begun()));
         assert_eq!(progress(&plans)[2].1, Progress::Running);

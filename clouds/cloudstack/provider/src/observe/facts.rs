@@ -137,6 +137,21 @@ impl Observed {
         known(&self.addresses, id, Need::Address).map(Option::as_ref)
     }
 
+    /// A network, as far as was looked: none if it was not, or if there is no such network.
+    pub(crate) fn known_network(&self, id: &NetworkId) -> Option<&Arc<Network>> {
+        self.networks.get(id)?.as_ref()
+    }
+
+    /// An address, as far as was looked: none if it was not, or if nobody has such an address.
+    pub(crate) fn known_address(&self, id: &PublicIpId) -> Option<&Address> {
+        self.addresses.get(id)?.as_ref()
+    }
+
+    /// Whether an address was looked for, and nobody has it.
+    pub(crate) fn is_known_absent(&self, id: &PublicIpId) -> bool {
+        self.addresses.get(id).is_some_and(Option::is_none)
+    }
+
     /// What there is under an address that is asked for by its text.
     pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
         known(&self.looked_up, &ip.to_owned(), Need::LookedUp).map(Vec::as_slice)
@@ -183,12 +198,9 @@ impl Observed {
         self.ranges.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// The members of a rule; `None` if they were right a moment ago.
-    pub(crate) fn members(&self, rule: &RuleId) -> Result<Option<&BTreeSet<VirtualMachineId>>, Unread> {
-        match self.members.get(rule) {
-            None if !self.trusted.contains(rule) => Err(Need::Members(rule.clone()).into()),
-            members => Ok(members),
-        }
+    /// The members of a rule.
+    pub(crate) fn members(&self, rule: &RuleId) -> Result<&BTreeSet<VirtualMachineId>, Unread> {
+        known(&self.members, rule, Need::Members)
     }
 }
 

@@ -15,7 +15,9 @@ use super::lists::{firewall_of, members_of};
 use super::refused_openings::RefusedOpenings;
 use super::rules::BalancerRules;
 use super::trust::Trust;
-use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
+use super::{
+    Fact, INHERITED, Known, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire,
+};
 use crate::intent::Intent;
 use crate::objects::{Address, AddressState, FirewallId, FirewallList, Network, Rule};
 use crate::planning;
@@ -112,7 +114,8 @@ impl Reads {
 
     /// Everything that the decision needs, from the beginning.
     async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
-        let observed = self.beginning(intent).await?;
+        let (observed, known) = self.beginning(intent).await?;
+        memory.own.known = known;
         if let Intent::Wanted(wanted) = intent {
             let mut closed = self.refused.closed(wanted);
             closed.retain(|earlier| !memory.own.closed.contains(earlier));
@@ -127,8 +130,9 @@ impl Reads {
         intent: &Intent,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
-        let mut observed = self.beginning(intent).await?;
+        let (mut observed, known) = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
+        memory.own.known = known;
         self.from(intent, Seen { observed, memory }).await
     }
 
@@ -138,31 +142,36 @@ impl Reads {
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
-        seen.memory.own.hide_gone_along(&mut seen.observed.rules);
+        let Seen { observed, memory } = &mut seen;
+        let waited = memory.waited_in_all();
+        memory.own.hide_gone_along(&mut observed.rules, waited);
         self.complete(intent, &mut seen).await?;
         seen.memory.own.has_seen |= planning::sees(&seen);
         Ok(seen)
     }
 
-    /// The rules of the Service, with which every look begins.
-    async fn beginning(&self, intent: &Intent) -> Result<Observed, CloudError> {
+    /// The rules of the Service, with which every look begins, and what is known of it by then.
+    async fn beginning(&self, intent: &Intent) -> Result<(Observed, Known), CloudError> {
         let identity = intent.identity();
         let now = self.now();
-        let mut observed = Observed {
+        let observed = Observed {
             rules: self.rules.of(&identity.name).await?,
             now: Some(now),
             looked: Some(Instant::now()),
-            standing: self.asks.standing(identity, now),
-            calls: 1,
-            is_removal: matches!(intent, Intent::Absent(_)),
             ..Observed::default()
         };
+        let mut known = Known {
+            standing: self.asks.standing(identity, now),
+            is_removal: matches!(intent, Intent::Absent(_)),
+            calls: 1,
+            ..Known::default()
+        };
         if let Intent::Wanted(wanted) = intent {
-            observed.expected = self.trust.expected(wanted);
-            observed.declined = self.declined.of(wanted);
-            observed.refused = self.refused.of(wanted);
+            known.expected = self.trust.expected(wanted);
+            known.declined = self.declined.of(wanted);
+            known.refused = self.refused.of(wanted);
         }
-        observed.is_changed = self.broken.with(&identity.uid, |seen| match intent {
+        known.is_changed = self.broken.with(&identity.uid, |seen| match intent {
             Intent::Wanted(wanted) if observed.rules.iter().any(Rule::breaks_router) => {
                 *seen.get_or_insert(wanted.asked) != wanted.asked
             }
@@ -171,7 +180,7 @@ impl Reads {
                 false
             }
         });
-        Ok(observed)
+        Ok((observed, known))
     }
 
     /// Looks again at what is waited for: at the jobs, if there are any.
@@ -213,10 +222,12 @@ impl Reads {
                 }
                 Err(failure.error.clone())
             }
-            None if seen.memory.own.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
-                "{}: a public IP is still being acquired or released",
-                jobs::TIMEOUT
-            ))),
+            None if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK => {
+                Err(CloudError::transient(format!(
+                    "{}: a public IP is still being acquired or released",
+                    jobs::TIMEOUT
+                )))
+            }
             None => {
                 seen.memory.own.look_again();
                 self.all(intent, seen.memory).await
@@ -245,16 +256,19 @@ impl Reads {
     /// Reads until the decision has all that it needs.
     async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
+            let waited = observed.memory.waited_in_all();
+            let way = &mut observed.memory.own.on_the_way;
+            way.look(waited, &observed.observed);
             let mut needs = planning::needs(intent, observed);
             if needs.is_empty() {
                 break;
             }
             let calls = |needs: &BTreeSet<Need>| needs.iter().filter(|need| self.is_call(need)).count();
             if let Intent::Wanted(wanted) = intent {
-                let calls = observed.calls + calls(&needs);
+                let calls = observed.memory.own.known.calls + calls(&needs);
                 self.trust.trust(wanted, observed, &mut needs, calls);
             }
-            observed.calls += calls(&needs);
+            observed.memory.own.known.calls += calls(&needs);
             let facts = needs
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));
@@ -292,7 +306,8 @@ impl Reads {
         let fact = self.read(intent, observed, need).await;
         match (need.opened(), fact) {
             (Some(id), Err(error))
-                if observed.is_removal && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
+                if matches!(intent, Intent::Absent(_))
+                    && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
             {
                 Ok(Fact::Unlisted(id.to_owned(), error))
             }
@@ -317,7 +332,7 @@ impl Reads {
             // Those that lead to the network, or to the VPC of which it is a tier, and those on their way that do not tell where to.
             Need::Recovered(id) => {
                 let mut found = self.addresses(&PublicIpQuery::Allocated).await?;
-                if let Some(Some(network)) = observed.networks.get(id) {
+                if let Some(network) = observed.known_network(id) {
                     found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
                 }
                 Fact::Recovered(id.clone(), found)

@@ -1,4 +1,4 @@
-//! What a reconcile remembers of itself, beside the facts: what it did, what was refused, and how long it looks already.
+//! What a reconcile remembers of itself, beside the facts: what it did, what was refused, and since when it sees what.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::{BEHIND, Failure, LOOK, Unclosed};
+use super::{BEHIND, Failure, Known, OnTheWay, Unclosed};
 use crate::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NewRule, PublicIpId, Rule,
     RuleId, RuleProtocol,
@@ -16,10 +16,12 @@ use crate::step::Opening;
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
+    /// What was known when the look began.
+    pub(crate) known: Known,
     /// The jobs are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
     pub(crate) inherits_since: Option<Instant>,
-    /// How often something else was looked at again that the cloud does by itself.
-    pub(crate) looks: u32,
+    /// The addresses that are on their way, by jobs that are not known.
+    pub(crate) on_the_way: OnTheWay,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
     /// Whether a change of members failed.
@@ -54,8 +56,9 @@ pub(crate) struct Remembered {
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
-    /// The IDs of rules that were on addresses which were released: they should be gone.
-    pub(crate) gone_along: BTreeSet<RuleId>,
+    /// The IDs of rules that were on addresses which were released, and how long the reconcile had waited in all by then: they
+    /// should be gone.
+    pub(crate) gone_along: BTreeMap<RuleId, Duration>,
     /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
     pub(crate) lingers: bool,
 }
@@ -76,16 +79,11 @@ pub(crate) struct Made {
 }
 
 impl Remembered {
-    /// Whether something that the cloud does by itself was looked at for so long.
-    pub(crate) fn has_waited(&self, time: Duration) -> bool {
-        LOOK * self.looks >= time
-    }
-
     /// Everything is looked at again while something is waited for.
     pub(super) fn look_again(&mut self) {
         let before = std::mem::take(self);
         *self = Self {
-            looks: before.looks + 1,
+            on_the_way: before.on_the_way,
             made: before.made,
             unclosed: before.unclosed.rested(),
             unreleased: before.unreleased,
@@ -127,6 +125,7 @@ impl Remembered {
             rules: before.rules,
             firewalls: before.firewalls,
             unclosed: before.unclosed.rested(),
+            on_the_way: before.on_the_way,
             forwarded: before.forwarded,
             gone_along: before.gone_along,
             has_seen: before.has_seen,
@@ -137,11 +136,10 @@ impl Remembered {
 
     /// Hides rules whose address was released, as long as the list may be behind. After that the server is one that leaves
     /// them, and they are deleted.
-    pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>) {
-        if !self.has_waited(BEHIND) {
-            let count = rules.len();
-            rules.retain(|rule| !self.gone_along.contains(&rule.id));
-            self.lingers = rules.len() < count;
-        }
+    pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>, waited: Duration) {
+        let count = rules.len();
+        let is_behind = |released: &Duration| waited - *released < BEHIND;
+        rules.retain(|rule| !self.gone_along.get(&rule.id).is_some_and(is_behind));
+        self.lingers = rules.len() < count;
     }
 }

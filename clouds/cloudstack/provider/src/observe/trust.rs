@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
-use super::{Need, Observed};
+use super::{Need, Seen};
 use crate::fingerprint::fingerprint;
 use crate::intent::Wanted;
 use crate::members::{self, Difference};
@@ -54,7 +54,7 @@ impl Trust {
     pub(super) fn trust(
         &self,
         wanted: &Wanted,
-        observed: &mut Observed,
+        observed: &mut Seen,
         needs: &mut BTreeSet<Need>,
         calls: usize,
     ) {
@@ -71,17 +71,18 @@ impl Trust {
         let others = calls - fresh.len();
         for (_, id) in fresh.into_iter().skip(CALLS.saturating_sub(others)) {
             needs.remove(&Need::Members(id.clone()));
-            observed.trusted.insert(id);
+            observed.memory.own.known.trusted.insert(id);
         }
     }
 
     /// Remembers which rules have the right members.
-    pub(super) fn remember(&self, wanted: &Wanted, observed: &Observed) {
+    pub(super) fn remember(&self, wanted: &Wanted, observed: &Seen) {
+        let before = &observed.memory.own.known;
         let found = observed.members_of(&wanted.nodes);
         let named = members::named(&wanted.nodes);
         let is_right = |present: &BTreeSet<VirtualMachineId>| match &found {
             Some(found) => found.compare(present) == Difference::default(),
-            None => named.as_ref() == Some(present) || observed.expected.as_ref() == Some(present),
+            None => named.as_ref() == Some(present) || before.expected.as_ref() == Some(present),
         };
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
         let known_until = self.instances.with(&nodes, |known| {
@@ -102,7 +103,7 @@ impl Trust {
             _ => now + MEMBERS_TTL,
         };
         for (rule, present) in &observed.members {
-            let (is_right, is_trusted) = (is_right(present), observed.trusted.contains(rule));
+            let (is_right, is_trusted) = (is_right(present), before.trusted.contains(rule));
             self.rules.with(rule, |known| {
                 if !is_right {
                     *known = None;

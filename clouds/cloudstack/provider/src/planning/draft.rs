@@ -11,7 +11,7 @@ use super::Stop;
 use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, AddressState, IngressPort, Network, Place, PublicIpId, Rule};
+use crate::objects::{Address, AddressRef, IngressPort, Network, Place, PublicIpId, Rule};
 use crate::observe::{
     LOOK, Need, POLLS, Pending, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
 };
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
     /// Waits for an address that is being acquired or released.
     pub(super) fn wait_for_address(&mut self, address: &AddressRef) {
         let reason = format!("public IP {} is being acquired or released", address.ip);
-        if self.own().has_waited(SLOW) {
+        if self.own().on_the_way.time(&address.id) >= SLOW {
             self.notes.push(ADDRESS_PENDING.note(pending(address)));
         }
         self.wait(reason);
@@ -172,12 +172,12 @@ impl<'a> Draft<'a> {
     pub(super) fn leads_by(&mut self, rule: &Rule) {
         let id = &rule.address.id;
         let vpc = match (
-            self.observed.networks.get(&rule.network),
-            self.observed.addresses.get(id),
+            self.observed.known_network(&rule.network),
+            self.observed.known_address(id),
         ) {
-            (Some(Some(network)), _) => network.vpc.clone(),
-            (_, Some(Some(address))) => address.vpc.clone(),
-            _ => return,
+            (Some(network), _) => network.vpc.clone(),
+            (None, Some(address)) => address.vpc.clone(),
+            (None, None) => return,
         };
         if !rule.network.is_empty() {
             let network = rule.network.clone();
@@ -188,7 +188,7 @@ impl<'a> Draft<'a> {
     /// The same for one that goes: by its rules, else by where it leads now.
     pub(super) fn leads_as_it_does(&mut self, id: &PublicIpId, rules: &[&Rule]) {
         rules.iter().for_each(|rule| self.leads_by(rule));
-        if let Some(Some(address)) = self.observed.addresses.get(id)
+        if let Some(address) = self.observed.known_address(id)
             && self.claim.place(id).is_none()
         {
             // One of a VPC need not tell a tier.
@@ -217,7 +217,7 @@ impl<'a> Draft<'a> {
     pub(super) fn is_blocked(&mut self) -> bool {
         let mut is_blocked = false;
         for asking in self.identity.claim.askings() {
-            let Some(left) = self.observed.standing.get(&asking) else {
+            let Some(left) = self.own().known.standing.get(&asking) else {
                 continue;
             };
             is_blocked = true;
@@ -240,13 +240,14 @@ impl<'a> Draft<'a> {
     pub(super) fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
         let id = &address.address.id;
         let own = self.own();
-        if !own.unready.contains(id) && own.has_waited(TRIED) {
+        let time = own.on_the_way.time(id);
+        if !own.unready.contains(id) && time >= TRIED {
             return Arrival::Tried;
         }
         if self.is_stuck(address) {
             return Arrival::Stuck;
         }
-        if is_own && own.has_waited(RELEASED) && !own.unreleased.contains(id) {
+        if is_own && time >= RELEASED && !own.unreleased.contains(id) {
             // Should it come after all, the server releases it then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
             self.cloud(CloudStep::release(&address.address, false));
@@ -258,8 +259,7 @@ impl<'a> Draft<'a> {
 
     /// Whether an address is on its way and waited for no longer. Its job is not known.
     pub(super) fn is_stuck(&self, address: &Address) -> bool {
-        let is_underway = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
-        is_underway && self.own().has_waited(STUCK)
+        address.state.is_on_the_way() && self.own().on_the_way.time(&address.address.id) >= STUCK
     }
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.

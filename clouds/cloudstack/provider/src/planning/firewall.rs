@@ -51,7 +51,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
         fall_short(draft, &new, range, &present);
         return Ok(());
     }
-    if let Some(refused) = &draft.observed.refused
+    if let Some(refused) = &draft.own().known.refused
         && refused.holds(&new)
         && !present.is_empty()
     {

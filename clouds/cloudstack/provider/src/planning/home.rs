@@ -200,7 +200,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     any_address::adopt(draft, STUCK)?;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     // What was asked for and may still come stays claimed, and is looked for once more.
-    let standing = &draft.observed.standing;
+    let standing = &draft.own().known.standing;
     let stands = |claimed: &Claimed| standing.get(&claimed.asked()?).filter(|_| !identity.keeps_ip);
     let may_come = claim.those(|claimed| stands(claimed).is_some());
     let comes_until = may_come.iter().filter_map(stands).max();

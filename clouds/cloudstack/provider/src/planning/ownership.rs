@@ -200,9 +200,10 @@ pub(super) fn of_taken(
 /// Whether an address is on its way and waited for, by a Service that does not need it. Not as long as by a balancer, and not at all
 /// if it came to serve. Nobody may ask after the job by which it goes: then it is released once more.
 pub(super) fn is_waited_for(observed: &Seen, address: &Address, serves: bool) -> bool {
+    let time = observed.memory.own.on_the_way.time(&address.address.id);
     match address.state {
-        AddressState::Allocating => !serves && !observed.memory.own.has_waited(RELEASED),
-        AddressState::Releasing => !observed.memory.own.has_waited(RELEASED_AGAIN),
+        AddressState::Allocating => !serves && time < RELEASED,
+        AddressState::Releasing => time < RELEASED_AGAIN,
         AddressState::Free | AddressState::Allocated => false,
     }
 }
@@ -260,7 +261,7 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
 /// What of a claim is known to be nobody's: it is not held any more.
 pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
     match claimed {
-        Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
+        Claimed::Address(id) | Claimed::Shared(id) => observed.is_known_absent(id),
         Claimed::Asked(id, _) => observed.memory.own.made.refused.contains(id),
         Claimed::Any(_) => observed.memory.own.made.is_refused,
     }

@@ -321,13 +321,13 @@ impl<'a> At<'a> {
 
     /// Whether the API refused a port's new rule a moment ago, so that what is there is not taken away for it.
     fn is_declined(self, draft: &Draft<'_>) -> bool {
-        let mut declined = draft.observed.declined.iter();
+        let mut declined = draft.own().known.declined.iter();
         declined.any(|declined| declined.rules.contains(&self.new_rule())) || self.is_refused_second(draft)
     }
 
     /// Whether the API takes no second rule for the port, which is asked for as TCP and as UDP.
     fn is_refused_second(self, draft: &Draft<'_>) -> bool {
-        let mut declined = draft.observed.declined.iter();
+        let mut declined = draft.own().known.declined.iter();
         declined.any(|declined| declined.seconds.contains(&self.port.name))
     }
 
@@ -348,7 +348,7 @@ fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
 
 /// Says why not all is as it is wanted.
 fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
-    if let Some(declined) = &draft.observed.declined {
+    if let Some(declined) = &draft.own().known.declined {
         draft.shortfall.get_or_insert_with(|| {
             declined
                 .refusal(what_stays)

@@ -36,7 +36,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
         );
         draft.notes.push(ROUTER_CONFIG_BROKEN.note(text).even_at_start());
     }
-    let mends = is_broken && (is_begun || observed.is_changed);
+    let mends = is_broken && (is_begun || observed.memory.own.known.is_changed);
     let before = (is_broken && !mends).then(|| draft.clone());
     all(draft, wanted, home, abilities, mends);
     if let Some(before) = before.filter(|_| draft.has_writes()) {

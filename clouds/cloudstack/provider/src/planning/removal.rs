@@ -173,7 +173,7 @@ impl<'a> Removal<'a> {
             Some((Filtering::Addresses, _)) if !acl_only => {}
             _ => return Ok(Shut::Done),
         }
-        let known = observed.addresses.get(id).and_then(Option::as_ref);
+        let known = observed.known_address(id);
         let leads = known.and_then(|facts| facts.network.as_ref());
         let is_anothers = leads.is_some_and(|leads| !port.network.is_empty() && *leads != port.network);
         if is_anothers || id.is_empty() {

@@ -7,7 +7,9 @@ use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::model::PublicAddress;
 use bowline_cloudstack_sim::{AddressSpec, JobFault};
+use bowline_test_log::Log;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use crate::site::Site;
 use crate::world::{Outcome, WEB, World};
@@ -125,6 +127,59 @@ async fn an_association_that_takes_effect_late_is_neither_lost_nor_made_twice() 
                     }
                     assert_eq!(held(&world), [], "{what}: {run:#?}");
                 }
+            }
+        }
+    }
+}
+
+/// The server takes up late what was asked for, and its router takes 15 seconds for it. Eight of them are over when the address is
+/// first seen on its way. How long the process has waited before that says nothing about the address.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_has_just_begun_to_come_is_neither_tried_nor_given_back_at_once() {
+    let (job_time, seen, tried) = (15, 8, 4);
+    for (loss, after) in [(Loss::Answer, 52), (Loss::Death, 57)] {
+        for (requested, fate) in [
+            (Some(IP), Fate::Stays),
+            (Some(IP), Fate::Goes),
+            (None, Fate::Stays),
+            (None, Fate::Goes),
+        ] {
+            let what = format!("{loss:?}, {requested:?}, {fate:?}");
+            let mut world = world(false, requested).await;
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(job_time));
+            ask(&world, loss, Duration::from_secs(after)).await;
+            if loss == Loss::Death {
+                world.restart().await;
+            }
+            if fate == Fate::Goes {
+                world.delete(WEB);
+            }
+            let (log, _guards) = Log::listen(Level::INFO);
+            let run = world.run(WEB).await.settled();
+            // When this was called, in seconds since the server took up what was asked for.
+            let at = |operation: &str| -> Vec<i64> {
+                let calls = world.sim.journal().entries();
+                let calls = calls.into_iter().filter(|call| call.operation == operation);
+                calls
+                    .map(|call| call.at.as_secs().cast_signed() - after.cast_signed())
+                    .collect()
+            };
+            let released = at("disassociateIpAddress");
+            assert_eq!(associations(&world), 1, "{what}: {run:#?}");
+            if fate == Fate::Goes {
+                assert!(
+                    released.len() == 1 && released[0] >= job_time.cast_signed(),
+                    "{what}: {released:?}"
+                );
+            } else {
+                let created = at("createLoadBalancerRule");
+                assert!(created[0] >= seen + tried, "{what}: {created:?}");
+                // Both ports were refused once, and what is tried again is the same action.
+                assert_eq!(created.len(), 4, "{what}");
+                assert_eq!(log.count("executing action"), run.steps().len() - 2, "{what}");
+                assert!(released.is_empty(), "{what}: {released:?}");
             }
         }
     }

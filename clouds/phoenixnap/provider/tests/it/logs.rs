@@ -85,3 +85,25 @@ async fn a_network_that_cannot_be_read_is_told_of_once_until_it_could_be() {
     }
     assert_eq!(told, [1, 1, 1, 2, 2], "{}", log.text());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_the_network_takes_at_the_fourth_time_is_logged_once() {
+    let world = World::with_service();
+    let busy = Canned::json(409, r#"{"message":"The network is BUSY."}"#);
+    let fault = Fault::operation("public-networks.attach").times(3);
+    world.sim.faults().add(fault.answer(busy));
+    let (log, _while_it_lasts) = Log::listen(Level::INFO);
+    let run = world.run("shop/checkout").await.settled();
+    let is_attachment = |step: &&str| step.starts_with("attach");
+    assert_eq!(
+        run.steps().into_iter().filter(is_attachment).count(),
+        4,
+        "{run:#?}"
+    );
+    assert_eq!(
+        log.count("executing action"),
+        run.steps().len() - 3,
+        "{}",
+        log.text()
+    );
+}

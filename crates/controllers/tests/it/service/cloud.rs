@@ -10,7 +10,7 @@ use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, St
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, ReconcileKind, Reconciler, Seen, SeenBy,
-    Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    Service, ServiceFacts, ServiceKey, ServicesView, WriteOutcome, facts,
 };
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
     pub(super) write_errors: VecDeque<CloudError>,
+    /// An error of a write is told by the next look, and the answer is data, as where the rest is brought to a good end first.
+    pub(super) tells_errors_later: bool,
     /// Errors for the next reads.
     pub(super) read_errors: VecDeque<CloudError>,
     /// Says *wait* for so many looks before it settles.
@@ -190,13 +192,24 @@ impl Step for Write {
     }
 }
 
+/// What the answer to a write told.
+pub(super) enum Learned {
+    /// The balancer leads to these Nodes now, or is gone.
+    Has(Option<Vec<String>>),
+    Failed(CloudError),
+}
+
+/// Why a write failed, where the next look tells it.
+#[derive(Default)]
+pub(super) struct Failure(Option<CloudError>);
+
 impl Reconciler for Cloud {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Option<Vec<String>>;
-    type Remembered = ();
+    type Remembered = Failure;
     type Step = Write;
-    type Learned = Option<Vec<String>>;
+    type Learned = Learned;
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
         let meta = &facts.service.metadata;
@@ -225,8 +238,11 @@ impl Reconciler for Cloud {
         &self,
         intent: &Intent,
         last: Option<Self::Observed>,
-        _: &mut Memory,
+        memory: &mut Memory<Failure>,
     ) -> Result<Self::Observed, CloudError> {
+        if let Some(error) = memory.own.0.take() {
+            return Err(error);
+        }
         self.call(format!(
             "{} {}",
             if last.is_some() { "poll" } else { "read" },
@@ -272,6 +288,9 @@ impl Reconciler for Cloud {
         };
         let is_awaited = |node: &String| !intent.nodes.contains(node);
         let answer = match (intent.is_wanted, &seen.observed) {
+            _ if seen.memory.own.0.is_some() => Answer::LookAgain {
+                reason: "a write failed".into(),
+            },
             (true, None) if state.awaited_node.as_ref().is_some_and(is_awaited) => Answer::Wait {
                 after: Duration::from_secs(2),
                 reason: "no node tells where".into(),
@@ -328,20 +347,17 @@ impl Reconciler for Cloud {
         }
     }
 
-    async fn apply(
-        &self,
-        intent: &Intent,
-        _: &SeenBy<Self>,
-        step: &Write,
-    ) -> Result<Self::Learned, CloudError> {
+    async fn apply(&self, intent: &Intent, _: &SeenBy<Self>, step: &Write) -> Result<Learned, CloudError> {
         self.call(step.label());
         let time = self.state.lock().unwrap().write_time.get(step.name()).copied();
         if let Some(time) = time {
             tokio::time::sleep(time).await;
         }
         let mut state = self.state.lock().unwrap();
-        if let Some(error) = state.write_errors.pop_front() {
-            return Err(error);
+        match state.write_errors.pop_front() {
+            Some(error) if state.tells_errors_later => return Ok(Learned::Failed(error)),
+            Some(error) => return Err(error),
+            None => {}
         }
         let now = step.nodes();
         if let Some(marks) = &mut state.marks {
@@ -351,11 +367,21 @@ impl Reconciler for Cloud {
             Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
             None => state.balancers.remove(&intent.uid),
         };
-        Ok(now)
+        Ok(Learned::Has(now))
     }
 
-    fn learn(&self, seen: &mut SeenBy<Self>, _: &Write, learned: Self::Learned) {
-        seen.observed = learned;
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        match learned {
+            Learned::Has(_) => WriteOutcome::Taken,
+            Learned::Failed(_) => WriteOutcome::NotTaken,
+        }
+    }
+
+    fn learn(&self, seen: &mut SeenBy<Self>, _: &Write, learned: Learned) {
+        match learned {
+            Learned::Has(nodes) => seen.observed = nodes,
+            Learned::Failed(error) => seen.memory.own.0 = Some(error),
+        }
     }
 
     fn predict(&self, seen: &mut SeenBy<Self>, step: &Write) {

@@ -295,16 +295,25 @@ async fn nodes_that_are_again_those_of_before_a_failure_are_followed_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_made_no_balancer_is_not_asked_again_because_a_node_joined() {
-    let world = World::running(&["a"]).await;
-    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
-    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
-    world.add_service("web");
-    world.pass(seconds(400)).await;
-    let tries = world.cloud.calls("create").len();
-    assert!(tries > 3, "{tries}");
-    world.add_node("b");
-    world.pass(seconds(5)).await;
-    assert_eq!(world.cloud.calls("create").len(), tries);
+    for tells_later in [false, true] {
+        let world = World::running(&["a"]).await;
+        let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
+        world.cloud.set(|cloud| {
+            cloud.write_errors = failures().collect();
+            cloud.tells_errors_later = tells_later;
+        });
+        world.add_service("web");
+        world.pass(seconds(400)).await;
+        let tries = world.cloud.calls("create").len();
+        assert!(tries > 3, "{tries}");
+        world.add_node("b");
+        world.pass(seconds(5)).await;
+        assert_eq!(
+            world.cloud.calls("create").len(),
+            tries,
+            "tells later: {tells_later}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@ impl Reads {
         id: &PublicIpId,
     ) -> Result<Option<Learned>, CloudError> {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
-        if let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) {
+        if let Some(then) = observed.known_address(id).filter(|_| !is_recent) {
             let now = self.address(id).await?;
             let facts = |address: &Address| {
                 let Address {
@@ -103,7 +103,7 @@ impl Reads {
         network: &NetworkId,
     ) -> Result<Vec<Rule>, CloudError> {
         let identity = intent.identity();
-        let known = observed.networks.get(network).and_then(Option::as_ref);
+        let known = observed.known_network(network);
         let list = known.and_then(|network| network.acl.as_ref());
         let rules = observed.rules.iter();
         let of_rules = rules.filter_map(|rule| rule.ingress(&identity.name));

@@ -86,7 +86,7 @@ fn find<'a>(
         .filter(|address| may_be(observed, identity, claimed, network, address))
         .collect();
     if let Some(unclear) = came.iter().find(|address| address.is_underway_anywhere()) {
-        if !observed.memory.own.has_waited(patience) {
+        if observed.memory.own.on_the_way.time(&unclear.address.id) < patience {
             draft.wait_for_address(&unclear.address);
             return Err(Stop::Planned);
         }

@@ -197,7 +197,7 @@ impl Api {
         };
         let own = std::mem::take(&mut world.observed.memory.own);
         if let Some(refused) = Refused::of(&own) {
-            world.observed.refused = Some(refused);
+            world.observed.memory.own.known.refused = Some(refused);
         }
         prop_assert!(labels.len() < 40, "never ends: {:?}", labels);
         Ok((labels, is_over))
@@ -263,7 +263,7 @@ proptest! {
             // Who may connect now and later, by a network that can be written in another way, is never shut out.
             let always = is_served(&world, &|network| !is_single(network) && !api.takes_one);
             let after = is_served(&world, &|_| true);
-            world.observed.refused = None;
+            world.observed.memory.own.known.refused = None;
             world.spec(|spec| spec["loadBalancerSourceRanges"] = json!(wish));
             let most = if is_last { usize::MAX } else { *stop };
             let (labels, is_over) = api.reconcile(&mut world, most, |world, step| {

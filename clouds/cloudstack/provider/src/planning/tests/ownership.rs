@@ -1,5 +1,7 @@
 //! The table of who has an address: from facts to a state, and from the state to what is done.
 
+use std::time::Duration;
+
 use super::*;
 use crate::annotations::KEEP_IP;
 use crate::objects::Address;
@@ -79,7 +81,10 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             "it is on its way for long",
             |world| {
                 has(world, |known| known.state = AddressState::Allocating);
-                world.observed.memory.own.looks = 5;
+                let Seen { observed, memory } = &mut world.observed;
+                for waited in [0, 10].map(Duration::from_secs) {
+                    memory.own.on_the_way.look(waited, observed);
+                }
             },
             State::Held,
             Done::Released,

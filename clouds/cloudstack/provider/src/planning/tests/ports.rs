@@ -127,7 +127,11 @@ fn lists_with_commas_are_told_of_and_left_until_something_changes() {
 fn whatever_changes_all_lists_with_commas_go_first() {
     type Change = fn(&mut World);
     let cases: [(&str, Change, &[&str]); 5] = [
-        ("an annotation", |world| world.observed.is_changed = true, &[]),
+        (
+            "an annotation",
+            |world| world.observed.memory.own.known.is_changed = true,
+            &[],
+        ),
         ("a node", |world| world.nodes = vec!["cp-a"], &[]),
         (
             "affinity",
@@ -157,7 +161,7 @@ fn whatever_changes_all_lists_with_commas_go_first() {
         let expected = [&ANEW, &ANEW, rest].concat();
         assert_eq!(rule_steps(&labels), expected, "{what}: {labels:?}");
         assert!(!world.observed.rules.iter().any(|rule| rule.has_commas), "{what}");
-        world.observed.is_changed = false;
+        world.observed.memory.own.known.is_changed = false;
         assert_eq!(reasons(&world), Vec::<&str>::new(), "{what}");
     }
 }
@@ -175,7 +179,7 @@ fn a_list_with_commas_becomes_one_network_where_the_rule_stands() {
 fn nobody_to_lead_to_leaves_lists_with_commas() {
     let mut world = with_commas();
     world.nodes.clear();
-    world.observed.is_changed = true;
+    world.observed.memory.own.known.is_changed = true;
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(reasons(&world), ["RouterConfigBroken"]);
 }

@@ -1,0 +1,30 @@
+//! What is known beside what the cloud says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{Declined, Refused};
+use crate::claim::Asking;
+use crate::objects::{RuleId, VirtualMachineId};
+
+/// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
+/// has its own.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
+    pub(crate) standing: BTreeMap<Asking, Duration>,
+    /// Rules whose members were found to be right a moment ago, for the same Nodes.
+    pub(crate) trusted: BTreeSet<RuleId>,
+    /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
+    pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
+    /// Rules that the API refused before, and that are not tried now.
+    pub(crate) declined: Option<Declined>,
+    /// Firewall rules that the API refused when others had gone for them, and that none go for now.
+    pub(crate) refused: Option<Refused>,
+    /// Whether the Service was changed since a rule of it was seen that breaks its router.
+    pub(crate) is_changed: bool,
+    /// Whether the balancer is to go: then what cannot be closed does not keep it.
+    pub(crate) is_removal: bool,
+    /// How many calls the reading took.
+    pub(crate) calls: usize,
+}
