@@ -102,9 +102,6 @@ pub trait Hooks<F, E>: Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// The cloud took a write: it was neither refused nor put off.
-    fn applied(&self) {}
-
     /// Makes, or predicts, a write to Kubernetes, and changes the facts accordingly: the plan goes on from them. Writes to
     /// one object come one after the other.
     fn write<'a>(&'a self, facts: &'a Mutex<F>, write: &'a KubeWrite) -> BoxFuture<'a, Result<(), E>>;

@@ -126,11 +126,6 @@ async fn run<F: Send, E>(
         Err(_) => "failed",
     };
     tracing::debug!(object = %hooks.object(), label = %view.label, outcome, "action ended");
-    if let Ok(Some(answer)) = &made
-        && answer.outcome() == WriteOutcome::Taken
-    {
-        hooks.applied();
-    }
     made
 }
 

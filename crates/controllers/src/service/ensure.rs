@@ -26,10 +26,10 @@ fn ensuring(progress: Progress) -> &'static str {
     }
 }
 
-/// Whether there may be a balancer: then its Nodes are followed, though the sync failed. Without one, nobody is served by Nodes
-/// that left, and a change of them is no reason to ask a cloud again that has failed.
-fn may_be_there(service: &Service, progress: Progress) -> bool {
-    progress.has_made || !facts::published_addresses(service).is_empty()
+/// Whether somebody may be served: then Nodes are followed, though the sync failed. Where no address was ever told, nobody is
+/// served by Nodes that left, whatever stands there by now, and a change of them is no reason to ask a cloud again that has failed.
+fn may_be_served(service: &Service) -> bool {
+    !facts::published_addresses(service).is_empty()
 }
 
 impl ServiceController {
@@ -79,7 +79,7 @@ impl ServiceController {
                 }
                 // What is served is up to date with these Nodes but for what is refused, and follows them. What is not, may have
                 // been refused for want of others.
-                if !refusal.is_limit || status.is_some() || may_be_there(service, progress) {
+                if !refusal.is_limit || status.is_some() || may_be_served(service) {
                     let identities = self.identities(nodes);
                     self.tracked(key, |tracked| tracked.nodes = Some(identities));
                 }
@@ -92,7 +92,7 @@ impl ServiceController {
                 Outcome::Settled(self.identities(nodes), None) // another controller's work: silence, no status
             }
             Err(error) => {
-                if may_be_there(service, progress) {
+                if may_be_served(service) {
                     // How far it came is not known, so it is looked at again when the Nodes are others than these, be it those of
                     // before. That does not wait for the back-off.
                     let identities = self.identities(nodes);

@@ -144,10 +144,6 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         }
     }
 
-    fn applied(&self) {
-        lock(&self.progress).has_made = true;
-    }
-
     fn is_superseded(&self) -> bool {
         self.controller.ctx.stop.is_cancelled()
             || self.gives_way

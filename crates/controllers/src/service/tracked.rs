@@ -108,8 +108,6 @@ pub(super) struct Progress {
     pub(super) is_announced: bool,
     /// It wrote to the cloud.
     pub(super) has_written: bool,
-    /// The cloud took something that it wrote.
-    pub(super) has_made: bool,
     /// It wrote to the cloud since the last full read.
     pub(super) is_unverified: bool,
 }
@@ -144,7 +142,7 @@ pub(super) struct Tracked {
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
     expected: Option<Arc<Service>>,
-    /// The Nodes of the last sync that succeeded, or that failed and may have left a balancer.
+    /// The Nodes of the last sync that succeeded, or that failed where somebody may be served.
     pub(super) nodes: Option<NodeIdentities>,
     /// The last sync that succeeded had no Node for it to lead to, and it needs some.
     pub(super) lacks_nodes: bool,
