@@ -75,11 +75,10 @@ impl Reconciler for Balancers {
             Some(seen) => seen,
             None => writer.apply(step, &self.reads.asks).await?,
         };
-        match &mut learned {
-            Learned::Failed(failure) => failure.is_rollback = observed.memory.own.failure.is_some(),
-            Learned::Started(pending) => self.reads.started(intent, pending),
-            _ => {}
+        if let Learned::Failed(failure) = &mut learned {
+            failure.is_rollback = observed.memory.own.failure.is_some();
         }
+        self.reads.written(intent, step, &learned);
         Ok(learned)
     }
 

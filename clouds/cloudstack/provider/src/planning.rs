@@ -17,7 +17,7 @@ use crate::claim::Asking;
 use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::intent::{Intent, Wanted};
 use crate::objects::{Abilities, DEFAULT_DENY, Filtering, Rule};
-use crate::observe::{Need, Observed, Seen, Unread};
+use crate::observe::{Need, Observed, SEARCH, Seen, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -68,6 +68,7 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
     }
     match intent {
         Intent::Wanted(wanted) => {
+            draft.again = own.known.may_go.map(|left| left.min(SEARCH));
             let decided = wanted_plan(&mut draft, wanted);
             draft.take(decided);
             refuse(&mut draft, wanted);

@@ -23,6 +23,8 @@ pub(crate) struct Known {
     pub(crate) refused: Option<Refused>,
     /// Whether the Service was changed since a rule of it was seen that breaks its router.
     pub(crate) is_changed: bool,
+    /// For how long something may go that was deleted without an answer, and is listed as if it stayed.
+    pub(crate) may_go: Option<Duration>,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.
     pub(crate) is_removal: bool,
     /// How many calls the reading took.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
 use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
@@ -18,9 +19,12 @@ use super::trust::Trust;
 use super::{
     Fact, INHERITED, Known, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire,
 };
+use crate::claim;
 use crate::intent::Intent;
+use crate::learn::Learned;
 use crate::objects::{Address, AddressState, FirewallId, FirewallList, Network, Rule};
 use crate::planning;
+use crate::step::CloudStep;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
@@ -48,6 +52,8 @@ pub(crate) struct Reads {
     /// Jobs that were started and whose end nobody has seen, by the name of the balancer. A change of the Service ends a sync that
     /// waits for a job; some servers go on with a job only when it is asked after.
     underway: Kept<String, Vec<Pending>>,
+    /// Until when something of a Service may go that was deleted without an answer, by its UID: until then what is listed may go yet.
+    unanswered: Kept<String, Instant>,
     /// What is known of claims under which something may have been asked for.
     pub(crate) asks: Asks,
     clock: WallClock,
@@ -71,6 +77,7 @@ impl Reads {
             refused: RefusedOpenings::default(),
             broken: Kept::default(),
             underway: Kept::default(),
+            unanswered: Kept::default(),
             asks: Asks::default(),
             clock,
         }
@@ -106,7 +113,7 @@ impl Reads {
     }
 
     /// A job was started.
-    pub(crate) fn started(&self, intent: &Intent, pending: &Pending) {
+    fn started(&self, intent: &Intent, pending: &Pending) {
         let name = &intent.identity().name;
         self.underway
             .with(name, |jobs| jobs.get_or_insert_default().push(pending.clone()));
@@ -170,6 +177,7 @@ impl Reads {
             known.expected = self.trust.expected(wanted);
             known.declined = self.declined.of(wanted);
             known.refused = self.refused.of(wanted);
+            known.may_go = self.may_go(&identity.uid);
         }
         known.is_changed = self.broken.with(&identity.uid, |seen| match intent {
             Intent::Wanted(wanted) if observed.rules.iter().any(Rule::breaks_router) => {
@@ -181,6 +189,27 @@ impl Reads {
             }
         });
         Ok((observed, known))
+    }
+
+    /// A write has its answer, if any.
+    pub(crate) fn written(&self, intent: &Intent, step: &CloudStep, learned: &Learned) {
+        match learned {
+            Learned::Started(pending) => self.started(intent, pending),
+            Learned::Failed(failure) if step.takes_away() && !failure.is_definite => {
+                let until = Instant::now() + claim::PATIENCE;
+                self.unanswered
+                    .with(&intent.identity().uid, |kept| *kept = Some(until));
+            }
+            _ => {}
+        }
+    }
+
+    /// For how long something of a Service may go yet.
+    fn may_go(&self, uid: &String) -> Option<Duration> {
+        self.unanswered.with(uid, |until| {
+            *until = until.filter(|until| *until > Instant::now());
+            until.map(|until| until - Instant::now())
+        })
     }
 
     /// Looks again at what is waited for: at the jobs, if there are any.

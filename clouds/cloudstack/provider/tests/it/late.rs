@@ -420,3 +420,28 @@ async fn a_release_goes_on_with_all_else_while_an_address_is_looked_for() {
     assert_eq!(early, (Vec::new(), Vec::new()));
     assert_eq!(held(&world), []);
 }
+
+/// The process lives, and knows that something may go that is listed as if it stayed.
+#[tokio::test(start_paused = true)]
+async fn an_address_whose_release_was_not_answered_is_looked_at_again_when_its_service_comes_back() {
+    let minutes = Duration::from_secs(120);
+    let world = world(false, None).await;
+    world.run(WEB).await.settled();
+    let release = Fault::operation("disassociateIpAddress");
+    world
+        .sim
+        .faults()
+        .add(release.take_effect_late(Duration::from_secs(8)));
+    world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
+    let run = world.run(WEB).await;
+    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
+    world.spec(WEB, |spec| spec["type"] = json!("LoadBalancer"));
+    let run = world.run(WEB).await.settled();
+    let again = run.again.expect("it may go yet");
+    assert!(again <= Duration::from_secs(10), "{again:?}");
+    tokio::time::sleep(again).await;
+    let run = world.run(WEB).await.settled();
+    assert_eq!(run.published(), [held(&world)[0].address.to_string()], "{run:#?}");
+    tokio::time::sleep(minutes).await;
+    assert_eq!(world.run(WEB).await.settled().again, None);
+}
