@@ -162,7 +162,8 @@ pub(crate) const TRIED: Duration = Duration::from_secs(4);
 pub(crate) const RELEASED: Duration = Duration::from_secs(10);
 
 /// How long the jobs of an earlier sync are waited for that make something. Then it is found as after a restart. Those that
-/// take something away are waited for until they end: before they begin nothing tells that it goes.
+/// take something away are waited for until they end, because before they begin nothing tells that it goes; the first address of a
+/// Service for as long as one whose job is not known.
 pub(crate) const INHERITED: Duration = Duration::from_secs(10);
 
 /// How long an address may be on its way back before it is released once more. That fails if the first time is still to come,

@@ -17,7 +17,7 @@ use super::refused_openings::RefusedOpenings;
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{
-    Fact, INHERITED, Known, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire,
+    Fact, INHERITED, Known, LOOK, Need, Observed, PATIENCE, Pending, Remembered, STUCK, Seen, jobs, see, wire,
 };
 use crate::claim;
 use crate::intent::Intent;
@@ -204,6 +204,21 @@ impl Reads {
         }
     }
 
+    /// Whether jobs of an earlier sync are waited for longer. What is to go is listed as if it stayed until its job begins. And a
+    /// Service without a rule can do nothing before its address is there.
+    async fn is_worth_waiting(
+        &self,
+        name: &str,
+        jobs: &[Pending],
+        waited: Duration,
+    ) -> Result<bool, CloudError> {
+        if waited < INHERITED || jobs.iter().any(|job| job.step.takes_away()) {
+            return Ok(true);
+        }
+        let is_acquiring = jobs.iter().any(|job| job.step.asking().is_some());
+        Ok(is_acquiring && waited < STUCK && self.rules.of(name).await?.is_empty())
+    }
+
     /// For how long something of a Service may go yet.
     fn may_go(&self, uid: &String) -> Option<Duration> {
         self.unanswered.with(uid, |until| {
@@ -220,11 +235,15 @@ impl Reads {
             jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
             self.heard(intent, &jobs, &seen);
             let inherits_since = seen.memory.own.inherits_since;
-            // What is to go is listed as if it stayed until its job begins.
-            let goes_on = seen.pending.iter().any(|pending| pending.step.takes_away());
-            let is_over =
-                |since: Instant| seen.pending.is_empty() || (since.elapsed() >= INHERITED && !goes_on);
-            let was_inherited = inherits_since.is_some_and(is_over);
+            let was_inherited = match inherits_since {
+                None => false,
+                Some(_) if seen.pending.is_empty() => true,
+                Some(since) => {
+                    !self
+                        .is_worth_waiting(name, &seen.pending, since.elapsed())
+                        .await?
+                }
+            };
             let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
             if was_inherited {

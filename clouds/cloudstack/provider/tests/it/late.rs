@@ -445,3 +445,26 @@ async fn an_address_whose_release_was_not_answered_is_looked_at_again_when_its_s
     tokio::time::sleep(minutes).await;
     assert_eq!(world.run(WEB).await.settled().again, None);
 }
+
+/// The job is known, so nobody has to guess what became of it.
+#[tokio::test(start_paused = true)]
+async fn an_address_on_a_slow_router_is_waited_for_also_by_the_sync_after_a_change() {
+    let job_time = Duration::from_secs(40);
+    for fate in [Fate::Stays, Fate::Goes] {
+        let world = world(false, None).await;
+        world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
+        let first = tokio::time::timeout(Duration::from_secs(3), world.run(WEB)).await;
+        assert!(first.is_err(), "{first:?}");
+        world.annotate(WEB, "example.com/label", Some("new"));
+        if fate == Fate::Goes {
+            world.delete(WEB);
+        }
+        let run = world.run(WEB).await.settled();
+        let releases = world.sim.journal().count_operation("disassociateIpAddress");
+        assert_eq!(
+            (associations(&world), releases),
+            (1, usize::from(fate == Fate::Goes)),
+            "{run:#?}"
+        );
+    }
+}

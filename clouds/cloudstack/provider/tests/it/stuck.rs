@@ -191,8 +191,8 @@ async fn the_job_of_an_ended_sync_that_never_ends_holds_up_nobody() {
         world.run_killed(WEB, 2).await;
         world.annotate(WEB, "proxy-protocol", Some("true"));
         let run = world.run(WEB).await.settled();
-        // Ten seconds for the job, and as after a restart then.
-        assert!((20..35).contains(&run.waited.as_secs()), "{run:#?}");
+        // A minute for the job, and as after a restart then.
+        assert!((70..85).contains(&run.waited.as_secs()), "{run:#?}");
         let held = one(&world, |_| true);
         assert_eq!(run.published(), [held.address.to_string()]);
     }
