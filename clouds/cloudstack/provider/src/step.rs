@@ -85,7 +85,36 @@ pub(crate) enum RuleChange {
     Unassign(Vec<VirtualMachineId>),
 }
 
+/// What has to be so for a step to be right. The plan was made because it was so; whoever makes the step looks once more right before
+/// that, because others write there at the same time. Where it is not so any more, nothing is sent, and a plan is made anew.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Precondition<'a> {
+    /// The claim is young: a process that stood still must not ask for what others have looked for meanwhile.
+    YoungClaim(Timestamp),
+    /// The address is what it was, and no rules of others are on it, which would go with it.
+    Alone(&'a AddressRef),
+    /// The ACL list has no item that lets in the same: one is in the list from the moment that its command was taken.
+    NoneAlike(&'a Opening),
+    /// Nothing else is deleting the item: before that begins, it is listed as if it stayed.
+    NotGoing(&'a FirewallRuleId),
+    /// The firewall has this other item, which says the same and stays.
+    Twin(&'a Firewall, &'a FirewallRuleId),
+    /// No other rule relies on the item of the ACL list.
+    Unused(&'a Firewall, &'a FirewallRule),
+}
+
 impl CloudStep {
+    /// What is looked at once more before the step is made, in this order.
+    pub(crate) fn preconditions(&self) -> Vec<Precondition<'_>> {
+        match self {
+            Self::Associate(new) => vec![Precondition::YoungClaim(new.since)],
+            Self::Release { address, .. } => vec![Precondition::Alone(address)],
+            Self::Open(new) if new.at.is_acl() => vec![Precondition::NoneAlike(new)],
+            Self::Close(old) => old.preconditions(),
+            Self::Open(_) | Self::CreateRule(_) | Self::ChangeRule(..) => Vec::new(),
+        }
+    }
+
     /// Releases an address.
     pub(crate) fn release(address: &AddressRef, is_live: bool) -> Self {
         let address = address.clone();
@@ -273,6 +302,18 @@ struct Words {
     failure: Option<String>,
 }
 
+impl Closing {
+    fn preconditions(&self) -> Vec<Precondition<'_>> {
+        let is_shared = self.at.is_acl();
+        let going = (is_shared && self.is_replaced).then_some(Precondition::NotGoing(&self.rule.id));
+        let stays = match &self.twin {
+            Some(twin) => Some(Precondition::Twin(&self.at, twin)),
+            None => is_shared.then_some(Precondition::Unused(&self.at, &self.rule)),
+        };
+        going.into_iter().chain(stays).collect()
+    }
+}
+
 impl RuleChange {
     /// The label, the impact, and what could not be done if it fails.
     fn words(&self, name: &str) -> (String, Impact, Option<&'static str>) {
@@ -319,5 +360,72 @@ impl Step for CloudStep {
             other => other.target(),
         };
         vec![Lane::new(format!("cloudstack/{lane}"))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::IpProtocol;
+
+    #[test]
+    fn what_others_may_change_meanwhile_is_required() {
+        let address = AddressRef {
+            id: "ip".into(),
+            ip: "203.0.113.1".to_owned(),
+        };
+        let list = Firewall {
+            id: FirewallId::Acl("list".into()),
+            name: "web".to_owned(),
+        };
+        let ingress = IngressPort {
+            protocol: IpProtocol::Tcp,
+            port: 80,
+        };
+        let rule = FirewallRule {
+            id: "item".into(),
+            ingress,
+            sources: Vec::<String>::new().iter().collect(),
+            has_reason: false,
+            is_going: false,
+        };
+        let twin = FirewallRuleId::from("twin");
+        let close = |at: &Firewall, is_replaced: bool, twin: Option<&FirewallRuleId>| {
+            CloudStep::Close(Closing {
+                at: at.clone(),
+                rule: rule.clone(),
+                twin: twin.cloned(),
+                is_replaced,
+            })
+        };
+        let own = Firewall::of(&address);
+        for (step, required) in [
+            (
+                CloudStep::release(&address, true),
+                vec![Precondition::Alone(&address)],
+            ),
+            (close(&own, true, None), vec![]),
+            (
+                close(&own, true, Some(&twin)),
+                vec![Precondition::Twin(&own, &twin)],
+            ),
+            (
+                close(&list, false, None),
+                vec![Precondition::Unused(&list, &rule)],
+            ),
+            (
+                close(&list, true, None),
+                vec![
+                    Precondition::NotGoing(&rule.id),
+                    Precondition::Unused(&list, &rule),
+                ],
+            ),
+            (
+                close(&list, true, Some(&twin)),
+                vec![Precondition::NotGoing(&rule.id), Precondition::Twin(&list, &twin)],
+            ),
+        ] {
+            assert_eq!(step.preconditions(), required, "{step:?}");
+        }
     }
 }
