@@ -240,7 +240,6 @@ impl Kube {
         } = call;
         let is_write = *method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
-        let asked = Asked::of(method, path);
         let mut request = Request::builder()
             .method(method.clone())
             .uri(path.as_str())
@@ -292,7 +291,10 @@ impl Kube {
             measured.came_too_late();
         }
         Err(
-            match (KubeError::from_answer(head.status, &head.headers, &body), asked) {
+            match (
+                KubeError::from_answer(head.status, &head.headers, &body),
+                Asked::of(method, path),
+            ) {
                 (KubeError::Forbidden(refusal), Some(asked)) => KubeError::Forbidden(asked.explain(&refusal)),
                 (error, _) => error,
             },

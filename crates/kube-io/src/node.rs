@@ -1,16 +1,16 @@
 //! From the bytes of a Node to the small Node of the contract, in one step.
 //!
 //! A real Node is 10 to 50 KiB of JSON. Only what is looked at is read, strings are borrowed from the answer, and what
-//! is kept is shared with the other Nodes.
+//! is kept is shared with the other Nodes. Reading ends with the last thing that is looked at: most of a Node is the list of
+//! its images, which comes after that.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint};
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::KubeError;
 use crate::intern::Interner;
@@ -37,25 +37,31 @@ const UNKNOWN_AGE: Timestamp = Timestamp::MAX;
 /// Its names and its `spec` must be there, as every API server writes them. Where they are missing, something on the way took
 /// them off. A `status` may be missing: a Node that was made by hand has had none yet.
 pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
-    let mut wire: WireNode<'_> =
-        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(error.to_string()))?;
-    if wire.kind.as_ref().is_some_and(|kind| kind.0 != "Node") {
+    let mut wire = WireNode::default();
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let read = json.deserialize_map(&mut wire).and_then(|()| json.end());
+    match read {
+        Err(error) if !wire.is_read() => return Err(KubeError::Decode(error.to_string())),
+        _ => {}
+    }
+    let WireNode {
+        kind,
+        metadata,
+        spec,
+        status,
+    } = wire;
+    if kind.is_some_and(|kind| kind.0 != "Node") {
         return Err(KubeError::Decode("it is no Node".into()));
     }
-    let spec = wire.spec.take();
+    let metadata = metadata.ok_or_else(|| KubeError::missing("metadata"))?;
     match spec {
-        _ if wire.metadata.name.0.is_empty() => Err(KubeError::missing("metadata.name")),
-        _ if is_empty(wire.metadata.uid.as_ref()) => Err(KubeError::missing("metadata.uid")),
-        _ if is_empty(wire.metadata.resource_version.as_ref()) => {
+        _ if metadata.name.0.is_empty() => Err(KubeError::missing("metadata.name")),
+        _ if is_empty(metadata.uid.as_ref()) => Err(KubeError::missing("metadata.uid")),
+        _ if is_empty(metadata.resource_version.as_ref()) => {
             Err(KubeError::missing("metadata.resourceVersion"))
         }
         None => Err(KubeError::missing("spec")),
-        Some(spec) => Ok(convert(
-            wire.metadata,
-            spec,
-            wire.status.unwrap_or_default(),
-            strings,
-        )),
+        Some(spec) => Ok(convert(metadata, spec, status, strings)),
     }
 }
 
@@ -89,18 +95,112 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-type Pairs<'a> = BTreeMap<Text<'a>, Text<'a>>;
+/// A map as it came: nothing is looked up in it.
+struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
 
-#[derive(serde::Deserialize)]
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(Text<'de>, Text<'de>)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::with_capacity(16);
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Self)
+    }
+}
+
+/// What is looked at, as far as it was read.
+#[derive(Default)]
 struct WireNode<'a> {
-    #[serde(borrow)]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    metadata: WireMeta<'a>,
-    #[serde(borrow)]
+    metadata: Option<WireMeta<'a>>,
     spec: Option<WireSpec<'a>>,
-    #[serde(borrow)]
-    status: Option<WireStatus<'a>>,
+    status: WireStatus<'a>,
+}
+
+impl WireNode<'_> {
+    /// Whether all of it was read. API servers write the kind before everything else.
+    fn is_read(&self) -> bool {
+        let WireStatus {
+            addresses,
+            conditions,
+        } = &self.status;
+        self.metadata.is_some() && self.spec.is_some() && addresses.is_some() && conditions.is_some()
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for &mut WireNode<'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a Node")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "kind" => self.kind = map.next_value()?,
+                "metadata" => self.metadata = Some(map.next_value()?),
+                "spec" => self.spec = map.next_value()?,
+                "status" => map.next_value_seed(StatusOf(self))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The status of a Node that is being read.
+struct StatusOf<'r, 'a>(&'r mut WireNode<'a>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for StatusOf<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for StatusOf<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the status of a Node")
+    }
+
+    fn visit_none<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "addresses" => self.0.status.addresses = map.next_value()?,
+                "conditions" => self.0.status.conditions = map.next_value()?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+            if self.0.is_read() {
+                // The only way to end early. Whoever asked looks at what was read, not at this.
+                return Err(A::Error::custom("the rest is not looked at"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -129,10 +229,9 @@ struct WireSpec<'a> {
     pod_cidrs: Option<Vec<String>>,
 }
 
-#[derive(Default, serde::Deserialize)]
+#[derive(Default)]
 struct WireStatus<'a> {
     addresses: Option<Vec<NodeAddress>>,
-    #[serde(borrow)]
     conditions: Option<Vec<WireCondition<'a>>>,
 }
 
@@ -178,17 +277,17 @@ fn tight<T>(list: Option<Vec<T>>) -> Vec<T> {
 }
 
 fn labels(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
-    let pairs = pairs.unwrap_or_default();
     let shared = pairs
         .iter()
+        .flat_map(|pairs| &pairs.0)
         .map(|(key, value)| (strings.share(&key.0), strings.share(&value.0)));
     Labels::sharing(shared, |keys| strings.share_list(keys))
 }
 
 fn annotations(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
-    let pairs = pairs.unwrap_or_default();
     let kept = pairs
         .iter()
+        .flat_map(|pairs| &pairs.0)
         .filter(|(key, _)| !DROPPED.contains(&&*key.0))
         .map(|(key, value)| {
             let value = if value.0.len() <= SHARED_ANNOTATION {

@@ -128,7 +128,7 @@ fn a_node_that_lost_a_part_on_its_way_is_not_understood() {
             "missing field `name`",
             metadata(r#""uid":"u","resourceVersion":"1""#),
         ),
-        ("missing field `metadata`", "{}".to_owned()),
+        ("`metadata`", "{}".to_owned()),
         ("invalid length", bare(r#""spec":[]"#)),
         ("it is no Node", bare(r#""spec":{},"kind":"Pod""#)),
     ] {
@@ -137,6 +137,21 @@ fn a_node_that_lost_a_part_on_its_way_is_not_understood() {
             .to_string();
         assert!(error.contains(field), "{json}: {error}");
     }
+}
+
+#[test]
+fn a_node_is_read_as_far_as_it_is_looked_at() {
+    let whole = node(NODE);
+    let images = NODE.find(r#""images""#).unwrap();
+    for end in 0..NODE.len() {
+        let cut = decode(&NODE.as_bytes()[..end], &Interner::default());
+        match cut {
+            Ok(node) => assert_eq!(node, whole, "{end}"),
+            Err(_) => assert!(end < images, "{end} of {images}"),
+        }
+    }
+    let spoilt = NODE.replace(r#""sizeBytes": 320368"#, "}");
+    assert_eq!(node(&spoilt), whole);
 }
 
 #[test]
