@@ -11,6 +11,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::client::Kube;
@@ -82,9 +83,14 @@ impl Call {
         method: Method,
         path: impl Into<String>,
         content_type: &'static str,
-        body: &serde_json::Value,
+        body: &impl Serialize,
     ) -> Self {
-        let content = Some((content_type, Bytes::from(body.to_string())));
+        #[expect(
+            clippy::expect_used,
+            reason = "memory takes everything, and no body has keys that are no text"
+        )]
+        let body = serde_json::to_vec(body).expect("a body that JSON can say");
+        let content = Some((content_type, Bytes::from(body)));
         Self {
             method,
             path: path.into(),

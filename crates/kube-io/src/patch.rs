@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bowline_cloud_provider::{IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, keys};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// A change of a Node outside its status.
@@ -30,46 +31,98 @@ impl NodePatch {
     }
 }
 
+// The two that each new Node needs are written as they are; a tree of values would be most of what they cost.
+
 /// Merge patch of `nodes/NAME`.
-pub(crate) fn node(node: &Node, patch: &NodePatch) -> Value {
+pub(crate) fn node<'a>(node: &'a Node, patch: &'a NodePatch) -> impl Serialize + 'a {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        metadata: Metadata<'a>,
+        #[serde(skip_serializing_if = "Spec::is_empty")]
+        spec: Spec<'a>,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        #[serde(skip_serializing_if = "str::is_empty")]
+        uid: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resource_version: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        labels: Option<&'a BTreeMap<String, Option<String>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        annotations: Option<&'a BTreeMap<String, Option<String>>>,
+    }
+
+    #[derive(Serialize)]
+    struct Spec<'a> {
+        #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+        provider_id: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        taints: Option<&'a [Taint]>,
+    }
+
+    impl Spec<'_> {
+        fn is_empty(&self) -> bool {
+            self.provider_id.is_none() && self.taints.is_none()
+        }
+    }
+
     let NodePatch {
         labels,
         annotations,
         provider_id,
         taints,
     } = patch;
-    let mut metadata = node_identity(node);
-    if taints.is_some() {
-        insert_text(&mut metadata, "resourceVersion", &node.resource_version);
+    let version = taints.as_ref().map(|_| &*node.resource_version);
+    Body {
+        metadata: Metadata {
+            uid: &node.uid,
+            resource_version: version.filter(|version| !version.is_empty()),
+            labels: Some(labels).filter(|labels| !labels.is_empty()),
+            annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
+        },
+        spec: Spec {
+            provider_id: provider_id.as_deref(),
+            taints: taints.as_deref(),
+        },
     }
-    if !labels.is_empty() {
-        metadata.insert("labels".into(), json!(labels));
-    }
-    if !annotations.is_empty() {
-        metadata.insert("annotations".into(), json!(annotations));
-    }
-    let mut spec = Map::new();
-    if let Some(provider_id) = provider_id {
-        spec.insert("providerID".into(), json!(provider_id));
-    }
-    if let Some(taints) = taints {
-        spec.insert("taints".into(), json!(taints));
-    }
-    let mut body = Map::from_iter([("metadata".to_owned(), Value::Object(metadata))]);
-    if !spec.is_empty() {
-        body.insert("spec".into(), Value::Object(spec));
-    }
-    Value::Object(body)
 }
 
 /// Strategic merge patch of `nodes/NAME/status`.
 ///
 /// The API merges this list by the type of address, which mixes up two addresses of one type. So the list is marked as a
 /// replacement.
-pub(crate) fn node_addresses(node: &Node, addresses: &[NodeAddress]) -> Value {
-    let mut list: Vec<Value> = addresses.iter().map(|address| json!(address)).collect();
-    list.push(json!({"$patch": "replace"}));
-    json!({"metadata": node_identity(node), "status": {"addresses": list}})
+pub(crate) fn node_addresses<'a>(node: &'a Node, addresses: &'a [NodeAddress]) -> impl Serialize + 'a {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        metadata: Identity<'a>,
+        status: Status<'a>,
+    }
+
+    #[derive(Serialize)]
+    struct Status<'a> {
+        addresses: Vec<Entry<'a>>,
+    }
+
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Entry<'a> {
+        Address(&'a NodeAddress),
+        Mark {
+            #[serde(rename = "$patch")]
+            patch: &'static str,
+        },
+    }
+
+    let mark = Entry::Mark { patch: "replace" };
+    Body {
+        metadata: Identity::of(node),
+        status: Status {
+            addresses: addresses.iter().map(Entry::Address).chain([mark]).collect(),
+        },
+    }
 }
 
 /// Strategic merge patch of `nodes/NAME/status`; conditions are merged by type.
@@ -89,13 +142,13 @@ pub(crate) fn network_unavailable(
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     });
-    json!({"metadata": node_identity(node), "status": {"conditions": [condition]}})
+    json!({"metadata": Identity::of(node), "status": {"conditions": [condition]}})
 }
 
 /// Merge patch of `nodes/NAME`.
 pub(crate) fn pod_networks(node: &Node, networks: &[String]) -> Value {
     json!({
-        "metadata": node_identity(node),
+        "metadata": Identity::of(node),
         "spec": {"podCIDR": networks.first(), "podCIDRs": networks},
     })
 }
@@ -105,7 +158,7 @@ pub(crate) fn delete_node(node: &Node) -> Value {
     json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "preconditions": node_identity(node),
+        "preconditions": Identity::of(node),
     })
 }
 
@@ -198,10 +251,17 @@ pub(crate) fn whole_seconds(time: Timestamp) -> String {
         .to_string()
 }
 
-fn node_identity(node: &Node) -> Map<String, Value> {
-    let mut metadata = Map::new();
-    insert_text(&mut metadata, "uid", &node.uid);
-    metadata
+/// Which Node a write is for. An empty text would be a wish to clear the field, not a precondition.
+#[derive(Serialize)]
+struct Identity<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+}
+
+impl<'a> Identity<'a> {
+    fn of(node: &'a Node) -> Self {
+        Self { uid: &node.uid }
+    }
 }
 
 fn service_identity(service: &Service) -> Map<String, Value> {

@@ -6,7 +6,7 @@
 
 use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
 use http::Method;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::client::Kube;
 use crate::error::KubeError;
@@ -161,7 +161,7 @@ impl Kube {
         self.rehearse(path, &patch::nothing(service)).await
     }
 
-    async fn rehearse(&self, path: String, body: &Value) -> Result<(), KubeError> {
+    async fn rehearse(&self, path: String, body: &impl Serialize) -> Result<(), KubeError> {
         let call = Call::send(Method::PATCH, format!("{path}?dryRun=All"), MERGE, body);
         let answer = self.for_reviews().exchange(call.for_metadata()).await;
         answer.map(drop)
@@ -172,7 +172,7 @@ impl Kube {
         name: &NodeName,
         subresource: &str,
         content_type: &'static str,
-        body: &Value,
+        body: &impl Serialize,
     ) -> Result<Written, KubeError> {
         let call = Call::send(Method::PATCH, node_path(name, subresource), content_type, body);
         let answer = self.exchange(call.for_metadata()).await?;
@@ -183,7 +183,7 @@ impl Kube {
         &self,
         service: &Service,
         subresource: &str,
-        body: &Value,
+        body: &impl Serialize,
     ) -> Result<Service, KubeError> {
         let key = ServiceKey::of(service);
         let path = service_path(&key, subresource);

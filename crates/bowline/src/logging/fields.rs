@@ -34,7 +34,9 @@ impl Fields {
 
     /// These fields after others, replacing those of the same name.
     pub(super) fn after(self, mut earlier: Self) -> Self {
-        earlier.extend(&self);
+        for (name, value) in self.others {
+            earlier.put(name, value);
+        }
         earlier.message = self.message;
         earlier
     }

@@ -1,5 +1,6 @@
 //! Events as the API server takes them.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::correlate::Entry;
@@ -16,40 +17,79 @@ pub(super) fn namespace(object: &ObjectRef) -> &str {
 }
 
 /// The object that is created for the first of a series.
-pub(super) fn event(occurrence: &Occurrence, entry: &Entry, host: &str) -> Value {
-    let Occurrence {
-        component,
-        object,
-        kind,
-        reason,
-        ..
-    } = occurrence;
-    let mut involved = json!({"kind": object.kind, "apiVersion": object.api_version, "name": &*object.name});
-    if !object.namespace.is_empty() {
-        involved["namespace"] = json!(&*object.namespace);
+pub(super) fn event<'a>(occurrence: &'a Occurrence, entry: &'a Entry, host: &'a str) -> impl Serialize + 'a {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Event<'a> {
+        api_version: &'static str,
+        kind: &'static str,
+        metadata: Metadata<'a>,
+        involved_object: Involved<'a>,
+        #[serde(rename = "type")]
+        of: &'static str,
+        reason: &'static str,
+        message: &'a str,
+        source: Source<'a>,
+        reporting_component: &'static str,
+        reporting_instance: &'a str,
+        first_timestamp: String,
+        last_timestamp: String,
+        count: u32,
     }
-    if !object.uid.is_empty() {
-        involved["uid"] = json!(&*object.uid);
+
+    #[derive(Serialize)]
+    struct Metadata<'a> {
+        name: &'a str,
+        namespace: &'a str,
     }
-    let mut source = json!({"component": component});
-    if !host.is_empty() {
-        source["host"] = json!(host);
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Involved<'a> {
+        kind: &'static str,
+        api_version: &'static str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        namespace: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        uid: &'a str,
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": entry.name, "namespace": namespace(object)},
-        "involvedObject": involved,
-        "type": type_name(*kind),
-        "reason": reason,
-        "message": entry.message,
-        "source": source,
-        "reportingComponent": component,
-        "reportingInstance": host,
-        "firstTimestamp": whole_seconds(entry.first),
-        "lastTimestamp": whole_seconds(entry.last),
-        "count": entry.count,
-    })
+
+    #[derive(Serialize)]
+    struct Source<'a> {
+        component: &'static str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        host: &'a str,
+    }
+
+    let object = &occurrence.object;
+    Event {
+        api_version: "v1",
+        kind: "Event",
+        metadata: Metadata {
+            name: &entry.name,
+            namespace: namespace(object),
+        },
+        involved_object: Involved {
+            kind: object.kind,
+            api_version: object.api_version,
+            namespace: &object.namespace,
+            name: &object.name,
+            uid: &object.uid,
+        },
+        of: type_name(occurrence.kind),
+        reason: occurrence.reason,
+        message: &entry.message,
+        source: Source {
+            component: occurrence.component,
+            host,
+        },
+        reporting_component: occurrence.component,
+        reporting_instance: host,
+        first_timestamp: whole_seconds(entry.first),
+        last_timestamp: whole_seconds(entry.last),
+        count: entry.count,
+    }
 }
 
 /// The merge patch that counts a series up.

@@ -127,7 +127,7 @@ fn a_finalizer_that_is_there_is_not_doubled() {
 #[test]
 fn what_is_not_known_is_no_precondition() {
     assert_eq!(
-        node(&Node::named("a"), &NodePatch::default()),
+        json!(node(&Node::named("a"), &NodePatch::default())),
         json!({"metadata": {}})
     );
 }
