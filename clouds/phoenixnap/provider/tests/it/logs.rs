@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceQuery, Node, Purpose};
+use bowline_cloud_provider::{
+    ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceAnswer, InstanceQuery, Node, Purpose, Taint,
+    TaintEffect, keys,
+};
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
@@ -51,6 +54,48 @@ async fn what_was_found_of_servers_and_blocks_is_told_once_in_short_and_once_who
     );
     assert!(has(ANSWER_LOG, &["is gone", "n1"]), "{text}");
     assert!(!text.contains("Tz81-secret"), "{text}");
+}
+
+/// Of one with the taint the node controller tells, for all clouds.
+#[tokio::test(start_paused = true)]
+async fn a_node_of_another_cloud_that_is_not_ready_is_told_of_once_and_as_no_error() {
+    let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
+    let world = World::new();
+    let told = "The node is left alone";
+    let new = Taint {
+        key: keys::TAINT_UNINITIALIZED.to_owned(),
+        value: None,
+        effect: TaintEffect::NoSchedule,
+        time_added: None,
+    };
+    for (purpose, taint, expected) in [
+        (Purpose::Metadata, None, 0),
+        (Purpose::Sighting, None, 0),
+        (Purpose::Metadata, Some(new.clone()), 0),
+        (Purpose::Existence, Some(new), 0),
+        (Purpose::Existence, None, 1),
+        (Purpose::Existence, None, 1),
+    ] {
+        let node = Arc::new(Node {
+            provider_id: Some("openstack:///abc".into()),
+            taints: taint.into_iter().collect(),
+            ..Node::named("w1")
+        });
+        let query = InstanceQuery { node, purpose };
+        let what = format!("{query:?}");
+        let answers = world.cloud.instances().unwrap().instances(&[query]).await;
+        assert_eq!(answers, [Ok(InstanceAnswer::Foreign)]);
+        assert_eq!(log.count(told), expected, "{what}: {}", log.text());
+    }
+    let text = log.text();
+    let line = text.lines().find(|line| line.contains(told)).unwrap();
+    for words in [
+        " INFO ",
+        "w1",
+        "provider name from providerID should be phoenixnap: openstack:///abc",
+    ] {
+        assert!(line.contains(words), "{words}: {line}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
