@@ -114,21 +114,29 @@ async fn entries_that_cannot_be_read_are_told_of_when_their_number_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_network_that_cannot_be_read_is_told_of_once_until_it_could_be() {
+async fn why_a_network_cannot_be_read_is_told_once_until_it_could_be_or_another_reason_holds() {
     let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
     let world = World::new();
     let mut told = Vec::new();
-    for fails in [true, true, false, true, true] {
+    for failure in [
+        Some(403),
+        Some(403),
+        None,
+        Some(403),
+        Some(403),
+        Some(500),
+        Some(403),
+    ] {
         world.sim.faults().clear();
-        if fails {
+        if let Some(status) = failure {
             let reading = Fault::operation("public-networks.read").always();
-            world.sim.faults().add(reading.status(403));
+            world.sim.faults().add(reading.status(status));
         }
         tokio::time::sleep(Duration::from_secs(3600)).await;
         world.watch().await;
         told.push(log.count("The public network of Services cannot be read"));
     }
-    assert_eq!(told, [1, 1, 1, 2, 2], "{}", log.text());
+    assert_eq!(told, [1, 1, 1, 2, 2, 3, 4], "{}", log.text());
 }
 
 #[tokio::test(start_paused = true)]
