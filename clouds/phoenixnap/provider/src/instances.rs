@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, NodeName, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, Node, NodeAddress, NodeName, PowerState, Purpose, Readiness, Sought,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 
@@ -18,7 +18,7 @@ use crate::servers::ServerIndex;
 pub(crate) struct Servers {
     reads: Arc<Reads>,
     reserved_is_shut_down: bool,
-    /// Nodes of other clouds that were told of.
+    /// Nodes of other clouds that were told of, as long as they are not ready.
     told: Mutex<BTreeSet<NodeName>>,
 }
 
@@ -42,12 +42,13 @@ impl InstanceDirectory for Servers {
         match node.provider_id.as_deref().map(provider_id::parse) {
             Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
             Some(Err(error @ ProviderIdError::Foreign(_))) => {
-                // The node controller tells of one with the taint, and nobody of another one, which never goes by itself.
-                if query.purpose == Purpose::Existence && !node.is_uninitialized() {
-                    let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-                    if told.insert(node.name.clone()) {
-                        tracing::info!(node = %node.name, err = %error, "The node is left alone");
-                    }
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                // Of one with the taint the node controller tells.
+                let is_lost = query.purpose == Purpose::Existence && !node.is_uninitialized();
+                if node.readiness == Readiness::Ready {
+                    told.remove(&node.name);
+                } else if is_lost && told.insert(node.name.clone()) {
+                    tracing::info!(node = %node.name, err = %error, "The node is left alone");
                 }
                 Ok(Sought::Foreign)
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceAnswer, InstanceQuery, Node, Purpose, Taint,
+    ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceAnswer, InstanceQuery, Node, Purpose, Readiness, Taint,
     TaintEffect, keys,
 };
 use bowline_phoenixnap_sim::ServerSpec;
@@ -58,7 +58,7 @@ async fn what_was_found_of_servers_and_blocks_is_told_once_in_short_and_once_who
 
 /// Of one with the taint the node controller tells, for all clouds.
 #[tokio::test(start_paused = true)]
-async fn a_node_of_another_cloud_that_is_not_ready_is_told_of_once_and_as_no_error() {
+async fn a_node_of_another_cloud_is_told_of_once_when_it_is_not_ready_and_as_no_error() {
     let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
     let world = World::new();
     let told = "The node is left alone";
@@ -68,17 +68,21 @@ async fn a_node_of_another_cloud_that_is_not_ready_is_told_of_once_and_as_no_err
         effect: TaintEffect::NoSchedule,
         time_added: None,
     };
-    for (purpose, taint, expected) in [
-        (Purpose::Metadata, None, 0),
-        (Purpose::Sighting, None, 0),
-        (Purpose::Metadata, Some(new.clone()), 0),
-        (Purpose::Existence, Some(new), 0),
-        (Purpose::Existence, None, 1),
-        (Purpose::Existence, None, 1),
+    let (lost, ready) = (Readiness::Unknown, Readiness::Ready);
+    for (purpose, readiness, taint, expected) in [
+        (Purpose::Metadata, lost, None, 0),
+        (Purpose::Metadata, lost, Some(new.clone()), 0),
+        (Purpose::Existence, lost, Some(new), 0),
+        (Purpose::Existence, lost, None, 1),
+        (Purpose::Metadata, lost, None, 1),
+        (Purpose::Existence, lost, None, 1),
+        (Purpose::Sighting, ready, None, 1),
+        (Purpose::Existence, lost, None, 2),
     ] {
         let node = Arc::new(Node {
             provider_id: Some("openstack:///abc".into()),
             taints: taint.into_iter().collect(),
+            readiness,
             ..Node::named("w1")
         });
         let query = InstanceQuery { node, purpose };
