@@ -70,6 +70,26 @@ async fn that_the_network_may_not_be_looked_at_is_no_reason_to_buy_nothing() {
     }
 }
 
+/// It may as well not exist: then one block waits for the right ID, and no try buys another one.
+#[tokio::test(start_paused = true)]
+async fn for_a_network_that_also_takes_no_block_one_is_bought_and_the_refusal_told() {
+    let mut world = World::with_service();
+    world.sim.faults().add(reading().always().status(403));
+    let attaching = Fault::operation("public-networks.attach").always();
+    let attaching = world.sim.faults().add(attaching.status(403));
+    for _ in 0..3 {
+        let run = world.run(KEY).await;
+        for words in ["attach", NETWORK, "403"] {
+            assert!(run.complaint().contains(words), "{words}: {run:#?}");
+        }
+        assert_eq!(world.sim.blocks().len(), 1);
+        world.restart();
+    }
+    world.sim.faults().remove(attaching);
+    world.run(KEY).await.settled();
+    assert_eq!(world.sim.blocks().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_bought_with_credentials_that_do_not_see_the_network_that_the_former_ones_saw() {
     let folder = tempfile::tempdir().unwrap();
