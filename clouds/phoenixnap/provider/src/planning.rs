@@ -98,7 +98,9 @@ fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a st
             let text = format!(
                 "nothing could be attached to public network {network}, so no IP block is bought: {denied}"
             );
-            return Err(Refusal::new(text).with_remedy("use credentials of the account that has the network"));
+            return Err(Refusal::new(text).with_remedy(
+                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
+            ));
         }
         Some(Ok(network)) => network.location.as_deref(),
         None => None,

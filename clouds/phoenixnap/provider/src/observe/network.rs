@@ -18,7 +18,7 @@ pub(crate) const AGE: Duration = Duration::from_secs(3600);
 /// The subject of a failed read.
 const UNREADABLE: &str = "unreadable";
 
-/// The network; or what the API says where the account is not the one whose network it is. Nothing could be attached to that.
+/// The network; or what the API says where it does not exist, or is not the account's. Nothing could be attached to that.
 pub(crate) type Shown = Result<Arc<PublicNetwork>, Arc<str>>;
 
 /// The public network.
@@ -119,10 +119,8 @@ impl Facts {
                         "The public network of Services cannot be read"
                     );
                 }
-                // A 403 alone may be for want of the right to look. Where other credentials saw the network, these are of
-                // another account.
-                let was_seen = lock(&self.known).is_some();
-                (was_seen && error.class == Class::Denied).then(|| Err(text.into()))
+                // Only 403 is a word of the API about this network: one that does not know the path answers 404.
+                (error.class == Class::Denied).then(|| Err(text.into()))
             }
         }
     }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::CloudProvider as _;
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::{Fault, faults::FaultBuilder};
-use bowline_test_log::Log;
 use tokio::time::Instant;
-use tracing::Level;
 
 use crate::world::{NETWORK, Outcome, USUAL, World};
 
@@ -48,50 +46,33 @@ async fn a_network_that_takes_its_time_keeps_neither_a_service_nor_the_sweeper_w
     }
 }
 
-/// The right to look at the network is another one than that to attach a block to it.
+/// A block that could not be attached would cost money for nothing.
 #[tokio::test(start_paused = true)]
-async fn that_the_network_may_not_be_looked_at_is_no_reason_to_buy_nothing() {
-    // An API that does not know the path says nothing about the network either.
-    for status in [403, 404] {
-        let (log, _while_it_lasts) = Log::listen(Level::WARN);
-        let world = World::with_service();
-        world.sim.faults().add(reading().always().status(status));
-        world.run(KEY).await.settled();
-        world.add("shop/search");
-        world.run("shop/search").await.settled();
-        assert_eq!(world.sim.blocks().len(), 2, "{status}");
-        assert_eq!(
-            log.count("The public network of Services cannot be read"),
-            1,
-            "{}",
-            log.text()
-        );
-        world.check(&status.to_string());
-    }
-}
-
-/// It may as well not exist: then one block waits for the right ID, and no try buys another one.
-#[tokio::test(start_paused = true)]
-async fn for_a_network_that_also_takes_no_block_one_is_bought_and_the_refusal_told() {
-    let mut world = World::with_service();
+async fn nothing_is_bought_for_a_network_that_the_account_does_not_see() {
+    let world = World::with_service();
     world.sim.faults().add(reading().always().status(403));
-    let attaching = Fault::operation("public-networks.attach").always();
-    let attaching = world.sim.faults().add(attaching.status(403));
-    for _ in 0..3 {
-        let run = world.run(KEY).await;
-        for words in ["attach", NETWORK, "403"] {
-            assert!(run.complaint().contains(words), "{words}: {run:#?}");
-        }
-        assert_eq!(world.sim.blocks().len(), 1);
-        world.restart();
+    let run = world.run(KEY).await;
+    let complaint = run.complaint();
+    for words in [
+        "nothing could be attached to public network",
+        NETWORK,
+        "403",
+        "no IP block is bought",
+    ] {
+        assert!(complaint.contains(words), "{words}: {complaint}");
     }
-    world.sim.faults().remove(attaching);
+    assert!(world.sim.blocks().is_empty());
+    assert!(world.sim.journal().writes().is_empty());
+
+    // An API that does not know this path says nothing about the network.
+    world.sim.faults().clear();
+    world.sim.faults().add(reading().always().status(404));
     world.run(KEY).await.settled();
     assert_eq!(world.sim.blocks().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_bought_with_credentials_that_do_not_see_the_network_that_the_former_ones_saw() {
+async fn with_other_credentials_nothing_is_bought_before_they_are_known_to_see_the_network() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("credentials");
     std::fs::write(&file, "ours").unwrap();
@@ -104,14 +85,7 @@ async fn nothing_is_bought_with_credentials_that_do_not_see_the_network_that_the
     world.add("shop/search");
     tokio::time::sleep(Duration::from_secs(11)).await;
     let run = world.run("shop/search").await;
-    for words in [
-        "nothing could be attached to public network",
-        NETWORK,
-        "403",
-        "no IP block is bought",
-    ] {
-        assert!(run.complaint().contains(words), "{words}: {run:#?}");
-    }
+    assert!(run.complaint().contains("no IP block is bought"), "{run:#?}");
     assert_eq!(world.sim.blocks().len(), 1);
     // The way back as well: what the others could not see is read anew.
     std::fs::write(&file, "ours").unwrap();
