@@ -24,7 +24,7 @@ bowline_plan::events! {
         "The API server did not delete the Node. Bowline tries again.",
         "Follow the error text. The account needs the verb delete on nodes.";
     NODE_DELETION_FROZEN = "NodeDeletionFrozen", Warning, on "Node", "Not deleting node <name>: with these credentials the cloud shows none of the instances of the <n> ready nodes either. Check that the credentials are valid and belong to the project of this cluster",
-        "The cloud refused to show even the instances of Nodes that are ready, or reported that they do not exist. Bowline takes this as wrong credentials or the wrong project, and deletes nothing.",
+        "The cloud refused to show even the instances of Nodes that are ready, or reported that they do not exist. Bowline takes this as wrong credentials or the wrong project, and deletes nothing. If the cloud did not show the instance of this Node either, without saying that it is gone, the text says that nothing is proved about it.",
         "Check that the credentials are valid and belong to the project of this cluster.";
     NODE_DELETION_THROTTLED = "NodeDeletionThrottled", Warning, on "Node", "Not deleting node <name> yet: <n> nodes were deleted, or may have been, within <duration>, which is the limit of --node-deletion-share. It is deleted when its turn comes",
         "Many instances are gone at once: fewer Nodes than the share --node-deletion-share of the cluster are deleted within --node-deletion-window, but up to three in any case. The Node is deleted when its turn comes.",

@@ -344,12 +344,13 @@ impl NodeLifecycleController {
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
             match ruling {
                 Ruling::Delete { is_news } => self.delete(&node, is_news).await,
-                Ruling::Frozen { ready, is_news } => {
+                Ruling::Frozen { ready, is_proved, is_news } => {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
+                            "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
                             node.name,
+                            if is_proved { "" } else { "nothing is proved about its instance, and " },
                             refusal(sightings).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
                         ));
                     }

@@ -216,13 +216,14 @@ impl Store {
                 request.form(grant.into_iter().chain(own))
             }
         };
-        let response = self.http.send(request).await;
-        let response = response.map_err(|error| refused(error, &self.source))?;
-        let answer: Answer = response.json()?;
-        if answer.access_token.expose().is_empty() {
-            return Err(response.unusable("it holds no access_token").into());
-        }
-        Ok(answer)
+        let answer = self.http.send(request).await.and_then(|response| {
+            let answer: Answer = response.json()?;
+            if answer.access_token.expose().is_empty() {
+                return Err(response.unusable("it holds no access_token"));
+            }
+            Ok(answer)
+        });
+        answer.map_err(|error| failed(error, &self.source))
     }
 }
 
@@ -245,7 +246,7 @@ fn basic(credentials: &Credentials) -> Secret {
 
 /// Says what the token endpoint said, as far as it is one of the words of RFC 6749, section 5.2: the rest of the answer
 /// is never shown. `source` is where the credentials are set.
-fn refused(error: bowline_cloud_http::HttpError, source: &str) -> ApiError {
+fn failed(error: bowline_cloud_http::HttpError, source: &str) -> ApiError {
     #[derive(Deserialize)]
     struct Refusal {
         error: String,

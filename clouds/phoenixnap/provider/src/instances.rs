@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, Node, NodeAddress, NodeName, PowerState, Purpose, Readiness, Sought,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 
@@ -18,8 +18,8 @@ use crate::servers::ServerIndex;
 pub(crate) struct Servers {
     reads: Arc<Reads>,
     reserved_is_shut_down: bool,
-    /// Provider IDs of other clouds that were told of.
-    told: Mutex<BTreeSet<String>>,
+    /// Nodes of other clouds that were told of, as long as they are not ready.
+    told: Mutex<BTreeSet<NodeName>>,
 }
 
 impl Servers {
@@ -42,10 +42,12 @@ impl InstanceDirectory for Servers {
         match node.provider_id.as_deref().map(provider_id::parse) {
             Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
             Some(Err(error @ ProviderIdError::Foreign(_))) => {
-                let id = node.provider_id.as_deref().unwrap_or_default();
                 let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-                // The controllers tell of a Node with the taint only.
-                if told.insert(id.to_owned()) {
+                // Of one with the taint the node controller tells.
+                let is_lost = query.purpose == Purpose::Existence && !node.is_uninitialized();
+                if node.readiness == Readiness::Ready {
+                    told.remove(&node.name);
+                } else if is_lost && told.insert(node.name.clone()) {
                     tracing::info!(node = %node.name, err = %error, "The node is left alone");
                 }
                 Ok(Sought::Foreign)

@@ -64,8 +64,12 @@ pub(super) enum Verdict {
 pub(super) enum Ruling {
     /// It is deleted now.
     Delete { is_news: bool },
-    /// It stays, because the cloud does not show the instance of any of these ready Nodes either.
-    Frozen { ready: usize, is_news: bool },
+    /// It stays, because the cloud does not show the instance of any of these ready Nodes either. Its own need not be proved gone.
+    Frozen {
+        ready: usize,
+        is_proved: bool,
+        is_news: bool,
+    },
     /// It waits, because so many have gone in the last window.
     Throttled { recent: usize, is_news: bool },
     /// It waits, because nothing is known of the ready Nodes' instances, or nothing is proved about its own.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, InstanceMetadata, PowerState, Purpose};
+use bowline_cloud_provider::{CloudError, ErrorKind, InstanceMetadata, PowerState, Purpose};
 use bowline_controllers::metrics::Guard;
 use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
@@ -558,6 +558,22 @@ async fn nothing_goes_while_the_credentials_see_no_instance_of_a_ready_node() {
         })
         .await;
     assert_eq!(cluster.metrics.node_deletions_frozen.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_an_instance_that_the_cloud_refuses_to_show_it_is_said_that_nothing_is_proved() {
+    let cluster = cluster();
+    cluster.put(node_of("n1", Some("True")));
+    cluster.put(node_of("n2", Some("Unknown")));
+    let refused = CloudError::new(ErrorKind::Denied, "401 Unauthorized");
+    cluster.instances.outage(Some(refused));
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(
+        cluster.events("n2")[0].0,
+        "Warning NodeDeletionFrozen: Not deleting node n2: nothing is proved about its instance, and with these credentials \
+         the cloud shows none of the instances of the 1 ready nodes either. Check that the credentials are valid and belong \
+         to the project of this cluster. The cloud answered: 401 Unauthorized"
+    );
 }
 
 #[tokio::test(start_paused = true)]

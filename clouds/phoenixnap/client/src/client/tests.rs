@@ -214,8 +214,9 @@ async fn what_the_token_endpoint_says_is_said_of_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_login_names_where_its_credentials_are_set() {
+async fn a_login_that_is_refused_names_where_its_credentials_are_set_and_any_other_failure_the_token() {
     let source = "`clientID` and `clientSecret` of /cloud-sa.json";
+    let no_token = "no token could be fetched";
     for (status, body, remedy) in [
         (
             401,
@@ -232,7 +233,10 @@ async fn a_refused_login_names_where_its_credentials_are_set() {
             "",
             format!("the token endpoint refused the credentials: they are {source}"),
         ),
-        (503, "", "no token could be fetched".to_owned()),
+        (503, "", no_token.to_owned()),
+        (200, "<html>portal</html>", no_token.to_owned()),
+        (200, r#"{"expires_in":900}"#, no_token.to_owned()),
+        (200, r#"{"access_token":""}"#, no_token.to_owned()),
     ] {
         let (client, _) = client((status, body), (200, "{}"));
         let error = client.server("a").await.unwrap_err().to_string();

@@ -1,12 +1,12 @@
 //! The public network of Services, as far as it is known. Nothing depends on it: what it says makes a refusal come before a
 //! purchase, and tells people what does not fit.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_phoenixnap_client::{Class, Client, PublicNetwork};
+use bowline_plan::Said;
 use tokio::time::{Instant, timeout};
 
 /// How long a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
@@ -14,6 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How old what is known becomes: servers come into the network and take addresses.
 pub(crate) const AGE: Duration = Duration::from_secs(3600);
+
+/// The subject of a failed read.
+const UNREADABLE: &str = "unreadable";
 
 /// The network; or what the API says where it does not exist, or is not the account's. Nothing could be attached to that.
 pub(crate) type Shown = Result<Arc<PublicNetwork>, Arc<str>>;
@@ -31,7 +34,7 @@ struct Facts {
     /// Where blocks are bought, if that is the same for all Services.
     location: Option<String>,
     known: Mutex<Option<Known>>,
-    is_failure_told: AtomicBool,
+    said: Mutex<Said>,
 }
 
 #[derive(Clone)]
@@ -49,7 +52,7 @@ impl Network {
             id,
             location,
             known: Mutex::default(),
-            is_failure_told: AtomicBool::new(false),
+            said: Mutex::default(),
         });
         let read = SharedRead::single(
             SharedRead::<()>::INTERVAL,
@@ -84,39 +87,40 @@ impl Network {
 impl Facts {
     fn known(&self) -> Option<Known> {
         let generation = self.client.generation();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.known).clone();
         known.filter(|known| known.generation == generation)
     }
 
-    /// One read. A failure is told once, until there is a success.
+    /// One read. Why it fails is told once, until it succeeds or fails for another reason.
     async fn read(&self) -> Option<Shown> {
         // Before: those that the answer came with are at least as new.
         let generation = self.client.generation();
         match self.client.public_network(&self.id).await {
             Ok(network) => {
-                self.is_failure_told.store(false, Ordering::Relaxed);
+                lock(&self.said).over(UNREADABLE);
                 let network = Arc::new(network);
                 let known = Known {
                     network: Arc::clone(&network),
                     read: Instant::now(),
                     generation,
                 };
-                let before = self
-                    .known
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .replace(known);
+                let before = lock(&self.known).replace(known);
                 if before.is_none_or(|before| before.network.location != network.location) {
                     self.tell(&network);
                 }
                 Some(Ok(network))
             }
             Err(error) => {
-                if !self.is_failure_told.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(network = self.id, err = %error, "The public network of Services cannot be read");
+                let text = error.to_string();
+                if lock(&self.said).is_news(UNREADABLE, &text) {
+                    tracing::warn!(
+                        network = self.id,
+                        err = text,
+                        "The public network of Services cannot be read"
+                    );
                 }
                 // Only 403 is a word of the API about this network: one that does not know the path answers 404.
-                (error.class == Class::Denied).then(|| Err(error.to_string().into()))
+                (error.class == Class::Denied).then(|| Err(text.into()))
             }
         }
     }
@@ -138,4 +142,8 @@ impl Facts {
             );
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceQuery, Node, Purpose};
+use bowline_cloud_provider::{
+    ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceAnswer, InstanceQuery, Node, Purpose, Readiness, Taint,
+    TaintEffect, keys,
+};
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
@@ -53,6 +56,52 @@ async fn what_was_found_of_servers_and_blocks_is_told_once_in_short_and_once_who
     assert!(!text.contains("Tz81-secret"), "{text}");
 }
 
+/// Of one with the taint the node controller tells, for all clouds.
+#[tokio::test(start_paused = true)]
+async fn a_node_of_another_cloud_is_told_of_once_when_it_is_not_ready_and_as_no_error() {
+    let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
+    let world = World::new();
+    let told = "The node is left alone";
+    let new = Taint {
+        key: keys::TAINT_UNINITIALIZED.to_owned(),
+        value: None,
+        effect: TaintEffect::NoSchedule,
+        time_added: None,
+    };
+    let (lost, ready) = (Readiness::Unknown, Readiness::Ready);
+    for (purpose, readiness, taint, expected) in [
+        (Purpose::Metadata, lost, None, 0),
+        (Purpose::Metadata, lost, Some(new.clone()), 0),
+        (Purpose::Existence, lost, Some(new), 0),
+        (Purpose::Existence, lost, None, 1),
+        (Purpose::Metadata, lost, None, 1),
+        (Purpose::Existence, lost, None, 1),
+        (Purpose::Sighting, ready, None, 1),
+        (Purpose::Existence, lost, None, 2),
+    ] {
+        let node = Arc::new(Node {
+            provider_id: Some("openstack:///abc".into()),
+            taints: taint.into_iter().collect(),
+            readiness,
+            ..Node::named("w1")
+        });
+        let query = InstanceQuery { node, purpose };
+        let what = format!("{query:?}");
+        let answers = world.cloud.instances().unwrap().instances(&[query]).await;
+        assert_eq!(answers, [Ok(InstanceAnswer::Foreign)]);
+        assert_eq!(log.count(told), expected, "{what}: {}", log.text());
+    }
+    let text = log.text();
+    let line = text.lines().find(|line| line.contains(told)).unwrap();
+    for words in [
+        " INFO ",
+        "w1",
+        "provider name from providerID should be phoenixnap: openstack:///abc",
+    ] {
+        assert!(line.contains(words), "{words}: {line}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn entries_that_cannot_be_read_are_told_of_when_their_number_changes() {
     let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
@@ -69,21 +118,29 @@ async fn entries_that_cannot_be_read_are_told_of_when_their_number_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_network_that_cannot_be_read_is_told_of_once_until_it_could_be() {
+async fn why_a_network_cannot_be_read_is_told_once_until_it_could_be_or_another_reason_holds() {
     let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
     let world = World::new();
     let mut told = Vec::new();
-    for fails in [true, true, false, true, true] {
+    for failure in [
+        Some(403),
+        Some(403),
+        None,
+        Some(403),
+        Some(403),
+        Some(500),
+        Some(403),
+    ] {
         world.sim.faults().clear();
-        if fails {
+        if let Some(status) = failure {
             let reading = Fault::operation("public-networks.read").always();
-            world.sim.faults().add(reading.status(403));
+            world.sim.faults().add(reading.status(status));
         }
         tokio::time::sleep(Duration::from_secs(3600)).await;
         world.watch().await;
         told.push(log.count("The public network of Services cannot be read"));
     }
-    assert_eq!(told, [1, 1, 1, 2, 2], "{}", log.text());
+    assert_eq!(told, [1, 1, 1, 2, 2, 3, 4], "{}", log.text());
 }
 
 #[tokio::test(start_paused = true)]

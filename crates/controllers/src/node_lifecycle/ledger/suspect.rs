@@ -248,6 +248,7 @@ impl Suspect {
         match (sighting, full) {
             (Sighting::Blind { missing: ready }, _) => Ruling::Frozen {
                 ready,
+                is_proved: self.absent_since.is_some(),
                 is_news: self.hold(Hold::Frozen),
             },
             (Sighting::Unclear, _) => Ruling::Wait,

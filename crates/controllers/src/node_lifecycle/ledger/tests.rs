@@ -357,7 +357,15 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
     for is_news in [true, false, false] {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
         let ruling = world.rule(&node, Sighting::Blind { missing: 3 });
-        assert_eq!(ruling, Ruling::Frozen { ready: 3, is_news });
+        let is_proved = true;
+        assert_eq!(
+            ruling,
+            Ruling::Frozen {
+                ready: 3,
+                is_proved,
+                is_news
+            }
+        );
         assert_eq!(
             world.ledger.held(),
             Held {
@@ -385,7 +393,15 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
     for is_news in [true, false] {
         assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
         let ruling = world.rule(&node, Sighting::Blind { missing: 2 });
-        assert_eq!(ruling, Ruling::Frozen { ready: 2, is_news });
+        let is_proved = false;
+        assert_eq!(
+            ruling,
+            Ruling::Frozen {
+                ready: 2,
+                is_proved,
+                is_news
+            }
+        );
     }
     assert_eq!(world.ledger.held().frozen, 1);
     for sighting in [Sighting::Seen, Sighting::NoWitness, Sighting::Unclear] {

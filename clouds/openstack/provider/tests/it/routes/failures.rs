@@ -267,3 +267,40 @@ async fn a_port_that_has_room_for_one_more_pair_takes_one_more() {
         assert_eq!(world.pairs(1), [pods(1), "fd00:1::/64".to_owned()]);
     }
 }
+
+/// Neutron refuses all pairs of a write that has one too many, and no other refusal says that fewer would do.
+#[tokio::test(start_paused = true)]
+async fn the_routes_of_a_port_are_taken_one_by_one_only_if_it_has_no_room_for_all() {
+    let of_port = |calls: &[String]| {
+        (
+            count(calls, &["neutron.ports.get"]),
+            count(calls, &["neutron.ports.update"]),
+        )
+    };
+    for mode in MODES {
+        for refusal in [None, Some(403), Some(409), Some(400), Some(500)] {
+            let world = World::in_mode(2, mode);
+            world.list().await;
+            world.set_behaviour(|behaviour| behaviour.max_address_pairs = 2);
+            let own = ["10.244.1.0/24", "10.245.1.0/24", "10.246.1.0/24"];
+            let mut changes: Vec<RouteChange> = own.iter().map(|range| world.creation(1, range)).collect();
+            changes.push(world.creation(2, &pods(2)));
+            if let Some(status) = refusal {
+                let path = format!("/network/v2.0/ports/{}", world.port(1));
+                world
+                    .sim
+                    .faults()
+                    .add(Fault::path(&*path).always().status(status));
+            }
+            let (results, calls) = world.calls_of(world.change(&changes)).await;
+            let made = results.iter().filter(|result| result.is_ok()).count();
+            let what = format!("{mode:?} {refusal:?}: {calls:#?}");
+            // The other port is written once in any case.
+            let expected = match refusal {
+                None => (3, (3, 1 + 3 + 1)),
+                Some(_) => (1, (0, 1 + 1)),
+            };
+            assert_eq!((made, of_port(&calls)), expected, "{what}");
+        }
+    }
+}
