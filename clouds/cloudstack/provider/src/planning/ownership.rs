@@ -8,7 +8,7 @@
 //! | --- | --- | --- | --- |
 //! | free | nobody has it | it is claimed, then acquired | it is taken off the claim |
 //! | claimed | nobody has it, and it was asked for, or may be under the claim | it is acquired | it stays claimed until it cannot come any more |
-//! | come | it was asked for, and somebody has it | it is claimed by its ID alone | the same |
+//! | come | it was asked for, and somebody has it | it is claimed by its ID alone, and stands in nobody's way | the same |
 //! | acquiring | it is on its way to somebody | it is waited for, tried, and, if nobody else can want it, released to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
 //! | releasing | it is on its way back | it is waited for | the same for twenty seconds |
 //! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is released |
@@ -296,6 +296,15 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
 fn taken<'a>(observed: &'a Observed, id: &PublicIpId) -> Result<Option<&'a Address>, Unread> {
     let address = observed.address(id)?;
     Ok(address.filter(|address| address.state != AddressState::Free))
+}
+
+/// Whether somebody has an address, by whatever was read of it.
+pub(super) fn is_taken(observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
+    let mut known = observed.known_addresses();
+    match known.find(|known| known.address.id == *id) {
+        Some(known) => Ok(known.state != AddressState::Free),
+        None => Ok(taken(observed, id)?.is_some()),
+    }
 }
 
 /// Whether an address at which the balancer served without a rule left can have one again. It may be one for source NAT as well.

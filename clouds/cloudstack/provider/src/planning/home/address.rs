@@ -61,7 +61,7 @@ pub(super) fn requested_address(
             Arrival::Waits => {}
             Arrival::Stuck => draft.wait_for_address(&address.address),
         },
-        State::Free | State::Claimed(_) if draft.is_blocked() => {}
+        State::Free | State::Claimed(_) if draft.is_blocked()? => {}
         State::Claimed(since) => {
             draft.cloud(associate(network, Some(address.address.clone()), since));
         }
@@ -170,7 +170,7 @@ pub(super) fn automatic_address(
     }
     if let Some(claimed) = claim.any_address() {
         any_address::adopt(draft, STUCK)?;
-        if draft.is_blocked() {
+        if draft.is_blocked()? {
             return Err(Stop::Planned);
         }
         if claimed.network != network.id {
@@ -182,7 +182,7 @@ pub(super) fn automatic_address(
             return Err(Stop::Planned);
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
-    } else if draft.is_blocked() {
+    } else if draft.is_blocked()? {
         return Err(Stop::Planned);
     }
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
