@@ -258,7 +258,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let step = &wave[index];
             match outcome {
                 WriteOutcome::PutOff => put_off.insert(&step.view.label),
-                WriteOutcome::Taken | WriteOutcome::NotTaken => put_off.remove(&step.view.label),
+                WriteOutcome::Taken | WriteOutcome::NotTaken | WriteOutcome::Unknown => {
+                    put_off.remove(&step.view.label)
+                }
             };
             // Both casts hold for every step and answer that came out of this session; others teach nothing.
             if let (Some(seen), Some(step), Ok(learned)) = (

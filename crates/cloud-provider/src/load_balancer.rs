@@ -174,6 +174,8 @@ pub enum WriteOutcome {
     Taken,
     /// It was refused, or not sent because something is not as was thought. What comes next is for the plan to say.
     NotTaken,
+    /// It was sent, or may have been, and nobody knows what came of it: the answer was lost, or did not come. The next look tells.
+    Unknown,
     /// The cloud is at work on what the step changes: the same step comes again until it is taken, and all of that is one action.
     PutOff,
 }
@@ -185,6 +187,7 @@ impl WriteOutcome {
         match self {
             Self::Taken => "taken",
             Self::NotTaken => "not taken",
+            Self::Unknown => "unknown",
             Self::PutOff => "put off",
         }
     }

@@ -222,15 +222,17 @@ impl Reconciler for Toy {
     }
 }
 
-/// Several are put off in one wave, and taken in others: an operator reads of each once. What was refused is not told as made.
+/// Several are put off in one wave, and taken in others: an operator reads of each once. What was refused is not told as made, and what
+/// has no answer is told as neither.
 #[tokio::test]
 async fn an_action_is_told_once_however_often_it_is_put_off_and_what_was_refused_is_not_told_as_taken() {
-    use WriteOutcome::{NotTaken, PutOff, Taken};
-    let answers: [(_, &[WriteOutcome]); 4] = [
+    use WriteOutcome::{NotTaken, PutOff, Taken, Unknown};
+    let answers: [(_, &[WriteOutcome]); 5] = [
         ("a", &[PutOff, PutOff, PutOff, Taken]),
         ("b", &[Taken]),
         ("c", &[PutOff, Taken]),
         ("d", &[PutOff, NotTaken]),
+        ("e", &[Unknown]),
     ];
     let answers = answers.map(|(name, answers)| (name, answers.iter().copied().collect()));
     let toy = Arc::new(Toy(Mutex::new(answers.into())));
@@ -249,6 +251,7 @@ async fn an_action_is_told_once_however_often_it_is_put_off_and_what_was_refused
         ("label=b", 1, "outcome=\"taken\""),
         ("label=c", 2, "outcome=\"taken\""),
         ("label=d", 2, "outcome=\"not taken\""),
+        ("label=e", 1, "outcome=\"unknown\""),
     ] {
         assert_eq!(
             count(&["INFO", "executing action", name]),

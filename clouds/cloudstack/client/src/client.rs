@@ -13,6 +13,7 @@ use bowline_cloud_http::{
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::accepted::Accepted;
 use crate::cookies::Cookies;
 use crate::envelope;
 use crate::error::{ApiError, Members};
@@ -59,6 +60,7 @@ pub(crate) struct Caller {
     file: Option<Arc<CredentialsFile<Keys>>>,
     clock: WallClock,
     cookies: Arc<Cookies>,
+    accepted: Arc<Accepted>,
     /// Whether a list that ends before the server's count is taken for whole if it does so each time.
     takes_short_lists: bool,
 }
@@ -97,6 +99,7 @@ impl Client {
             file: file.map(Arc::new),
             clock,
             cookies: Arc::default(),
+            accepted: Arc::default(),
             takes_short_lists: false,
         };
         let scope = Scope::new(settings.project.clone(), &caller);
@@ -176,7 +179,7 @@ impl Caller {
         kind: Kind,
         command: &'static str,
         parameters: &Parameters,
-        keys: &Keys,
+        keys: &Arc<Keys>,
     ) -> Result<Answer, ApiError> {
         let signed = parameters.clone().sign(command, keys, (self.clock)());
         let request = match kind {
@@ -189,7 +192,12 @@ impl Caller {
             None => request,
         };
         let answer = self.send(request, parameters).await;
-        answer.map_err(|error| error.advised(&self.url, (self.clock)()))
+        let now = (self.clock)();
+        if answer.is_ok() {
+            self.accepted.note(keys, command, now);
+        }
+        let of_role = || self.accepted.remedy(keys, command, now);
+        answer.map_err(|error| error.advised(&self.url, now, of_role))
     }
 
     async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {

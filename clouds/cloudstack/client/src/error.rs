@@ -113,12 +113,18 @@ impl ApiError {
         Self::said(said, answer.refused(code), Some(sent))
     }
 
-    /// The same with what to do, where the answer tells that a clock or the URL is wrong. `now` is the time of the answer by
-    /// our clock.
-    pub(crate) fn advised(mut self, url: &Url, now: Timestamp) -> Self {
+    /// The same with what to do, where the answer tells that a clock or the URL is wrong, or `of_role` knows that it is not the keys.
+    /// `now` is the time of the answer by our clock.
+    pub(crate) fn advised(
+        mut self,
+        url: &Url,
+        now: Timestamp,
+        of_role: impl FnOnce() -> Option<String>,
+    ) -> Self {
         let remedy = match (&self.http.failure, &self.said) {
-            (Failure::Status(failure), _) if self.class == Class::Unauthenticated => {
-                remedy::of_clock(&failure.headers, now)
+            (Failure::Status(failure), said) if self.class == Class::Unauthenticated => {
+                let said = said.as_ref();
+                remedy::of_clock(&failure.headers, now).or_else(|| said.and_then(|_| of_role()))
             }
             (_, None) => remedy::of_url(url, &self.http),
             _ => None,

@@ -17,6 +17,7 @@
 //! Source of all API facts: the API reference and the developer's guide ("Making API requests", "Asynchronous commands",
 //! "Error handling") of Apache CloudStack 4.22.
 
+mod accepted;
 mod client;
 mod cookies;
 mod envelope;

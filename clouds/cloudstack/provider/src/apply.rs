@@ -63,7 +63,9 @@ impl Writer<'_> {
             Ok(Err(error)) => error,
             Err(_) => {
                 let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
-                return Ok(Learned::Failed(Failure::new(step.said(told), false)));
+                return Ok(Learned::Failed(
+                    Failure::new(step.said(told), false).unheard(true),
+                ));
             }
         };
         if let Some(asking) = &asking {
@@ -229,5 +231,6 @@ impl Writer<'_> {
 /// A failed write. It is definite if the API itself says so; that it has too much to do is no word about the write.
 pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
     let is_definite = error.said.is_some() && !matches!(error.class, Class::Throttled { .. });
-    Learned::Failed(Failure::new(step.said(error.into()), is_definite))
+    let is_unheard = error.said.is_none() && error.maybe_applied();
+    Learned::Failed(Failure::new(step.said(error.into()), is_definite).unheard(is_unheard))
 }

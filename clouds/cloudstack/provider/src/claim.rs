@@ -158,6 +158,14 @@ impl Claimed {
         })
     }
 
+    /// The ID of the address; none if only the cloud knows it.
+    pub(crate) fn id(&self) -> Option<&PublicIpId> {
+        match self {
+            Self::Address(id) | Self::Asked(id, _) | Self::Shared(id) => Some(id),
+            Self::Any(_) => None,
+        }
+    }
+
     /// The ID of an address that is the Service's.
     pub(crate) fn own_id(&self) -> Option<&PublicIpId> {
         match self {
@@ -323,11 +331,6 @@ impl Claim {
     /// Notes where an address leads that is claimed.
     pub(crate) fn leads(&mut self, id: &PublicIpId, place: Place) {
         self.places.insert(id.clone(), place);
-    }
-
-    /// What is wanted of the claim.
-    pub(crate) fn those(&self, is_wanted: impl Fn(&Claimed) -> bool) -> Vec<Claimed> {
-        self.all().filter(|claimed| is_wanted(claimed)).cloned().collect()
     }
 
     /// How it is written on a Service. Of places those of claimed addresses count.

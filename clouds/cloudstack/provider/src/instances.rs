@@ -13,18 +13,24 @@ use bowline_cloud_provider::{
     InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
+use bowline_plan::{Note, Said};
 
 use crate::labels;
 use crate::options::NodeOptions;
 use crate::provider_id::{self, Reference};
 use crate::virtual_machines::{VirtualMachineIndex, VirtualMachines, is_going};
 
+/// What of a Node becomes a label.
+const ZONE: &str = "zone";
+const REGION: &str = "region";
+const INSTANCE_TYPE: &str = "instance type";
+
 /// The virtual machines that the keys see.
 pub(crate) struct Instances {
     virtual_machines: Arc<VirtualMachines>,
     options: NodeOptions,
-    /// Names that cannot stand in a label and were told of.
-    told: Mutex<BTreeSet<String>>,
+    /// The names that cannot stand in a label and were told of, by what they are names of.
+    said: Mutex<Said>,
     /// The IDs that Nodes of the cluster have, in lower case, as far as they were asked about and are listed. A list with one of
     /// them is the cluster's.
     of_nodes: Mutex<BTreeSet<String>>,
@@ -45,7 +51,7 @@ impl Instances {
         Self {
             virtual_machines,
             options,
-            told: Mutex::default(),
+            said: Mutex::default(),
             of_nodes: Mutex::default(),
         }
     }
@@ -165,8 +171,8 @@ impl Instances {
     fn label(&self, what: &'static str, name: &str) -> String {
         let value = labels::value(name);
         if value != name {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.insert(format!("{what} {name}")) {
+            let notes = [Note::warning(what, name)];
+            if !self.said().news(&notes, |_| true).is_empty() {
                 tracing::warn!(
                     what,
                     name,
@@ -176,6 +182,23 @@ impl Instances {
             }
         }
         value
+    }
+
+    /// Forgets the names that no virtual machine has any more.
+    fn forget_labels(&self, listing: &VirtualMachineIndex) {
+        let of_instances = listing
+            .iter()
+            .flat_map(|instance| [(ZONE, &instance.zone_name), (INSTANCE_TYPE, &instance.offering)]);
+        let region = self.options.region.iter().map(|region| (REGION, region));
+        let names: BTreeSet<_> = of_instances.chain(region).collect();
+        let notes = names.into_iter().map(|(what, name)| Note::warning(what, name));
+        let mut said = self.said();
+        let notes: Vec<Note> = notes.filter(|note| said.has(note)).collect();
+        said.news(&notes, |_| false);
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,6 +226,7 @@ impl InstanceDirectory for Instances {
         let listing = self.virtual_machines.all().await?;
         if listing.flaw().is_none() {
             self.of_nodes().retain(|id| listing.with_id(id).is_some());
+            self.forget_labels(&listing);
         }
         Ok(listing)
     }
@@ -250,15 +274,15 @@ impl InstanceDirectory for Instances {
     }
 
     fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
-        let zone = self.label("zone", &instance.zone_name);
+        let zone = self.label(ZONE, &instance.zone_name);
         let region = match &self.options.region {
-            Some(region) => self.label("region", region),
+            Some(region) => self.label(REGION, region),
             None => zone.clone(),
         };
         Ok(InstanceMetadata {
             provider_id: Some(provider_id::format(&instance.id)),
             instance_type: if self.options.full_instance_types {
-                self.label("instance type", &instance.offering)
+                self.label(INSTANCE_TYPE, &instance.offering)
             } else {
                 labels::instance_type(&instance.offering)
             },

@@ -40,6 +40,7 @@ impl Learned {
         match self {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
             Self::Unready => WriteOutcome::PutOff,
+            Self::Failed(failure) if failure.is_unheard => WriteOutcome::Unknown,
             Self::Seen(_) | Self::Needed(_) | Self::OneFirewallRule | Self::Failed(_) => {
                 WriteOutcome::NotTaken
             }

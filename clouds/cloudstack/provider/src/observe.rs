@@ -110,6 +110,8 @@ pub(crate) struct Failure {
     pub(crate) error: CloudError,
     /// Whether the API itself said so. If not, the write may have had its effect.
     pub(crate) is_definite: bool,
+    /// Whether the write was sent, and no answer of the API came.
+    pub(crate) is_unheard: bool,
     /// Whether the write was to take back what an earlier failure left.
     pub(crate) is_rollback: bool,
 }
@@ -119,8 +121,14 @@ impl Failure {
         Self {
             error,
             is_definite,
+            is_unheard: false,
             is_rollback: false,
         }
+    }
+
+    /// The same, of a write that was sent without an answer of the API if `is_unheard`.
+    pub(crate) fn unheard(self, is_unheard: bool) -> Self {
+        Self { is_unheard, ..self }
     }
 }
 

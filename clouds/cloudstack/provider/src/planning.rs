@@ -37,6 +37,7 @@ mod tests;
 
 pub(crate) use absent::sees;
 use draft::{Arrival, Draft, pending};
+pub(crate) use ownership::is_as_it_was;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {

@@ -174,6 +174,11 @@ impl VirtualMachineIndex {
         }
     }
 
+    /// All that are listed.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &VirtualMachine> {
+        self.instances.iter()
+    }
+
     /// The virtual machine with this ID in any letter case, whatever its state.
     pub(crate) fn with_id(&self, id: &str) -> Option<&VirtualMachine> {
         self.instances.with_id(&id.to_ascii_lowercase())

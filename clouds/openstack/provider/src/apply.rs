@@ -30,6 +30,8 @@ pub(crate) enum Learned {
     PoolLocked,
     /// The cloud refused something that holds up nothing else.
     Refused(Refusal),
+    /// The same if it was sent, and nobody knows what came of it.
+    Unheard(Refusal),
     /// Octavia refused a method, or session persistence, that the load balancer's provider does not know.
     RefusedSetting(Refusal),
     /// Octavia did not delete a pool, because an L7 policy names it.
@@ -43,6 +45,7 @@ impl Learned {
             Self::Done(_) => WriteOutcome::Taken,
             Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
             Self::Refused(_) | Self::RefusedSetting(_) | Self::Barred(_) => WriteOutcome::NotTaken,
+            Self::Unheard(_) => WriteOutcome::Unknown,
         }
     }
 }
@@ -127,7 +130,13 @@ pub(crate) async fn apply(
         CloudStep::Group(change) => {
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
-            return Ok(outcome.unwrap_or_else(|error| Learned::Refused(told(settings, step, &error))));
+            return Ok(outcome.unwrap_or_else(|error| {
+                let why = told(settings, step, &error);
+                match error.maybe_applied() {
+                    true => Learned::Unheard(why),
+                    false => Learned::Refused(why),
+                }
+            }));
         }
     };
     match outcome {

@@ -24,7 +24,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
             return;
         }
-        Learned::Refused(why) => return refused(seen, step, why),
+        Learned::Refused(why) | Learned::Unheard(why) => return refused(seen, step, why),
         Learned::RefusedSetting(why) => return refused_setting(seen, step, why),
         Learned::Barred(why) => {
             if let CloudStep::Part {

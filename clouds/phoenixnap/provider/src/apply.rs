@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, WriteOutcome};
+use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NetworkBlock, NewIpBlock};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -50,7 +50,7 @@ pub(crate) enum Learned {
     /// The block is gone.
     Deleted,
     /// A write of the sweeper failed; the others go on.
-    Failed(String),
+    Failed(CloudError),
 }
 
 impl Learned {
@@ -65,10 +65,13 @@ impl Learned {
             | Self::Detached
             | Self::Deleted => WriteOutcome::Taken,
             Self::NotAttached(Unattached::Busy(_)) => WriteOutcome::PutOff,
-            Self::NotBought(_)
-            | Self::NotAttached(Unattached::Full(_))
-            | Self::NoMarkName
-            | Self::Failed(_) => WriteOutcome::NotTaken,
+            // It may have been asked for by then.
+            Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
+            Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
+            Self::NotBought(_) | Self::NotAttached(Unattached::Full(_)) | Self::NoMarkName => {
+                WriteOutcome::NotTaken
+            }
+            Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }

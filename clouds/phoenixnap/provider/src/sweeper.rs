@@ -129,7 +129,7 @@ impl Reconciler for Sweeper {
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
         };
         // One block must not end the run for the others.
-        Ok(result.unwrap_or_else(|error| Learned::Failed(error.to_string())))
+        Ok(result.unwrap_or_else(Learned::Failed))
     }
 
     fn outcome(&self, learned: &Learned) -> WriteOutcome {
@@ -144,8 +144,8 @@ impl Reconciler for Sweeper {
             return;
         };
         match learned {
-            Learned::Failed(why) => {
-                observed.failed.insert(block.clone(), why);
+            Learned::Failed(error) => {
+                observed.failed.insert(block.clone(), error.to_string());
             }
             // A Service at which nothing changes is looked at every ten minutes only.
             Learned::NotAttached(Unattached::Busy(why) | Unattached::Full(why)) => {

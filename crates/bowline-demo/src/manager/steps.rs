@@ -161,7 +161,7 @@ mod tests {
         tracing::dispatcher::with_default(&log, || {
             let (object, label) = ("default/web", "create-pool(web)");
             tracing::info!(target: "bowline_drive::wave", %object, %label, impact = %"none", "executing action");
-            for outcome in ["taken", "put off", "not taken", "failed"] {
+            for outcome in ["taken", "put off", "not taken", "unknown", "failed"] {
                 tracing::debug!(target: "bowline_drive::wave", %object, %label, outcome, "action ended");
             }
             tracing::info!(target: "elsewhere", %object, %label, impact = %"none", "executing action");
@@ -176,7 +176,14 @@ mod tests {
         let begun = What::Begun("none".to_owned());
         assert_eq!(
             told,
-            [begun, What::Done, What::PutOff, What::Failed, What::Failed]
+            [
+                begun,
+                What::Done,
+                What::PutOff,
+                What::Failed,
+                What::Failed,
+                What::Failed
+            ]
         );
     }
 }

@@ -136,6 +136,32 @@ async fn a_signature_that_is_refused_for_a_wrong_clock_says_by_how_much_it_is_wr
     assert!(!write(answer).await.to_string().contains("clock"));
 }
 
+/// The API says so by the words for wrong keys.
+#[tokio::test]
+async fn one_command_that_is_refused_while_its_keys_are_good_for_others_points_to_the_role() {
+    let refused = "unable to verify user credentials and/or request signature";
+    let said = format!("CloudStack API error 401 (CSExceptionErrorCode: 4350): {refused}");
+    let role = "the keys were good for another command a moment ago: see whether the role of their account allows \
+                `associateIpAddress`";
+    let good = Answer::ok(r#"{"response":{"jobid":"j1"}}"#);
+    let page = Answer::Body(401, "<html>Sign in</html>".to_owned());
+    let refusal = || refusal(401, refused);
+    for (answers, expected) in [
+        (vec![good.clone(), refusal()], format!("{said}; {role}")),
+        (vec![refusal(), refusal()], said),
+        (
+            vec![good, page],
+            "associateIpAddress: POST /client/api: 401 Unauthorized: <html>Sign in</html>".to_owned(),
+        ),
+    ] {
+        let client = Api::new(answers).client();
+        let _ = client.delete_firewall_rule(&"f".into()).await;
+        let to = Association::Network("n-7".into());
+        let error = client.associate_ip_address(&to, None).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 #[tokio::test]
 async fn what_answers_at_a_url_that_is_not_the_apis_is_told_with_what_is_expected() {
     let error = async |url: &str, answer: Answer| {

@@ -23,7 +23,8 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     if !identity.keeps_ip {
         any_address::adopt(draft, SLOW)?;
         // What comes after the last look would belong to nobody. The rest goes meanwhile.
-        draft.is_blocked();
+        let is_blocked = draft.is_blocked();
+        draft.take(is_blocked);
     }
     let rules = draft.observed.rules.iter();
     let (placeless, rules): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.address.id.is_empty());

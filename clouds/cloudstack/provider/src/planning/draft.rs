@@ -7,8 +7,8 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Lo
 use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
-use super::Stop;
-use crate::claim::{Claim, Claimed};
+use super::{Stop, ownership};
+use crate::claim::{Claim, Claimed, Subject};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, IngressPort, Network, Place, PublicIpId, Rule};
@@ -213,13 +213,19 @@ impl<'a> Draft<'a> {
         is_news
     }
 
-    /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
-    pub(super) fn is_blocked(&mut self) -> bool {
+    /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile, unless it came.
+    pub(super) fn is_blocked(&mut self) -> Result<bool, Unread> {
         let mut is_blocked = false;
         for asking in self.identity.claim.askings() {
             let Some(left) = self.own().known.standing.get(&asking) else {
                 continue;
             };
+            if let Subject::Address(id) = &asking.subject
+                && ownership::is_taken(self.observed, id)?
+            {
+                self.came(id);
+                continue;
+            }
             is_blocked = true;
             let mut pending = self.observed.pending.iter();
             if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
@@ -232,7 +238,7 @@ impl<'a> Draft<'a> {
                 asking.since
             )));
         }
-        is_blocked
+        Ok(is_blocked)
     }
 
     /// What to do about an address that is on its way to the Service, by a job that is not known. `is_own`: nobody else can want

@@ -14,9 +14,7 @@ use crate::claim::Claimed;
 use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{
-    Address, AddressRef, AddressState, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule,
-};
+use crate::objects::{AddressRef, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule};
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::step::CloudStep;
 
@@ -140,11 +138,8 @@ fn former(observed: &Seen, wanted: &Wanted, network: &Network) -> Result<Option<
     if !is_read && cleared.as_ref() == Some(at) {
         return Ok(Some(at.clone())); // a moment ago there was a rule
     }
-    // It served, so it may be one for source NAT as well.
-    let is_usable = |address: &&Address| {
-        address.state == AddressState::Allocated && address.is_of(network) && !address.is_static_nat
-    };
-    let address = observed.address(&at.id)?.filter(is_usable);
+    let address = observed.address(&at.id)?;
+    let address = address.filter(|address| ownership::can_serve_again(address, network));
     Ok(address.map(|address| address.address.clone()))
 }
 
@@ -186,9 +181,6 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     let elsewhere = rules.filter(|rule| rule.address.id != home.address.id);
     let removal = Removal::beside(wanted, &home.address);
     for (address, rules) in by_address(elsewhere) {
-        if !wanted.identity.is_held(address, false) && !wanted.identity.keeps_ip {
-            draft.keep(address, "nothing proves that it was acquired for this service");
-        }
         let removed = removal.address(draft, address, &rules);
         draft.take(removed);
     }
@@ -196,77 +188,61 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 
 /// Releases what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
-    let (identity, claim) = (&wanted.identity, &wanted.identity.claim);
+    let (identity, claim, at) = (&wanted.identity, &wanted.identity.claim, &home.address);
     any_address::adopt(draft, STUCK)?;
-    let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
+    let observed = draft.observed;
+    let shown = wanted.hostname.as_ref().unwrap_or(&at.ip);
+    let is_shown = identity.published.contains(shown);
     // What was asked for and may still come stays claimed, and is looked for once more.
-    let standing = &draft.own().known.standing;
-    let stands = |claimed: &Claimed| standing.get(&claimed.asked()?).filter(|_| !identity.keeps_ip);
-    let may_come = claim.those(|claimed| stands(claimed).is_some());
-    let comes_until = may_come.iter().filter_map(stands).max();
-    let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
-    let mut is_dropped = claim.any_address().is_some() != may_come.iter().any(is_any)
-        || claim.asked(&home.address.id).is_some();
-    // The nodes may have moved within a VPC.
-    let place = Place::of(&home.network);
-    is_dropped |= claim.place(&home.address.id).is_some_and(|known| *known != place);
-    let mut is_kept = BTreeSet::new();
-    let others = claim.ids().chain(claim.shared());
-    for id in others.filter(|id| **id != home.address.id) {
-        let address = draft.observed.address(id)?;
-        let address = address.filter(|address| address.state != AddressState::Free);
-        let Some(address) = address else {
-            let is_it = |claimed: &Claimed| matches!(claimed, Claimed::Asked(asked, _) if asked == id);
-            if may_come.iter().any(is_it) {
-                is_kept.insert(id);
-            } else {
-                is_dropped = true;
-            }
+    let comes_within = |claimed: &Claimed| ownership::comes_within(identity, observed, claimed);
+    let mut left = Vec::new();
+    if claim.names(&at.id) {
+        left.push(Claimed::Address(at.id.clone()));
+    }
+    for claimed in claim.all() {
+        let Some(id) = claimed.id() else {
+            left.extend(comes_within(claimed).map(|_| claimed.clone()));
             continue;
         };
-        if draft.came(id) {
-            return Ok(());
-        }
-        let is_moving = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
-        if is_moving && !identity.published.contains(shown) {
-            // The balancer went on without it. First of all the Service shows where it is.
-            draft.again = Some(LOOK);
-            is_kept.insert(id);
+        if *id == at.id {
             continue;
         }
-        if ownership::is_waited_for(draft.observed, address, false) {
-            draft.wait_for_address(&address.address);
-            return Ok(());
-        }
-        match ownership::unused(identity, draft.observed, address, &home.network)? {
-            State::Held => {
-                draft.cloud(CloudStep::release(&address.address, false));
+        let state = ownership::unused(identity, observed, id, (&home.network, is_shown))?;
+        let known = observed.known_address(id).map(|known| &known.address);
+        match (state, known) {
+            (State::Claimed(_), _) => left.push(claimed.clone()),
+            (State::Come, _) => {
+                draft.came(id);
                 return Ok(());
             }
-            State::GivenAway(why) => draft.keep(&address.address, why),
-            State::Persons(Some(why)) => draft.keep(&address.address, &why),
+            (State::Acquiring { .. } | State::Releasing, _) if !is_shown => {
+                // The balancer went on without it. First of all the Service shows where it is.
+                draft.again = Some(LOOK);
+                left.push(claimed.clone());
+            }
+            (State::Acquiring { .. } | State::Releasing, Some(address)) => {
+                draft.wait_for_address(address);
+                return Ok(());
+            }
+            (State::Held, Some(address)) => {
+                draft.cloud(CloudStep::release(address, false));
+                return Ok(());
+            }
+            (State::GivenAway(why), Some(address)) => draft.keep(address, why),
+            (State::Persons(Some(why)), Some(address)) => draft.keep(address, &why),
             _ => {}
         }
-        is_dropped = true;
     }
-    let at = &home.address;
-    let shares = identity.is_borrowed(at);
-    if is_dropped || shares != claim.shares(&at.id) {
-        let mut left = claim.those(|kept| match kept {
-            Claimed::Address(id) | Claimed::Asked(id, _) => is_kept.contains(id),
-            Claimed::Shared(_) => false,
-            Claimed::Any(_) => may_come.contains(kept),
-        });
-        if claim.names(&at.id) {
-            left.insert(0, Claimed::Address(at.id.clone()));
-        }
-        if shares {
-            left.push(Claimed::Shared(at.id.clone()));
-        }
+    if identity.is_borrowed(at) {
+        left.push(Claimed::Shared(at.id.clone()));
+    }
+    let place = Place::of(&home.network); // the nodes may have moved within a VPC
+    let is_same = left.iter().collect::<BTreeSet<_>>() == claim.all().collect();
+    if !is_same || claim.place(&at.id).is_some_and(|known| *known != place) {
         draft.leads(&at.id, &home.network);
         draft.claim.held = Some(left);
-    } else if let Some(left) = comes_until {
-        let left = *left + Duration::from_millis(100);
+    } else if let Some(left) = left.iter().filter_map(comes_within).max() {
+        let left = left + Duration::from_millis(100);
         draft.again = Some(draft.again.map_or(left, |again| again.min(left)));
     }
     Ok(())

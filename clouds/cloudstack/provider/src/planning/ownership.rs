@@ -7,16 +7,22 @@
 //! | state | how it is told | to have it | needed no more |
 //! | --- | --- | --- | --- |
 //! | free | nobody has it | it is claimed, then acquired | it is taken off the claim |
-//! | claimed | nobody has it, and the claim is new enough to ask under it | it is acquired | as a free one |
-//! | acquiring | it is on its way to somebody | it is waited for, tried, and released to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
+//! | claimed | nobody has it, and it was asked for, or may be under the claim | it is acquired | it stays claimed until it cannot come any more |
+//! | come | it was asked for, and somebody has it | it is claimed by its ID alone, and stands in nobody's way | the same |
+//! | acquiring | it is on its way to somebody | it is waited for, tried, and, if nobody else can want it, released to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
 //! | releasing | it is on its way back | it is waited for | the same for twenty seconds |
 //! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is released |
 //! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one releases it |
 //! | borrowed | another Service of the cluster holds it, or claims it too | it is used, and that is noted on the Service | it stays |
 //! | given away | it leads elsewhere than when it was claimed: somebody acquired it anew | it is refused | it stays, with an event; nothing on it is closed |
-//! | a person's | nothing tells that it was acquired for the Service, or people took the mark off, or it forwards ports | it is used | it stays |
+//! | a person's | nothing tells that it was acquired for the Service, or people took the mark off, or it forwards ports | it is used if it is requested | it stays |
+//!
+//! A balancer that is served has its address by its rules. Where its only rule is away, [`can_serve_again`] tells whether it goes back to
+//! the address; where it never came to be, [`in_vain`] tells what is given back.
 //!
 //! Which of several addresses falls to a Service that let the cloud choose is told by [`any_address`].
+
+use std::time::Duration;
 
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
@@ -37,13 +43,20 @@ pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it wa
 pub(super) const UNPLACED: &str = "no rule of this service is on it any more, and nothing tells for which network it was acquired, so it may be \
      somebody else's by now; release it by hand if nobody needs it";
 
+/// Why an address stays that the balancer leaves for another one.
+pub(super) const UNPROVED: &str = "nothing proves that it was acquired for this service";
+
 /// How a Service stands to an address. See the table above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State<'a> {
     Free,
     /// When it was claimed.
     Claimed(Timestamp),
-    Acquiring,
+    Come,
+    Acquiring {
+        /// Whether nobody else can want it.
+        is_own: bool,
+    },
     Releasing,
     Held,
     /// With this rule of somebody else.
@@ -55,21 +68,6 @@ pub(super) enum State<'a> {
     Persons(Option<String>),
 }
 
-/// Whether an address on its way to somebody was asked for by the Service, as its mark says, and nobody else is on it.
-pub(super) fn is_marked_for(
-    identity: &Identity,
-    observed: &Observed,
-    id: &PublicIpId,
-) -> Result<bool, Unread> {
-    let claim = &identity.claim;
-    Ok(claim.names(id) && claim.is_marked && observed.is_alone(id)?)
-}
-
-/// Whether an address that the Service claims may be its own: nobody else is on it, and nobody who claims it goes first.
-pub(super) fn may_be_own(identity: &Identity, observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
-    Ok(observed.is_alone(id)? && !identity.is_claimed_first(id))
-}
-
 /// How a Service stands to an address from which it goes, with these rules of its own on it. `absent`: for good.
 pub(super) fn left<'a>(
     identity: &Identity,
@@ -78,11 +76,10 @@ pub(super) fn left<'a>(
     rules: &[&Rule],
     absent: Option<&Absent>,
 ) -> Result<State<'a>, Unread> {
-    let address = observed.address(id)?;
-    let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
+    let Some(address) = taken(observed, id)? else {
         return Ok(State::Free);
     };
-    let serves = !rules.is_empty();
+    let (own, serves) = (&observed.memory.own, !rules.is_empty());
     let leads_there = match absent {
         _ if serves => Some(leads_to_rules(&identity.claim, address, rules)),
         Some(_) => leads_there(identity, observed, address)?,
@@ -99,15 +96,16 @@ pub(super) fn left<'a>(
     {
         return Ok(State::Persons(Some(format!("others use it, such as {opened}"))));
     }
-    if is_waited_for(observed, address, serves) {
-        return Ok(match address.state {
-            AddressState::Releasing => State::Releasing,
-            _ => State::Acquiring,
-        });
+    if let Some(state) = on_the_way(address, serves, own.on_the_way.time(id)) {
+        return Ok(state);
+    }
+    if !identity.is_held(&address.address, absent.is_some()) {
+        let is_told = absent.is_none() && !identity.keeps_ip;
+        return Ok(State::Persons(is_told.then(|| UNPROVED.to_owned())));
     }
     // What the API does not take back under its rules goes when they are deleted.
-    let goes_bare = serves && observed.memory.own.unreleased.contains(id);
-    if goes_bare || address.is_nat() || !identity.is_held(&address.address, absent.is_some()) {
+    let goes_bare = serves && own.unreleased.contains(id);
+    if goes_bare || address.is_nat() {
         return Ok(State::Persons(None));
     }
     // Without a rule on it, only the claim tells whose it is.
@@ -117,14 +115,28 @@ pub(super) fn left<'a>(
     Ok(held(observed, id, observed.rules_of_others(id)?))
 }
 
-/// The same for one that is claimed or shared, and not used: the balancer is elsewhere, in this network.
+/// The same for one that is claimed or shared, and not used: the balancer is elsewhere, in this network. Until the status shows that
+/// (`is_shown`), what is on its way counts as such however long it takes.
 pub(super) fn unused<'a>(
     identity: &Identity,
     observed: &'a Seen,
-    address: &Address,
-    network: &Network,
+    id: &PublicIpId,
+    (network, is_shown): (&Network, bool),
 ) -> Result<State<'a>, Unread> {
-    let (claim, id) = (&identity.claim, &address.address.id);
+    let claim = &identity.claim;
+    let Some(address) = taken(observed, id)? else {
+        let comes = |claimed: &&Claimed| comes_within(identity, observed, claimed).is_some();
+        let mut asked = claim.all().filter(|claimed| claimed.own_id() == Some(id));
+        let asked = asked.find(comes).and_then(Claimed::asked);
+        return Ok(asked.map_or(State::Free, |asked| State::Claimed(asked.since)));
+    };
+    if claim.asked(id).is_some() {
+        return Ok(State::Come);
+    }
+    let time = is_shown.then(|| observed.memory.own.on_the_way.time(id));
+    if let Some(state) = on_the_way(address, false, time.unwrap_or_default()) {
+        return Ok(state);
+    }
     let rules_of_others = observed.rules_of_others(id)?;
     let is_others = match claim.names(id) {
         true => identity.is_claimed_by_others(id),
@@ -155,24 +167,57 @@ fn held<'a>(observed: &Seen, id: &PublicIpId, rules_of_others: &'a [Rule]) -> St
     }
 }
 
+/// That of one which is on its way for this time, and which the Service does not need. It is not waited for as long as by a balancer,
+/// and not at all if it came to serve. Nobody may ask after the job by which it goes: then it is released once more.
+fn on_the_way(address: &Address, serves: bool, time: Duration) -> Option<State<'static>> {
+    match address.state {
+        AddressState::Allocating if !serves && time < RELEASED => Some(State::Acquiring { is_own: false }),
+        AddressState::Releasing if time < RELEASED_AGAIN => Some(State::Releasing),
+        _ => None,
+    }
+}
+
+/// How a Service that lets the cloud choose stands to an address that it claims.
+pub(super) fn of_claimed(
+    identity: &Identity,
+    observed: &Observed,
+    address: &Address,
+    network: &Network,
+) -> Result<State<'static>, Unread> {
+    let id = &address.address.id;
+    let may_fit = address.is_fit(network) || address.is_underway_anywhere();
+    let is_free = address.state == AddressState::Free;
+    let is_own = !is_free && observed.is_alone(id)? && !identity.is_claimed_first(id) && may_fit;
+    Ok(match address.state {
+        AddressState::Free => State::Free,
+        AddressState::Allocating => State::Acquiring { is_own },
+        AddressState::Releasing => State::Releasing,
+        AddressState::Allocated if is_own => State::Held,
+        AddressState::Allocated => State::Persons(None),
+    })
+}
+
 /// How a Service stands to the address that it asks for.
 pub(super) fn of_requested(
     identity: &Identity,
     observed: &Seen,
     address: &Address,
     (network, now): (&Network, Timestamp),
-) -> State<'static> {
+) -> Result<State<'static>, Unread> {
     let (claim, id) = (&identity.claim, &address.address.id);
-    match address.state {
+    Ok(match address.state {
         AddressState::Free => {
             let asked = claim.asked(id).filter(|_| claim.is_marked);
             let fresh = asked.filter(|since| is_fresh(*since, now));
             fresh.map_or(State::Free, State::Claimed)
         }
-        AddressState::Allocating => State::Acquiring,
+        AddressState::Allocating if claim.asked(id).is_some() => State::Come,
+        AddressState::Allocating => State::Acquiring {
+            is_own: claim.names(id) && claim.is_marked && observed.is_alone(id)?,
+        },
         AddressState::Releasing => State::Releasing,
         AddressState::Allocated => of_taken(identity, observed, address, network),
-    }
+    })
 }
 
 /// The same where somebody has it: the user, or the Service itself by now.
@@ -194,17 +239,6 @@ pub(super) fn of_taken(
         State::Borrowed
     } else {
         State::Persons(None)
-    }
-}
-
-/// Whether an address is on its way and waited for, by a Service that does not need it. Not as long as by a balancer, and not at all
-/// if it came to serve. Nobody may ask after the job by which it goes: then it is released once more.
-pub(super) fn is_waited_for(observed: &Seen, address: &Address, serves: bool) -> bool {
-    let time = observed.memory.own.on_the_way.time(&address.address.id);
-    match address.state {
-        AddressState::Allocating => !serves && time < RELEASED,
-        AddressState::Releasing => time < RELEASED_AGAIN,
-        AddressState::Free | AddressState::Allocated => false,
     }
 }
 
@@ -256,6 +290,46 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
     let mut firewall = observed.firewall_of(&address.address.id)?.iter();
     let theirs = firewall.find(|rule| !absent.ingress_ports.contains(&rule.ingress));
     Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.ingress)))
+}
+
+/// An address, if somebody has it.
+fn taken<'a>(observed: &'a Observed, id: &PublicIpId) -> Result<Option<&'a Address>, Unread> {
+    let address = observed.address(id)?;
+    Ok(address.filter(|address| address.state != AddressState::Free))
+}
+
+/// Whether somebody has an address, by whatever was read of it.
+pub(super) fn is_taken(observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
+    let mut known = observed.known_addresses();
+    match known.find(|known| known.address.id == *id) {
+        Some(known) => Ok(known.state != AddressState::Free),
+        None => Ok(taken(observed, id)?.is_some()),
+    }
+}
+
+/// Whether an address at which the balancer served without a rule left can have one again. It may be one for source NAT as well.
+pub(super) fn can_serve_again(address: &Address, network: &Network) -> bool {
+    address.state == AddressState::Allocated && address.is_of(network) && !address.is_static_nat
+}
+
+/// What was acquired for a balancer that never came to be, unless people keep it: it is given back.
+pub(super) fn in_vain<'a>(identity: &Identity, observed: &'a Seen) -> Option<&'a AddressRef> {
+    let made = observed.memory.own.made.address.as_ref();
+    made.filter(|_| !identity.keeps_ip)
+}
+
+/// Whether an address is still what it was when it was decided about: else somebody may have acquired it anew.
+pub(crate) fn is_as_it_was(then: &Address, now: Option<&Address>) -> bool {
+    now.is_some_and(|now| {
+        (now.state, &now.network, &now.vpc, now.is_static_nat)
+            == (then.state, &then.network, &then.vpc, then.is_static_nat)
+    })
+}
+
+/// For how long something may still come that was asked for; `None` if it cannot any more, or people keep what comes.
+pub(super) fn comes_within(identity: &Identity, observed: &Seen, claimed: &Claimed) -> Option<Duration> {
+    let left = observed.memory.own.known.standing.get(&claimed.asked()?);
+    left.filter(|_| !identity.keeps_ip).copied()
 }
 
 /// What of a claim is known to be nobody's: it is not held any more.

@@ -71,7 +71,7 @@ impl<'a> Removal<'a> {
         let state = ownership::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
         match &state {
             State::Held => {}
-            State::Acquiring | State::Releasing => {
+            State::Acquiring { .. } | State::Releasing => {
                 draft.wait_for_address(address);
                 return Ok(());
             }
@@ -93,7 +93,7 @@ impl<'a> Removal<'a> {
                 }
             }
             State::Persons(Some(why)) => draft.keep(address, why),
-            State::Free | State::Claimed(_) | State::Borrowed | State::Persons(None) => {}
+            State::Free | State::Claimed(_) | State::Come | State::Borrowed | State::Persons(None) => {}
         }
         if state != State::Held {
             for rule in rules {

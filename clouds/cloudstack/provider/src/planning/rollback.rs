@@ -37,8 +37,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
     firewall::open_again(draft, wanted);
-    let address = own.made.address.as_ref();
-    if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
+    if let Some(address) = ownership::in_vain(&wanted.identity, observed) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let mut known = observed.firewalls.get(&list.id)?.iter();
             let item = known.find(|item| item.id == *id && !observed.going.contains(id))?;

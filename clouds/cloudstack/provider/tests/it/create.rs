@@ -612,6 +612,21 @@ async fn a_refused_address_is_not_claimed_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_that_is_refused_like_wrong_keys_while_others_work_is_named_for_the_role() {
+    let refusal =
+        r#"{"associateipaddressresponse":{"errorcode":401,"errortext":"unable to verify user credentials"}}"#;
+    let world = World::with_service().await;
+    let refused = Fault::operation("associateIpAddress").answer(Canned::json(401, refusal));
+    world.sim.faults().add(refused);
+    let run = world.run(WEB).await;
+    let complaint = run.complaint();
+    assert!(
+        complaint.ends_with("see whether the role of their account allows `associateIpAddress`"),
+        "{complaint}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_services_that_claim_one_address_only_one_keeps_it() {
     let mut world = World::new().await;
     let keys = ["shop/first", "shop/second"];

@@ -9,7 +9,9 @@ use bowline_provider_kit::Interruption;
 use bowline_provider_kit::faults::{
     Disturbed, at_every_stop, at_every_write, finish, struck_at_every_write, undisturbed,
 };
+use bowline_test_log::Log;
 use serde_json::json;
+use tracing::Level;
 
 use crate::world::{Outcome, Run, WEB, World};
 
@@ -358,5 +360,29 @@ async fn a_job_of_which_nothing_is_heard_for_a_moment_is_waited_for() {
         });
         world.run(WEB).await.settled();
         world.check(kind);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_without_an_answer_is_logged_as_unknown_and_a_refused_one_as_not_taken() {
+    let refusal = r#"{"createloadbalancerruleresponse":{"errorcode":431,"errortext":"no"}}"#;
+    let fault = || Fault::operation("createLoadBalancerRule").times(2);
+    for (fault, outcome) in [
+        (fault().lose_answer(), "unknown"),
+        (fault().status_after(503), "unknown"),
+        (fault().hang_after(), "unknown"),
+        (fault().answer(Canned::json(431, refusal)), "not taken"),
+        (fault().status(429), "not taken"),
+    ] {
+        let world = World::new().await;
+        world.add_web();
+        world.sim.faults().add(fault.clone());
+        let (log, _guards) = Log::listen(Level::DEBUG);
+        let run = world.run(WEB).await;
+        let ended = |line: &&String| line.contains("action ended") && line.contains("create-rule(");
+        let lines = log.take();
+        let first = lines.iter().find(ended).expect("it was made");
+        let expected = format!("outcome=\"{outcome}\"");
+        assert!(first.contains(&expected), "{fault:?}: {first}; {run:#?}");
     }
 }

@@ -10,6 +10,8 @@ use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{
     AddressSpec, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState,
 };
+use bowline_test_log::Log;
+use tracing::Level;
 
 use crate::site::Site;
 
@@ -87,6 +89,37 @@ async fn a_configured_region_takes_the_place_of_the_zone_and_names_become_legal_
     let provider = site.start().await.unwrap();
     let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
     assert_eq!((&*metadata.zone, &*metadata.region), ("Z-rich-1", "eu-central"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_cannot_be_a_label_is_told_once_as_long_as_a_machine_has_it() {
+    let site = Site::new();
+    let zones = ["Zürich 2", "Zürich 3"].map(|name| site.sim.add_zone(name));
+    let add = |name: &str, zone: &String| {
+        let zone = Some(zone.clone());
+        site.sim.add_vm(VmSpec {
+            zone,
+            ..VmSpec::new(name)
+        })
+    };
+    site.sim.add_vm(VmSpec::new("a"));
+    let second = add("b", &zones[0]);
+    add("c", &zones[1]);
+    let provider = site.start().await.unwrap();
+    let nodes = ["a", "b", "c"].map(unnamed);
+    let (log, _guards) = Log::listen(Level::WARN);
+    let told = async || {
+        ask_all(&provider, &nodes, Purpose::Metadata).await;
+        let lines = log.take();
+        let of = |zone: &str| lines.iter().filter(|line| line.contains(zone)).count();
+        (of("Zürich 2"), of("Zürich 3"))
+    };
+    assert_eq!(told().await, (1, 1));
+    assert_eq!(told().await, (0, 0));
+    site.sim.expunge_vm(&second);
+    assert_eq!(told().await, (0, 0));
+    add("b", &zones[0]);
+    assert_eq!(told().await, (1, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -468,3 +468,31 @@ async fn an_address_on_a_slow_router_is_waited_for_also_by_the_sync_after_a_chan
         );
     }
 }
+
+/// What came of the first address is known as soon as it is listed: the API answered with its job.
+#[tokio::test(start_paused = true)]
+async fn another_address_that_is_asked_for_while_the_first_one_comes_waits_for_nothing_else() {
+    let then = "203.0.113.90";
+    let job_time = Duration::from_secs(15);
+    for restarts in [false, true] {
+        let mut world = world(false, Some(IP)).await;
+        world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
+        let first = tokio::time::timeout(Duration::from_secs(3), world.run(WEB)).await;
+        assert!(first.is_err(), "{first:?}");
+        if restarts {
+            world.restart().await;
+        }
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(then));
+        let run = world.run(WEB).await.settled();
+        let calls = world.sim.journal().entries();
+        let mut asked = calls.iter().filter(|call| call.operation == ASSOCIATE);
+        let asked = asked.next_back().map(|call| call.at);
+        assert!(asked < Some(job_time * 2), "restarts {restarts}: {asked:?}");
+        assert!(!run.has_note("PublicIPSought"), "restarts {restarts}: {run:#?}");
+        assert_eq!(run.published(), [then]);
+        world.publish_at(WEB, then);
+        world.run(WEB).await.settled();
+        let held: Vec<String> = held(&world).iter().map(|at| at.address.to_string()).collect();
+        assert_eq!((associations(&world), held), (2, vec![then.to_owned()]));
+    }
+}

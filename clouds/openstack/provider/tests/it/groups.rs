@@ -5,6 +5,8 @@ use std::sync::Arc;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
+use bowline_test_log::Log;
+use tracing::Level;
 
 use crate::shared::join;
 use crate::world::{World, in_short, service};
@@ -58,6 +60,22 @@ async fn members_get_a_group_that_opens_the_node_ports() {
     );
     assert_eq!(members(&world), 2);
     world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_a_group_without_an_answer_is_logged_as_unknown_and_a_refused_one_as_not_taken() {
+    for (answer, outcome) in [(None, "unknown"), (Some(403), "not taken")] {
+        let world = managed(1);
+        let fault = Fault::operation("neutron.security-group-rules.create");
+        world.sim.faults().add(match answer {
+            None => fault.lose_answer(),
+            Some(status) => fault.status(status),
+        });
+        let (log, _guards) = Log::listen(Level::DEBUG);
+        world.run("web").await;
+        let expected = format!("outcome=\"{outcome}\"");
+        assert_eq!(log.count(&expected), 1, "{outcome}: {}", log.text());
+    }
 }
 
 #[tokio::test(start_paused = true)]

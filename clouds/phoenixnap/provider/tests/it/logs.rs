@@ -164,3 +164,22 @@ async fn an_attachment_that_the_network_takes_at_the_fourth_time_is_logged_once(
         log.text()
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_the_sweeper_without_an_answer_is_logged_as_unknown_and_a_refused_one_as_not_taken() {
+    for (fault, outcome) in [
+        (Fault::write().lose_answer(), "unknown"),
+        (Fault::write().status(403), "not taken"),
+    ] {
+        let world = World::with_service();
+        world.run("shop/checkout").await.settled();
+        world.delete("shop/checkout");
+        world.run("shop/checkout").await.settled();
+        world.forget("shop/checkout");
+        world.sim.faults().add(fault);
+        let (log, _while_it_lasts) = Log::listen(Level::DEBUG);
+        world.sweep().await;
+        let expected = format!("outcome=\"{outcome}\"");
+        assert_eq!(log.count(&expected), 1, "{outcome}: {}", log.text());
+    }
+}

@@ -11,7 +11,8 @@ use super::{Reads, saying};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
-use crate::objects::{Address, Firewall, FirewallRule, IngressPort, Rule};
+use crate::objects::{Firewall, FirewallRule, IngressPort, Rule};
+use crate::planning;
 
 impl Reads {
     /// The rules of others on an address.
@@ -34,13 +35,7 @@ impl Reads {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
         if let Some(then) = observed.known_address(id).filter(|_| !is_recent) {
             let now = self.address(id).await?;
-            let facts = |address: &Address| {
-                let Address {
-                    state, network, vpc, ..
-                } = address;
-                (*state, network.clone(), vpc.clone(), address.is_static_nat)
-            };
-            if now.as_ref().map(facts) != Some(facts(then)) {
+            if !planning::is_as_it_was(then, now.as_ref()) {
                 return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }

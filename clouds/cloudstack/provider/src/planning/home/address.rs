@@ -8,7 +8,7 @@ use super::super::{Arrival, Draft, Stop, acl, pending};
 use crate::claim::{AnyAddress, Claimed, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
-use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
+use crate::objects::{Address, AddressRef, Filtering, Network, Place, PublicIpId};
 use crate::observe::{Pending, STUCK};
 use crate::step::{Acquisition, CloudStep};
 
@@ -50,23 +50,18 @@ pub(super) fn requested_address(
     };
     let AddressRef { id, .. } = &address.address;
     let now = draft.now();
-    match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now)) {
+    match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now))? {
         State::Releasing => draft.wait_for_address(&address.address),
-        State::Acquiring => {
-            if draft.came(id) {
-                return Err(Stop::Planned);
+        State::Come => drop(draft.came(id)),
+        State::Acquiring { is_own } => match draft.bring(address, is_own) {
+            Arrival::Tried => {
+                let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
+                return taken_address(draft, wanted, network, address, &state);
             }
-            let is_own = ownership::is_marked_for(&wanted.identity, draft.observed, id)?;
-            match draft.bring(address, is_own) {
-                Arrival::Tried => {
-                    let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
-                    return taken_address(draft, wanted, network, address, &state);
-                }
-                Arrival::Waits => {}
-                Arrival::Stuck => draft.wait_for_address(&address.address),
-            }
-        }
-        State::Free | State::Claimed(_) if draft.is_blocked() => {}
+            Arrival::Waits => {}
+            Arrival::Stuck => draft.wait_for_address(&address.address),
+        },
+        State::Free | State::Claimed(_) if draft.is_blocked()? => {}
         State::Claimed(since) => {
             draft.cloud(associate(network, Some(address.address.clone()), since));
         }
@@ -134,8 +129,7 @@ pub(super) fn automatic_address(
     wanted: &Wanted,
     network: &Network,
 ) -> Result<AddressRef, Stop> {
-    let identity = &wanted.identity;
-    let claim = &identity.claim;
+    let claim = &wanted.identity.claim;
     let is_choice =
         |pending: &&Pending| matches!(&pending.step, CloudStep::Associate(new) if new.address.is_none());
     if let Some(choice) = draft.observed.pending.iter().find(is_choice) {
@@ -155,15 +149,13 @@ pub(super) fn automatic_address(
     // They stay claimed, so that they are released later.
     let mut stuck = Vec::new();
     for id in claim.ids() {
-        let address = draft.observed.address(id)?;
-        let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
+        let Some(address) = draft.observed.address(id)? else {
             continue;
         };
-        let may_fit = address.is_fit(network) || address.is_underway_anywhere();
-        let is_usable = ownership::may_be_own(identity, draft.observed, id)? && may_fit;
-        match address.state {
-            AddressState::Allocating => match draft.bring(address, is_usable) {
-                Arrival::Tried if is_usable => return Ok(address.address.clone()),
+        match ownership::of_claimed(&wanted.identity, draft.observed, address, network)? {
+            State::Held => return Ok(address.address.clone()),
+            State::Acquiring { is_own } => match draft.bring(address, is_own) {
+                Arrival::Tried if is_own => return Ok(address.address.clone()),
                 Arrival::Tried => {}
                 Arrival::Waits => return Err(Stop::Planned),
                 Arrival::Stuck => {
@@ -171,15 +163,14 @@ pub(super) fn automatic_address(
                     stuck.push(claimed(id));
                 }
             },
-            AddressState::Allocated if is_usable => return Ok(address.address.clone()),
             // Unless its release fails: then it is released once more.
-            AddressState::Releasing => stuck.push(claimed(id)),
-            AddressState::Allocated | AddressState::Free => {}
+            State::Releasing => stuck.push(claimed(id)),
+            _ => {}
         }
     }
     if let Some(claimed) = claim.any_address() {
         any_address::adopt(draft, STUCK)?;
-        if draft.is_blocked() {
+        if draft.is_blocked()? {
             return Err(Stop::Planned);
         }
         if claimed.network != network.id {
@@ -191,7 +182,7 @@ pub(super) fn automatic_address(
             return Err(Stop::Planned);
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
-    } else if draft.is_blocked() {
+    } else if draft.is_blocked()? {
         return Err(Stop::Planned);
     }
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::annotations::KEEP_IP;
+use crate::claim::{Asking, Subject};
+use crate::intent::Identity;
 use crate::objects::Address;
 use crate::planning::ownership::{self, State, UNPLACED};
 
@@ -35,6 +37,15 @@ fn has(world: &mut World, change: impl FnOnce(&mut Address)) {
     let mut known = address("ip-9", "203.0.113.9", AddressState::Allocated);
     change(&mut known);
     world.observed.addresses.insert("ip-9".into(), Some(known));
+}
+
+/// It is on its way for so long that who does not need it waits no more.
+fn is_slow(world: &mut World) {
+    has(world, |known| known.state = AddressState::Allocating);
+    let Seen { observed, memory } = &mut world.observed;
+    for waited in [0, 10].map(Duration::from_secs) {
+        memory.own.on_the_way.look(waited, observed);
+    }
 }
 
 fn other() -> Rule {
@@ -74,21 +85,10 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         (
             "it is on its way",
             |world| has(world, |known| known.state = AddressState::Allocating),
-            State::Acquiring,
+            ON_THE_WAY,
             Done::WaitedFor,
         ),
-        (
-            "it is on its way for long",
-            |world| {
-                has(world, |known| known.state = AddressState::Allocating);
-                let Seen { observed, memory } = &mut world.observed;
-                for waited in [0, 10].map(Duration::from_secs) {
-                    memory.own.on_the_way.look(waited, observed);
-                }
-            },
-            State::Held,
-            Done::Released,
-        ),
+        ("it is on its way for long", is_slow, State::Held, Done::Released),
         (
             "it is on its way back",
             |world| {
@@ -114,11 +114,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         ),
         (
             "another Service claims it",
-            |world| {
-                let mut other = world.service.clone();
-                other.metadata.uid = Some("8c9e6679-7425-40de-944b-e07fc1f90ae7".to_owned());
-                world.others.push(other);
-            },
+            |world| is_claimed_by(world, GOES_SECOND),
             State::Borrowed,
             Done::Kept,
         ),
@@ -193,12 +189,206 @@ fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held()
     assert_eq!(state(&world), Ok(()));
 }
 
+/// On its way, and not to be released to be acquired anew.
+const ON_THE_WAY: State<'static> = State::Acquiring { is_own: false };
+
+/// Looks at a Service that wants a balancer and claims `ip-9`, which somebody has.
+fn look(change: impl FnOnce(&mut World), look: impl FnOnce(&Identity, &Seen, &Network)) {
+    let mut world = going();
+    world.is_wanted = true;
+    change(&mut world);
+    let network = world.observed.networks["n1"].clone().unwrap();
+    let intent = world.intent().unwrap();
+    look(intent.identity(), &world.observed, &network);
+}
+
+/// Another Service claims `ip-9`, too.
+fn is_claimed_by(world: &mut World, uid: &str) {
+    let mut other = world.service.clone();
+    other.metadata.uid = Some(uid.to_owned());
+    world.others.push(other);
+}
+
+const GOES_FIRST: &str = "6c9e6679-7425-40de-944b-e07fc1f90ae7";
+const GOES_SECOND: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
+
+#[test]
+fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_want_it() {
+    type Row = (&'static str, fn(&mut World), State<'static>);
+    let rows: [Row; 9] = [
+        ("it is there", |_| {}, State::Held),
+        (
+            "it is free",
+            |world| has(world, |known| known.state = AddressState::Free),
+            State::Free,
+        ),
+        (
+            "it is on its way",
+            |world| has(world, |known| known.state = AddressState::Allocating),
+            State::Acquiring { is_own: true },
+        ),
+        (
+            "it is on its way elsewhere",
+            |world| {
+                has(world, |known| {
+                    (known.state, known.network) = (AddressState::Allocating, Some("n2".into()));
+                });
+            },
+            ON_THE_WAY,
+        ),
+        (
+            "it is on its way back",
+            |world| has(world, |known| known.state = AddressState::Releasing),
+            State::Releasing,
+        ),
+        (
+            "others are on it",
+            |world| {
+                drop(
+                    world
+                        .observed
+                        .rules_of_others
+                        .insert("ip-9".into(), vec![other()]),
+                )
+            },
+            State::Persons(None),
+        ),
+        (
+            "it is for source NAT",
+            |world| has(world, |known| known.is_source_nat = true),
+            State::Persons(None),
+        ),
+        (
+            "another Service that claims it goes first",
+            |world| is_claimed_by(world, GOES_FIRST),
+            State::Persons(None),
+        ),
+        (
+            "another Service that claims it goes second",
+            |world| is_claimed_by(world, GOES_SECOND),
+            State::Held,
+        ),
+    ];
+    for (what, change, expected) in rows {
+        look(change, |identity, observed, network| {
+            let known = observed.addresses["ip-9"].as_ref().unwrap();
+            let state = ownership::of_claimed(identity, observed, known, network);
+            assert_eq!(state, Ok(expected), "{what}");
+        });
+    }
+}
+
+#[test]
+fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_somebody_elses() {
+    type Row = (&'static str, bool, fn(&mut World), State<'static>);
+    fn is_asked(world: &mut World, change: impl FnOnce(&mut Address)) {
+        let since = Timestamp::from_second(1_700_000_000).unwrap();
+        world.annotate(IP_IDS.key, &format!("ip-9 since {since}"));
+        let asking = Asking {
+            subject: Subject::Address("ip-9".into()),
+            since,
+        };
+        let standing = &mut world.observed.memory.own.known.standing;
+        standing.insert(asking, Duration::from_secs(60));
+        has(world, change);
+    }
+    let now = Timestamp::from_second(1_700_000_000).unwrap();
+    let rows: [Row; 10] = [
+        ("it is there", true, |_| {}, State::Held),
+        (
+            "nobody has it",
+            true,
+            |world| drop(world.observed.addresses.insert("ip-9".into(), None)),
+            State::Free,
+        ),
+        (
+            "it may still come",
+            true,
+            |world| is_asked(world, |known| known.state = AddressState::Free),
+            State::Claimed(now),
+        ),
+        (
+            "it came, whatever is known of the answer",
+            true,
+            |world| is_asked(world, |_| {}),
+            State::Come,
+        ),
+        (
+            "it is on its way",
+            true,
+            |world| has(world, |known| known.state = AddressState::Allocating),
+            ON_THE_WAY,
+        ),
+        ("it is on its way for long", true, is_slow, State::Held),
+        ("the status comes first", false, is_slow, ON_THE_WAY),
+        (
+            "another Service claims it",
+            true,
+            |world| is_claimed_by(world, GOES_SECOND),
+            State::Borrowed,
+        ),
+        (
+            "it leads elsewhere",
+            true,
+            |world| has(world, |known| known.network = Some("n2".into())),
+            State::GivenAway(ownership::ACQUIRED_ANEW),
+        ),
+        (
+            "people keep it",
+            true,
+            |world| world.annotate(KEEP_IP.key, "true"),
+            State::Persons(None),
+        ),
+    ];
+    for (what, is_shown, change, expected) in rows {
+        look(change, |identity, observed, network| {
+            let state = ownership::unused(identity, observed, &"ip-9".into(), (network, is_shown));
+            assert_eq!(state, Ok(expected), "{what}");
+        });
+    }
+}
+
+#[test]
+fn an_address_that_a_balancer_leaves_stays_with_a_word_where_nothing_proves_that_it_is_the_services() {
+    type Row = (&'static str, fn(&mut World), State<'static>);
+    let rows: [Row; 4] = [
+        ("it is claimed", |_| {}, State::Held),
+        (
+            "nothing is written",
+            |world| world.service.metadata.annotations = None,
+            State::Persons(Some(ownership::UNPROVED.to_owned())),
+        ),
+        (
+            "people keep it anyhow",
+            |world| world.annotate(KEEP_IP.key, "true"),
+            State::Persons(None),
+        ),
+        (
+            "nothing is written, and nobody has it",
+            |world| {
+                world.service.metadata.annotations = None;
+                world.observed.addresses.insert("ip-9".into(), None);
+            },
+            State::Free,
+        ),
+    ];
+    let mut rule = other();
+    rule.address.id = "ip-9".into();
+    for (what, change, expected) in rows {
+        look(change, |identity, observed, _| {
+            let state = ownership::left(identity, observed, &rule.address.id, &[&rule], None);
+            assert_eq!(state, Ok(expected), "{what}");
+        });
+    }
+}
+
 #[test]
 fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
     let now = Timestamp::from_second(1_700_000_000).unwrap();
     let state = |ids: Option<&str>, known: AddressState, network: &str| {
         let mut world = World::new();
         world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.9"));
+        world.observed.rules_of_others.insert("ip-9".into(), Vec::new());
         if let Some(ids) = ids {
             world.annotate(IP_IDS.key, ids);
             world.annotate(IP_ASSOCIATED.key, "true");
@@ -224,7 +414,14 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
             "n1",
             State::Free,
         ),
-        (Some("ip-9"), AddressState::Allocating, "n1", State::Acquiring),
+        (Some(fresh.as_str()), AddressState::Allocating, "n1", State::Come),
+        (
+            Some("ip-9"),
+            AddressState::Allocating,
+            "n1",
+            State::Acquiring { is_own: true },
+        ),
+        (Some(""), AddressState::Allocating, "n1", ON_THE_WAY),
         (Some("ip-9"), AddressState::Releasing, "n1", State::Releasing),
         (Some("ip-9"), AddressState::Allocated, "n1", State::Held),
         (None, AddressState::Allocated, "n1", State::Persons(None)),
@@ -235,6 +432,6 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
             State::GivenAway("belongs to another network or VPC than the nodes"),
         ),
     ] {
-        assert_eq!(state(ids, known, network), expected, "{ids:?} {known:?}");
+        assert_eq!(state(ids, known, network), Ok(expected), "{ids:?} {known:?}");
     }
 }
