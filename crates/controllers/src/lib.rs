@@ -33,6 +33,8 @@ pub mod route;
 pub mod service;
 mod sighting;
 mod undone;
+mod unreadable;
 mod workers;
 
 pub use controller::{Context, Controller};
+pub use unreadable::tell_of_unreadable;

@@ -41,7 +41,7 @@ impl RouteController {
         }
         let asked = {
             let _working = self.ctx.heartbeat.begin();
-            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_nodes());
+            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_whole_nodes());
             self.ctx.stop.run_until_cancelled(list).await
         };
         let Some(asked) = asked else {
@@ -121,7 +121,7 @@ impl RouteController {
         let id = route.target_provider_id.as_ref();
         let is_known = |name| {
             let has_id = |node: &Arc<Node>| id.is_some() && node.provider_id.as_deref() == id.map(|id| &**id);
-            nodes.get(name).is_some() || nodes.all().iter().any(has_id)
+            nodes.get(name).is_some() && !nodes.is_unreadable(name) || nodes.all().iter().any(has_id)
         };
         let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
             return true;
