@@ -1,7 +1,7 @@
 //! What the service controller remembers of a Service between two syncs: why to look again, and what was said already.
 //!
 //! A new process starts with none of it, and observes the cloud instead. That a Service vanished after somebody took its
-//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only observe where the cloud's
+//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only report where the cloud's
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
