@@ -16,7 +16,7 @@ use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
-use crate::undone::Undone;
+use crate::put_back::PutBack;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -164,8 +164,8 @@ pub(super) struct Tracked {
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
-    /// How often somebody took our finalizer off.
-    pub(super) stripped: Undone,
+    /// What others changed back on it.
+    pub(super) put_back: PutBack,
 }
 
 impl Tracked {
