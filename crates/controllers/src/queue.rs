@@ -229,6 +229,15 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         self.done(key);
     }
 
+    /// Whether a key is being worked on.
+    #[must_use]
+    pub fn is_held(&self, key: &K) -> bool {
+        self.lock()
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.held.is_some())
+    }
+
     /// How many times in a row a key was given back for a retry.
     #[must_use]
     pub fn failures(&self, key: &K) -> u32 {
