@@ -8,6 +8,7 @@ use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use bowline_plan::Said;
 
+use crate::events;
 use crate::put_back::{Part, PutBack};
 
 /// The Nodes that are not as usual.
@@ -48,12 +49,15 @@ impl Remembered {
         let cached = self.cache.get(&node.name);
         let is_behind =
             cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
-        let undone = nodes.remove(&node.name).unwrap_or_default().undone;
-        let entry = Entry {
-            written: version.filter(|_| is_behind),
-            undone,
-            ..Entry::default()
-        };
+        let mut entry = nodes.remove(&node.name).unwrap_or_default();
+        entry.written = version.filter(|_| is_behind);
+        // It waits no more. What it goes on without may hold still.
+        for subject in [
+            events::NODE_INIT_FAILED.reason,
+            events::FOREIGN_PROVIDER_ID.reason,
+        ] {
+            entry.said.over(subject);
+        }
         if entry != Entry::default() {
             nodes.insert(node.name.clone(), entry);
         }
