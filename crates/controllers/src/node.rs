@@ -10,6 +10,7 @@
 //! question.rs      the question for new Nodes, and what is believed
 //! initialize.rs    the writes of an initialisation
 //! refresh.rs       the periodic pass
+//! refused.rs       what the API server refuses of a Node, and how the rest is written
 //! agree.rs         the two names of type, zone and region
 //! remembered.rs    what was said and written, while a Node is not as usual
 //! intent.rs        what is to be written, as data       (pure)
@@ -24,6 +25,7 @@ pub mod intent;
 pub mod labels;
 mod question;
 mod refresh;
+mod refused;
 mod remembered;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeName, keys};
 use bowline_kube_io::Change;
+use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
@@ -230,6 +233,11 @@ impl NodeController {
         } else {
             tracing::debug!(controller = NAME, node = %node.name, err = %text, "Failed to initialize a node again");
         }
+    }
+
+    fn warn(&self, node: &Node, event: &EventSpec, text: String) {
+        tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");
+        self.ctx.event(node, event.note(text));
     }
 
     /// Records that the cloud knows the instance under another ID, if that is news.

@@ -101,9 +101,11 @@ pub fn refresh(node: &Node, metadata: &InstanceMetadata) -> (NodeUpdate, Option<
         Ok(wished) => (wished, None),
         Err(problem) => (None, Some(problem)),
     };
+    let (labels, skipped) = labels::refreshed(node, metadata);
     let update = NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
-        labels: labels::refreshed(node, metadata),
+        labels,
+        skipped,
         ..NodeUpdate::default()
     };
     (update, problem)

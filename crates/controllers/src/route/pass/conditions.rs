@@ -6,7 +6,7 @@ use bowline_kube_io::KubeError;
 use super::Pass;
 use crate::conflict;
 use crate::queue::Stated;
-use crate::route::attempts::Wish;
+use crate::route::attempts::{Next, Wish};
 use crate::route::verdict::Verdict;
 use crate::route::{NAME, RouteController};
 
@@ -52,10 +52,10 @@ impl RouteController {
                 // It is gone: the watch brings the news.
                 Err(KubeError::NotFound(_)) => break,
                 Err(error) => {
-                    let stated = Stated::by_kube(&error);
+                    let next = Next::Soon(Stated::by_kube(&error));
                     let say = self
                         .attempts()
-                        .failed(wish, &error.to_string(), stated, pass.share, || error.to_string());
+                        .failed(wish, &error.to_string(), next, pass.share, || error.to_string());
                     if say.is_some() {
                         tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to set the condition NetworkUnavailable; it will be tried again");
                     }
