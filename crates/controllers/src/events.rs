@@ -62,9 +62,12 @@ bowline_plan::events! {
     DELETE_LOAD_BALANCER_FAILED = "DeleteLoadBalancerFailed", Warning, on "Service", "Error deleting load balancer: <error>",
         "The Service was deleted without its finalizer, which somebody had removed by hand, and its load balancer could not be deleted. Bowline tries again.",
         "Follow the error text. Bowline tries again as long as this process leads. After that nothing in the cluster names the load balancer any more: look for it in the cloud by the name or the UID of the Service, and delete it there.";
-    FINALIZER_REMOVED = "FinalizerRemoved", Warning, on "Service", "The finalizer service.kubernetes.io/load-balancer-cleanup was taken off again, and is put back",
-        "Something else than Bowline took the finalizer off more than once within ten minutes. Without it, a Service that is deleted while no manager runs leaves its load balancer behind. Bowline puts it back at once the first time, then after 5, 10, 20 ... 300 s.",
-        "Look for the program that writes the Service without its finalizers, such as a controller that renders it from a template, and have it keep them.";
+    FINALIZER_REMOVED = "FinalizerRemoved", Warning, on "Service", "the finalizer service.kubernetes.io/load-balancer-cleanup: changed back again and again, by <program>; put back after 5, 10, 20 ... 300 s",
+        "Something else than Bowline takes the finalizer off again and again. Without it, a Service that is deleted while no manager runs leaves its load balancer behind. Bowline puts it back at once five times in a row, then less and less often. The program is the one that the API server notes in the managed fields of the Service.",
+        "Have that program, such as a controller that renders the Service from a template, keep the finalizers of Services.";
+    CHANGED_BACK = "ChangedBack", Warning, on "Node or Service", "<what>: changed back again and again, by <program>; put back after 5, 10, 20 ... 300 s",
+        "Something else than Bowline removes, or overwrites, what Bowline writes on the object, for more than five times with less than ten minutes between two of them. Bowline puts it back less and less often, and asks the cloud nothing for that. The program is the one that the API server notes in the managed fields of the object.",
+        "Have that program leave this part of the object alone. Look for a second cloud controller manager, a GitOps tool, a network plugin, or an admission webhook.";
     ANNOTATIONS_FORBIDDEN = "AnnotationsForbidden", Warning, on "Service", "Annotations may not be written on the service, so it is served without them: <error>",
         "The API server forbids Bowline to write annotations on the Service. Bowline serves the Service without them, where the provider can. But if the process is killed, or an answer of the cloud is lost, while an address is being acquired, that address may stay in the cloud and be billed. The event is recorded once for each Service.",
         "Give the account the verb patch on services, as the shipped role does.";

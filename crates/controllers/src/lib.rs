@@ -28,11 +28,11 @@ pub mod node;
 pub mod node_ipam;
 pub mod node_lifecycle;
 pub mod node_set;
+mod put_back;
 pub mod queue;
 pub mod route;
 pub mod service;
 mod sighting;
-mod undone;
 mod workers;
 
 pub use controller::{Context, Controller};

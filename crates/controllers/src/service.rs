@@ -30,15 +30,15 @@
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
 //! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
 //! vanished without its finalizer, and of one that got a class or another type without it. If a process ends before such a
-//! removal, the next one looks in the cloud, at its start and every 10 min (`left_behind.rs`; what it can see there:
-//! `docs/decisions/0016-gone-by-name.md`).
+//! removal, the balancer stays. The next process finds it in the cloud, at its start and every 10 min, and reports it
+//! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
 mod delete;
 mod enqueue;
 mod ensure;
 mod interruptions;
-mod left_behind;
+pub mod left_behind;
 mod needs_update;
 mod node_annotations;
 mod node_changes;
@@ -61,8 +61,10 @@ use bowline_plan::Said;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
 use crate::workers::{self, Work};
+use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, NodeSync};
@@ -115,6 +117,7 @@ pub struct ServiceController {
     balanced: Mutex<Option<BalancedNodes>>,
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
+    left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
     background_said: Mutex<BTreeMap<usize, Said>>,
 }
@@ -179,6 +182,7 @@ impl ServiceController {
             balanced: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
+            left_behind: Mutex::default(),
             background_said: Mutex::default(),
             ctx,
             services,
@@ -187,7 +191,9 @@ impl ServiceController {
         let (services, nodes) = (&controller.services, &controller.ctx.nodes);
         services.subscribe_weakly(&controller, Self::on_service);
         nodes.subscribe_weakly(&controller, Self::on_node);
-        controller.show_unsettled(&controller.ctx.metrics.probes);
+        let probes = &controller.ctx.metrics.probes;
+        controller.show_unsettled(probes);
+        probes.probe_weakly(&LEFT_BEHIND, &controller, Self::count_left_behind);
         controller
     }
 

@@ -45,7 +45,7 @@ pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
 
 /// What a reconcile has seen: the facts, and what it remembers of itself.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// One observation.
 #[derive(Debug, Default)]

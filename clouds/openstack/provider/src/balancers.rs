@@ -210,6 +210,11 @@ impl Reconciler for Balancers {
         Ok((learned, self.reads.under_way.pause()))
     }
 
+    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+        None
+    }
+
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
         learned.outcome()
     }

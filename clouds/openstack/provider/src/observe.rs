@@ -15,7 +15,7 @@ use bowline_plan::Refusal;
 use crate::features::Features;
 use crate::intent::TlsKey;
 use crate::ownership::marks::{OfAnother, Told};
-use crate::step::PartChange;
+use crate::step::{CloudStep, PartChange};
 
 pub(crate) mod lookups;
 mod patience;
@@ -91,7 +91,7 @@ pub(crate) struct Parts {
 }
 
 /// What a reconcile remembers.
-pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
 
 /// How often a load balancer was looked at since the last write to it, or in this reconcile.
 pub(crate) fn looks(memory: &Memory) -> usize {
@@ -99,7 +99,7 @@ pub(crate) fn looks(memory: &Memory) -> usize {
 }
 
 /// What a reconcile has seen.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// What a reconcile remembers of its writes, beyond what the API shows.
 #[derive(Debug, Default)]

@@ -8,10 +8,7 @@ use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use bowline_plan::Said;
 
-use crate::undone::Undone;
-
-/// How often in a row what somebody undid is done again at once: people try several values of a label.
-const UNDONE_AT_ONCE: u32 = 5;
+use crate::put_back::{Part, PutBack};
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -27,8 +24,8 @@ struct Entry {
     said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
-    /// How often somebody put the taint back, or took the two names of a label apart.
-    undone: Undone,
+    /// That somebody put the taint back, or took the two names of a label apart.
+    undone: PutBack,
 }
 
 impl Remembered {
@@ -68,7 +65,8 @@ impl Remembered {
             .entry(node.name.clone())
             .or_default()
             .undone
-            .again(UNDONE_AT_ONCE)
+            .again(Part::Taint)
+            .after
     }
 
     /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.

@@ -9,6 +9,7 @@ use bowline_kube_io::Change;
 use super::tracked::{Causes, Tracked};
 use super::{Key, ServiceController};
 use crate::events;
+use crate::put_back::Part;
 
 /// Time between two checks of all balancers against the cloud.
 const VERIFY_PERIOD: Duration = Duration::from_secs(10 * 60);
@@ -104,11 +105,13 @@ impl ServiceController {
     fn put_finalizer_back(&self, key: &ServiceKey, service: &Service) {
         let after = self.tracked(key, |tracked| {
             tracked.add_causes(Causes::VERIFY);
-            tracked.stripped.again(1)
+            tracked.put_back.again(Part::Finalizer).after
         });
         if !after.is_zero() {
             tracing::warn!(service = %key, ?after, "Somebody took the finalizer off again, it is put back later");
-            self.ctx.event(service, events::FINALIZER_REMOVED.verbatim());
+            self.ctx.event(service, events::FINALIZER_REMOVED.note(
+                "the finalizer service.kubernetes.io/load-balancer-cleanup: changed back again and again, by another program; put back after 5, 10, 20 ... 300 s",
+            ));
         }
         self.queue.add_after(Key::Service(key.clone()), after);
     }

@@ -1,7 +1,7 @@
 //! What the service controller remembers of a Service between two syncs: why to look again, and what was said already.
 //!
 //! A new process starts with none of it, and observes the cloud instead. That a Service vanished after somebody took its
-//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only observe where the cloud's
+//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only report where the cloud's
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
@@ -16,7 +16,7 @@ use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
-use crate::undone::Undone;
+use crate::put_back::PutBack;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -164,8 +164,8 @@ pub(super) struct Tracked {
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
-    /// How often somebody took our finalizer off.
-    pub(super) stripped: Undone,
+    /// What others changed back on it.
+    pub(super) put_back: PutBack,
 }
 
 impl Tracked {

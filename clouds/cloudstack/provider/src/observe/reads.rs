@@ -88,7 +88,7 @@ impl Reads {
         &self,
         intent: &Intent,
         last: Option<Observed>,
-        mut memory: Memory<Remembered>,
+        mut memory: Memory<Remembered, CloudStep>,
     ) -> Result<Seen, CloudError> {
         let observed = match last {
             Some(observed) => observed,
@@ -120,7 +120,11 @@ impl Reads {
     }
 
     /// Everything that the decision needs, from the beginning.
-    async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
+    async fn all(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered, CloudStep>,
+    ) -> Result<Seen, CloudError> {
         let (observed, known) = self.beginning(intent).await?;
         memory.own.known = known;
         if let Intent::Wanted(wanted) = intent {
@@ -135,7 +139,7 @@ impl Reads {
     pub(crate) async fn verified(
         &self,
         intent: &Intent,
-        mut memory: Memory<Remembered>,
+        mut memory: Memory<Remembered, CloudStep>,
     ) -> Result<Seen, CloudError> {
         let (mut observed, known) = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
