@@ -30,8 +30,10 @@ pub(crate) enum Part {
     Finalizer,
     /// `status.loadBalancer` of a Service.
     Status,
-    /// The taints that a Node waits with, or shows that its instance is shut down.
+    /// The taint that a Node waits with.
     Taint,
+    /// The taint of a Node whose instance is shut down.
+    ShutdownTaint,
     /// Type, zone and region of a Node, under both names.
     Labels,
     /// `status.addresses` of a Node.
@@ -50,6 +52,7 @@ impl Part {
             Self::Finalizer => "the finalizer service.kubernetes.io/load-balancer-cleanup",
             Self::Status => "status.loadBalancer",
             Self::Taint => "the taint node.cloudprovider.kubernetes.io/uninitialized",
+            Self::ShutdownTaint => "the taint node.cloudprovider.kubernetes.io/shutdown",
             Self::Labels => "the labels of type, zone and region",
             Self::Addresses => "status.addresses",
             Self::NetworkUnavailable => "the condition NetworkUnavailable",
@@ -75,7 +78,7 @@ impl Part {
                 "v:\"service.kubernetes.io/load-balancer-cleanup\"",
             ],
             Self::Status => &["f:status", "f:loadBalancer", "f:ingress"],
-            Self::Taint => &["f:spec", "f:taints"],
+            Self::Taint | Self::ShutdownTaint => &["f:spec", "f:taints"],
             Self::Labels => &["f:metadata", "f:labels"],
             Self::Addresses => &["f:status", "f:addresses"],
             Self::NetworkUnavailable => &["f:status", "f:conditions", "k:{\"type\":\"NetworkUnavailable\"}"],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, RefusedBy};
 
 use super::interruptions::{Interruption, Interruptions};
 use super::node_sync::NodeIdentities;
@@ -93,9 +93,11 @@ impl Failure {
         Self {
             text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
             words: None,
-            reason: match refusal.is_limit {
-                true => Reason::Quota,
-                false => Reason::Refused,
+            reason: match refusal.by {
+                _ if refusal.is_limit => Reason::Quota,
+                RefusedBy::Plan => Reason::Refused,
+                RefusedBy::Denial => Reason::Denied,
+                RefusedBy::Cloud => Reason::Invalid,
             },
             stated: Stated::Nothing,
             is_quiet: true,
