@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service,
+    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
     ServiceFacts, WriteOutcome, facts,
 };
 use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, PortId, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
-use crate::annotations::NODE_SELECTOR;
+use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Identity, Intent};
 use crate::learn;
@@ -20,9 +20,9 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LEAK_AGE, Memory, Observed, RefusedSetting, Remembered, Seen};
+use crate::observe::{LEAK_AGE, Memory, Observed, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
-use crate::planning;
+use crate::planning::{self, Next};
 use crate::step::CloudStep;
 
 /// Who records what plans note, as the Go manager has it.
@@ -53,9 +53,7 @@ pub(crate) struct Balancers {
     client: Client,
     reads: Reads,
     options: Arc<LoadBalancerOptions>,
-    /// Balancing methods and session persistence that Octavia refused, by the UID of the Service. Without it, each reconcile would try
-    /// once more.
-    refused_settings: Kept<String, Vec<RefusedSetting>>,
+    refusals: RefusalBook<CloudStep>,
     /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
     /// would write to a load balancer that Octavia is about to repair.
     failed_parts: Kept<String, BTreeMap<String, Instant>>,
@@ -80,7 +78,7 @@ impl Balancers {
             reads: Reads::new(&client),
             client,
             options: Arc::new(options),
-            refused_settings: Kept::default(),
+            refusals: RefusalBook::default(),
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
@@ -161,9 +159,6 @@ impl Reconciler for Balancers {
         match last {
             None => {
                 let uid = &intent.identity().uid;
-                memory.own.refused_settings = self
-                    .refused_settings
-                    .with(uid, |kept| kept.clone().unwrap_or_default());
                 memory.own.may_repair = self.repairs.with(uid, |last| {
                     last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
                 });
@@ -191,12 +186,7 @@ impl Reconciler for Balancers {
         last: Observed,
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
-        let observed = self.reads.after_writes(intent, last, memory).await?;
-        let refused = &memory.own.refused_settings;
-        self.refused_settings.with(&intent.identity().uid, |kept| {
-            *kept = Some(refused.clone()).filter(|refused| !refused.is_empty());
-        });
-        Ok(observed)
+        self.reads.after_writes(intent, last, memory).await
     }
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -224,14 +214,7 @@ impl Reconciler for Balancers {
                 _ => self.reads.under_way.withdrawn(id),
             }
         }
-        let is_refused = match &made {
-            Ok(learned) => !matches!(learned, Learned::Done(_)),
-            Err(error) => matches!(
-                error.kind(),
-                ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict
-            ),
-        };
-        if matches!(step, CloudStep::CreateBalancer { .. }) && is_refused {
+        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(_))) = (step, &made) {
             self.leaks.with(&intent.identity().uid, |kept| {
                 kept.get_or_insert_default();
             });
@@ -250,9 +233,27 @@ impl Reconciler for Balancers {
         Ok((learned, self.reads.under_way.pause()))
     }
 
-    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
-    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
-        None
+    fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
+        planning::follow(intent, seen)
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.asks_the_same(b)
+    }
+
+    fn refused<'a>(&self, (learned, _): &'a (Learned, Duration)) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(why) => Some(why),
+            _ => None,
+        }
     }
 
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
