@@ -23,6 +23,7 @@ use crate::observe::reads::Reads;
 use crate::observe::{LEAK_AGE, Memory, Observed, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
+use crate::refused::About;
 use crate::step::CloudStep;
 
 /// Who records what plans note, as the Go manager has it.
@@ -63,13 +64,21 @@ pub(crate) struct Balancers {
     /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
     /// another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// Since when ports are seen without their load balancer, by the UID of a Service of which a creation was refused. Without it, they
-    /// would stay.
-    leaks: Kept<String, BTreeMap<PortId, Instant>>,
+    /// What refused creations may have left behind, by the UID of the Service. Without it, ports would stay.
+    leaks: Kept<String, Leaks>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
     metrics: Metrics,
+}
+
+/// What refused creations of a Service's load balancer may have left behind.
+#[derive(Default)]
+struct Leaks {
+    /// Since when ports are seen without their load balancer.
+    since: BTreeMap<PortId, Instant>,
+    /// Whether one was refused that had all its parts, and perhaps for one of these.
+    is_of_parts: bool,
 }
 
 impl Balancers {
@@ -122,7 +131,7 @@ impl Balancers {
     fn look_for_leaks(&self, uid: &String, observed: &Observed, own: &mut Remembered) {
         self.leaks.with(uid, |kept| {
             let now = Instant::now();
-            if let (Some(since), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
+            if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
                 since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
                 for port in leaked.ports.iter().filter(|_| leaked.is_credible) {
                     since.entry(port.id.clone()).or_insert(now);
@@ -130,7 +139,7 @@ impl Balancers {
                 let is_ripe = |since: &Instant| now.duration_since(*since) >= LEAK_AGE;
                 let ripe = since.iter().filter(|(_, since)| is_ripe(since));
                 own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
-                kept.take_if(|since| since.is_empty() && leaked.is_credible);
+                kept.take_if(|kept| kept.since.is_empty() && leaked.is_credible);
             }
             own.seeks_leaks = kept.is_some();
         });
@@ -166,7 +175,10 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
-                memory.own.seeks_leaks = self.leaks.with(uid, |kept| kept.is_some());
+                (memory.own.seeks_leaks, memory.own.is_tree_doubtful) = self.leaks.with(uid, |kept| {
+                    let is_of_parts = |kept: &Leaks| kept.is_of_parts;
+                    (kept.is_some(), kept.as_ref().is_some_and(is_of_parts))
+                });
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
                 self.look_for_leaks(uid, &observed, &mut memory.own);
@@ -214,9 +226,11 @@ impl Reconciler for Balancers {
                 _ => self.reads.under_way.withdrawn(id),
             }
         }
-        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(_))) = (step, &made) {
+        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
+            && About::of(why) != About::Number
+        {
             self.leaks.with(&intent.identity().uid, |kept| {
-                kept.get_or_insert_default();
+                kept.get_or_insert_default().is_of_parts |= About::of(why) == About::Parts;
             });
         }
         let learned = made?;

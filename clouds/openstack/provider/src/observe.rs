@@ -184,6 +184,8 @@ pub(crate) struct Remembered {
     pub(crate) may_repair: bool,
     /// The address of one that this reconcile deleted for that: the other one is to have it too.
     pub(crate) vacated: Option<String>,
+    /// Octavia refused the Service's load balancer with all its parts before, so an empty one comes first.
+    pub(crate) is_tree_doubtful: bool,
     /// A creation was refused, now or earlier, so ports may be left behind.
     pub(crate) seeks_leaks: bool,
     /// The ports that there were before the creation that this reconcile was refused, if they were read.

@@ -136,11 +136,19 @@ pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
 }
 
 impl CloudStep {
-    /// Whether two writes ask the cloud for the same: a port or a floating IP may have changed otherwise meanwhile.
+    /// Whether two writes ask the cloud for the same: a port or a floating IP may have changed otherwise meanwhile, and a load balancer
+    /// that was refused with its parts is worth no other try because Nodes came or left.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         use FloatingIpChange::Attach;
         use GroupChange::{Join, Leave};
         match (self, other) {
+            (Self::CreateBalancer { new }, Self::CreateBalancer { new: other }) => {
+                let alone = |new: &NewLoadBalancer| NewLoadBalancer {
+                    listeners: Vec::new(),
+                    ..new.clone()
+                };
+                new.listeners.is_empty() == other.listeners.is_empty() && alone(new) == alone(other)
+            }
             (
                 Self::Group(Join { group, port }),
                 Self::Group(Join {

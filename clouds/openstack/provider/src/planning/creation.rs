@@ -64,7 +64,6 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut
 }
 
 /// A load balancer that is to be made.
-#[derive(Clone)]
 struct Creation {
     new: NewLoadBalancer,
     /// Whether the address in it is only that of the one before, and another one will do.
@@ -83,7 +82,8 @@ impl Creation {
 /// of them leaves no port behind and holds up no other part; at another address, if only that of the one before was asked for. Or why
 /// none is worth a try.
 fn untried(refusals: &Refusals, mut creation: Creation) -> Result<Creation, Refusal> {
-    while let Some(why) = refusals.why(&creation.step()) {
+    let refused = |step: CloudStep| refusals.first(|known| known.asks_the_same(&step));
+    while let Some(why) = refused(creation.step()) {
         match About::of(why) {
             About::Parts if !creation.new.listeners.is_empty() => creation.new.listeners.clear(),
             About::Address if creation.takes_any_address => {
@@ -174,7 +174,7 @@ fn new(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) 
                 ip_address: None,
             })
             .collect(),
-        listeners: if options.is_serial {
+        listeners: if options.is_serial || seen.memory.own.is_tree_doubtful {
             Vec::new()
         } else {
             tree.into_iter().map(desired::tree).collect()
