@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Answer, Impact, Lane, Plan, Refusal, Step, StepView};
+use bowline_plan::{Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
@@ -133,7 +133,13 @@ pub trait Reconciler: Send + Sync + 'static {
     fn refusal_of(&self, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
         error.is_definite().then(|| {
             let why = format!("error during {}: {error}", step.label());
-            Refusal::new(why).of_limit(error.kind() == ErrorKind::Exhausted)
+            let by = match error.kind() {
+                ErrorKind::Denied => RefusedBy::Denial,
+                _ => RefusedBy::Cloud,
+            };
+            Refusal::new(why)
+                .of_limit(error.kind() == ErrorKind::Exhausted)
+                .by(by)
         })
     }
 

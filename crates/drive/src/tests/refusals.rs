@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{Asker, ErrorKind, RefusalBook};
+use bowline_plan::RefusedBy;
 use jiff::Timestamp;
 
 use super::*;
@@ -165,7 +166,9 @@ async fn a_part_that_is_refused_holds_up_no_other_part_and_the_rest_is_published
     };
     assert_eq!(
         refusal,
-        Refusal::new("error during make(bad-b): quota").of_limit(true)
+        Refusal::new("error during make(bad-b): quota")
+            .of_limit(true)
+            .by(RefusedBy::Cloud)
     );
 }
 
