@@ -23,6 +23,7 @@ pub mod cluster_cidr;
 mod conflict;
 mod controller;
 pub mod events;
+mod last_written;
 pub mod metrics;
 pub mod node;
 pub mod node_ipam;

@@ -31,10 +31,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::cluster_cidr::{self, CidrListError};
 use crate::controller::{Context, Controller};
+use crate::last_written::LastWritten;
 use crate::metrics::gauges::ROUTES_FAILING;
+use crate::put_back::Part;
 use crate::queue::{Backoff, Jitter, WorkQueue};
 use attempts::Attempts;
 use pass::Outcome;
+use verdict::Verdict;
 
 /// The canonical name.
 pub const NAME: &str = "node-route-controller";
@@ -164,6 +167,8 @@ pub struct RouteController {
     /// What calls for a pass.
     queue: Arc<WorkQueue<Trigger>>,
     attempts: Mutex<Attempts>,
+    /// The condition `NetworkUnavailable`, as it was written last.
+    conditions: LastWritten<Verdict>,
 }
 
 impl Controller for RouteController {
@@ -213,6 +218,7 @@ impl RouteController {
             // A call for a pass may have to wait for its turn, so the queue's age says nothing about health.
             queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.metrics.queues),
             attempts: Mutex::new(Attempts::new(backoff)),
+            conditions: LastWritten::of(Part::NetworkUnavailable),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
@@ -252,7 +258,11 @@ impl RouteController {
 
     fn on_node(&self, change: &Change<Node>) {
         let node = match change {
-            Change::Added(node) | Change::Deleted(node) => node,
+            Change::Added(node) => node,
+            Change::Deleted(node) => {
+                self.conditions.forget(&node.name);
+                node
+            }
             Change::Updated { old, new } if matters(old, new) => new,
             Change::Updated { .. } => return,
         };
@@ -270,7 +280,9 @@ impl RouteController {
 
     /// Calls for a pass when what failed is to be tried again, if something is that the last pass could not try.
     fn call_again(&self, trigger: Trigger, last_pass: Instant) {
-        if let Some(due) = self.attempts().next_due(last_pass) {
+        let put_back = self.conditions.next_due().filter(|due| *due > last_pass);
+        let failed = self.attempts().next_due(last_pass);
+        if let Some(due) = failed.into_iter().chain(put_back).min() {
             let after = due.saturating_duration_since(Instant::now());
             self.queue.add_after(trigger, after);
         }

@@ -154,21 +154,26 @@ impl NodeController {
     async fn write_refreshed(&self, node: &Node, mut update: NodeUpdate) -> Result<Refused, KubeError> {
         let mut refused = Refused::default();
         refused.note(node, &update.skipped);
-        if let Some(addresses) = update.addresses.take() {
+        if let Some(addresses) = update.addresses.take()
+            && self.addresses.may_write(&self.ctx, node, &addresses).await
+        {
             match self.ctx.kube.patch_node_addresses(node, &addresses).await {
                 Err(error) if is_refusal(&error) => refused.addresses(&error),
                 written => {
-                    written?;
+                    let version = written?.resource_version;
+                    self.addresses.written(node, addresses, &version);
                     tracing::info!(controller = NAME, node = %node.name, "Addresses of a node changed");
                 }
             }
         }
-        if update.has_patch() {
+        if update.has_patch() && self.labels.may_write(&self.ctx, node, &update.labels).await {
+            let labels = update.labels.clone();
             let patch = update.into_patch();
             match self.ctx.kube.patch_node(node, &patch).await {
                 Err(error) if is_refusal(&error) => self.write_parts(node, patch, &mut refused).await?,
                 written => {
-                    written?;
+                    let version = written?.resource_version;
+                    self.labels.written(node, labels, &version);
                     tracing::info!(controller = NAME, node = %node.name, "Labels of a node changed");
                 }
             }

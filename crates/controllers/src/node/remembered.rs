@@ -27,6 +27,10 @@ struct Entry {
     written: Option<u64>,
     /// That somebody put the taint back, or took the two names of a label apart.
     undone: PutBack,
+    /// That this goes on, and is to be told with the next write.
+    fight: Option<Part>,
+    /// Whether the taint is back for no other reason: nothing else is to be learned from the cloud.
+    is_only_taint: bool,
 }
 
 impl Remembered {
@@ -51,6 +55,7 @@ impl Remembered {
             cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
         let mut entry = nodes.remove(&node.name).unwrap_or_default();
         entry.written = version.filter(|_| is_behind);
+        entry.is_only_taint = false;
         // It waits no more. What it goes on without may hold still.
         for subject in [
             events::NODE_INIT_FAILED.reason,
@@ -65,12 +70,30 @@ impl Remembered {
 
     /// Somebody undid what this controller wrote to the Node: how long to wait before it is written again.
     pub(super) fn undone(&self, node: &Node) -> Duration {
-        self.nodes()
-            .entry(node.name.clone())
-            .or_default()
-            .undone
-            .again(Part::Taint)
-            .after
+        let part = match node.is_uninitialized() {
+            true => Part::Taint,
+            false => Part::Labels,
+        };
+        let mut nodes = self.nodes();
+        let entry = nodes.entry(node.name.clone()).or_default();
+        let again = entry.undone.again(part);
+        if again.is_news {
+            entry.fight = Some(part);
+        }
+        entry.is_only_taint = part == Part::Taint && !again.after.is_zero();
+        again.after
+    }
+
+    /// What of the Node somebody changes back again and again, if that is to be told now.
+    pub(super) fn fight(&self, name: &NodeName) -> Option<Part> {
+        self.nodes().get_mut(name)?.fight.take()
+    }
+
+    /// Whether this Node was initialised a moment ago, and nothing is known but that somebody puts the taint back.
+    pub(super) fn is_only_taint(&self, node: &Node) -> bool {
+        let nodes = self.nodes();
+        let is_it = nodes.get(&node.name).is_some_and(|entry| entry.is_only_taint);
+        is_it && node.provider_id.is_some()
     }
 
     /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.

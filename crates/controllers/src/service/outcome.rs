@@ -12,12 +12,9 @@ use super::interruptions::{Interruption, Interruptions};
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
 use super::unsettled::Reason;
-use super::{Key, ServiceController};
+use super::{Key, SOON, ServiceController};
 use crate::events;
 use crate::queue::Stated;
-
-/// Time to the next try after something moved under a sync.
-const SOON: Duration = Duration::from_millis(100);
 
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";

@@ -735,7 +735,8 @@ async fn who_puts_the_taint_back_again_and_again_is_told_of_and_met_less_and_les
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
-    let rounds = || cluster.instances.asked("n1", Purpose::Metadata).len() - 1;
+    let before = cluster.node_writes().len();
+    let rounds = || cluster.node_writes().len() - before;
     let begun = Instant::now();
     while begun.elapsed() < SECOND * 300 && rounds() < 50 {
         cluster.edit("n1", |node| {
@@ -747,7 +748,13 @@ async fn who_puts_the_taint_back_again_and_again_is_told_of_and_met_less_and_les
     }
     // Five times at once, then after 5, 15, 35, 75, 155 and 315 s.
     assert_eq!(rounds(), 11);
+    assert_eq!(
+        cluster.instances.asked("n1", Purpose::Metadata).len(),
+        1 + 5,
+        "the cloud is not asked for the sake of a fight"
+    );
     assert!(cluster.count_events("NodeInitFailed") > 0);
+    assert_eq!(cluster.count_events("ChangedBack"), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -767,6 +774,7 @@ async fn who_changes_one_name_of_a_label_again_and_again_is_met_less_and_less_of
             .await;
     }
     assert_eq!(rounds(), 11);
+    assert_eq!(cluster.count_events("ChangedBack"), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -316,6 +316,28 @@ async fn a_node_that_was_never_labelled_and_has_no_instance_is_told_of_and_fills
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_changes_addresses_and_labels_back_is_named_and_met_less_and_less_often() {
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let before = cluster.node_writes().len();
+    for _ in 0..1200 {
+        cluster.edit("n1", |node| {
+            node["status"]["addresses"] = json!([{"type": "InternalIP", "address": "10.9.9.9"}]);
+            for key in [TYPE, TYPE_BETA] {
+                node["metadata"]["labels"][key] = json!("mine");
+            }
+        });
+        cluster.pass(SECOND).await;
+    }
+    // Of each one at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
+    let writes = cluster.node_writes().len() - before;
+    assert!((26..=28).contains(&writes), "{writes}");
+    assert_eq!(cluster.count_events("ChangedBack"), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
     let cluster = cluster_with_pass_every(SECOND * 2);
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));

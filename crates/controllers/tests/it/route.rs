@@ -560,6 +560,37 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_routes_listed_
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_sets_the_condition_too_is_named_and_met_less_and_less_often() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, _table) = start(timing);
+        for name in ["n1", "n2"] {
+            cluster.put(node(name, &[&format!("10.200.{}.0/24", &name[1..])]));
+        }
+        cluster
+            .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
+            .await;
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < SECOND * 1200 {
+            if is_routed(&cluster, "n1") {
+                cluster.edit("n1", |node| {
+                    let condition = &mut node["status"]["conditions"][0];
+                    (condition["reason"], condition["message"]) = (json!("CiliumIsUp"), json!("up"));
+                });
+            }
+            cluster.edit("n1", |node| {
+                node["status"]["addresses"][0]["address"] =
+                    json!(format!("10.1.0.{}", begun.elapsed().as_secs() % 200));
+            });
+            cluster.pass(SECOND).await;
+        }
+        // Two at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
+        let writes = cluster.node_writes().len();
+        assert!((13..=16).contains(&writes), "{writes} {timing:?}");
+        assert_eq!(cluster.count_events("ChangedBack"), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_condition_that_says_so_already_is_not_written() {
     let (mut cluster, table) = (Cluster::new(), RouteTable::default());
     table.put("n1", "10.200.1.0/24", false);

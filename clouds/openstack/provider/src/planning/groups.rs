@@ -29,6 +29,7 @@ pub(super) fn next(
     subnets: &MemberSubnets,
     served: &[&Served],
     seats: &Seats,
+    is_ovn: bool,
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
@@ -43,7 +44,7 @@ pub(super) fn next(
             },
         }]);
     };
-    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats)?;
+    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
     let refused = seen.memory.own.rule_failure.as_ref();
     match refused.or(seats.without_server.as_ref()) {
         _ if !opening.is_empty() => Ok(opening),
@@ -61,13 +62,14 @@ pub(super) fn missing_rules(
     seen: &Seen,
     subnets: &MemberSubnets,
     served: &[&Served],
+    is_ovn: bool,
 ) -> Vec<GroupChange> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups || seen.memory.own.rule_failure.is_some() {
         return Vec::new();
     }
     let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
-    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets), served).ok());
+    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets), served, is_ovn).ok());
     rules.map_or_else(Vec::new, |rules| rules.opening)
 }
 
@@ -91,9 +93,10 @@ fn changes(
     there: &SecurityGroup,
     (subnets, served): (&MemberSubnets, &[&Served]),
     seats: &Seats,
+    is_ovn: bool,
 ) -> Result<Changes, Refusal> {
     let subnets = known(subnets);
-    let mut changes = rules(wanted, seen, there, &subnets, served)?;
+    let mut changes = rules(wanted, seen, there, &subnets, served, is_ovn)?;
     if wanted.is_unclear() {
         changes.closing.clear(); // a source that cannot be read may be what they let in
     }
@@ -119,6 +122,7 @@ fn rules(
     there: &SecurityGroup,
     subnets: &[SubnetId],
     served: &[&Served],
+    is_ovn: bool,
 ) -> Result<Changes, Refusal> {
     let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
@@ -154,11 +158,7 @@ fn rules(
         node_ports: &node_ports,
         health_check: wanted.health_check_port,
         member_networks: &networks,
-        sources: wanted
-            .identity
-            .options
-            .is_ovn()
-            .then_some(wanted.listener.sources.ranges.as_slice()),
+        sources: is_ovn.then_some(wanted.listener.sources.ranges.as_slice()),
     });
     let changes = rules::changes(&wanted_rules, &there.rules);
     let group = &there.id;

@@ -31,6 +31,9 @@ impl RouteController {
                 return;
             }
             let _working = self.ctx.heartbeat.begin();
+            if !self.conditions.may_write(&self.ctx, &node, &verdict).await {
+                return;
+            }
             let written = self
                 .ctx
                 .kube
@@ -42,7 +45,8 @@ impl RouteController {
                 )
                 .await;
             match written {
-                Ok(_) => {
+                Ok(written) => {
+                    self.conditions.written(&node, verdict, &written.resource_version);
                     tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "Condition NetworkUnavailable set");
                     break;
                 }
