@@ -7,17 +7,25 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_plan::{Answer, Plan, Refusal, StepView};
+use bowline_plan::{Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
-use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
+use crate::{
+    Asker, CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, RefusalBook,
+    Seen, SeenBy,
+};
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
 /// What a write's answer told, erased.
 pub struct DynLearned {
-    learned: Box<dyn Any + Send>,
+    /// What the provider made of the answer; nothing where the write failed, and that is a refusal.
+    learned: Option<Box<dyn Any + Send>>,
+    /// Why it was refused.
+    refused: Option<Refusal>,
+    /// Whether it ends what was refused of the same before.
+    ends_refusal: bool,
     outcome: WriteOutcome,
     ends_wave: bool,
 }
@@ -29,7 +37,8 @@ impl DynLearned {
         self.outcome
     }
 
-    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`].
+    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`]. A step that failed ends its wave: what follows
+    /// may lean on it.
     #[must_use]
     pub fn ends_wave(&self) -> bool {
         self.ends_wave
@@ -162,18 +171,76 @@ struct Session<R: Reconciler> {
     put_off: BTreeSet<String>,
 }
 
+/// Where refusals are remembered, and for whom.
+fn book<'a, R: Reconciler>(reconciler: &'a R, facts: &R::Facts) -> Option<(&'a RefusalBook<R::Step>, Asker)> {
+    reconciler.refusals().zip(reconciler.asker(facts))
+}
+
+/// Notes in the book what was refused since the last time.
+fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
+    if let Some((book, asker)) = book(reconciler, facts) {
+        for (step, why) in memory.refusals.unnoted() {
+            book.note(&asker, step, why, |known| reconciler.is_same_request(known, step));
+        }
+    }
+}
+
+/// Takes the steps out of a wave that were refused, and those after them in their lanes that traffic would notice: what is deleted may
+/// be so because of what was to come before. Where nothing is left, the refusal is the answer.
+fn hold_back<R: Reconciler>(
+    reconciler: &R,
+    seen: &SeenBy<R>,
+    answer: Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus>,
+) -> Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
+    let refusals = &seen.memory.refusals;
+    let wave = match answer {
+        Answer::Apply(wave) if !refusals.is_empty() => wave,
+        answer => return answer,
+    };
+    let (mut first, mut closed, mut left) = (None, BTreeSet::new(), Vec::new());
+    for step in wave.into_steps() {
+        let LoadBalancerStep::Cloud(cloud) = &step else {
+            left.push(step);
+            continue;
+        };
+        let view = StepView::of(cloud);
+        if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
+            closed.extend(view.lanes);
+            first = first.or(Some(why));
+        } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
+            left.push(step);
+        }
+    }
+    match Wave::new(left) {
+        Some(wave) => Answer::Apply(wave),
+        // A wave has a step, so one of which nothing is left had one that was refused.
+        None => first.map_or_else(
+            || Answer::Refused(Refusal::new("nothing is left to do")),
+            |why| Answer::Refused(why.clone()),
+        ),
+    }
+}
+
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
             let (last, mut memory) = match self.seen.take() {
-                None => (None, Memory::default()),
+                None => {
+                    let mut memory = Memory::default();
+                    if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+                        memory.refusals = book.of(&asker);
+                    }
+                    (None, memory)
+                }
                 Some(Seen { observed, mut memory }) => {
                     memory.look_again();
                     (Some(observed), memory)
                 }
             };
             let observed = self.reconciler.observe(&self.intent, last, &mut memory);
-            let observed = observed.await?;
+            let observed = observed.await;
+            note(&*self.reconciler, &self.facts, &mut memory);
+            let observed = observed?;
             self.seen = Some(Seen { observed, memory });
             Ok(())
         })
@@ -194,11 +261,20 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn plan(&mut self) -> Option<DynPlan> {
         let seen = self.seen.as_mut()?;
         let Plan {
-            answer,
+            mut answer,
             notes,
             again,
             publishes,
         } = self.reconciler.plan(&self.intent, seen);
+        answer = hold_back(&*self.reconciler, seen, answer);
+        if let Answer::Refused(refusal) = &answer
+            && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
+        {
+            match hold_back(&*self.reconciler, seen, first) {
+                Answer::Settled(_) | Answer::Refused(_) => {}
+                first => answer = first,
+            }
+        }
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
             Answer::Settled(status) => Answer::Settled(status),
@@ -224,6 +300,12 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn settled(&self) {
+        if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+            let held = self.seen.as_ref().map(|seen| &seen.memory.refusals);
+            let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
+            // What is held back and does not keep the plan from settling stays so: it is not written at each check.
+            book.lift(&asker.uid, |step| is_held(step).is_none());
+        }
         self.reconciler.settled(&self.intent);
     }
 
@@ -235,12 +317,22 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     step.view.label
                 )));
             };
-            let learned = self.reconciler.apply(&self.intent, seen, step).await?;
-            Ok(DynLearned {
-                outcome: self.reconciler.outcome(&learned),
-                ends_wave: self.reconciler.ends_wave(&learned),
-                learned: Box::new(learned),
-            })
+            match self.reconciler.apply(&self.intent, seen, step).await {
+                Ok(learned) => Ok(DynLearned {
+                    refused: self.reconciler.refused(&learned).cloned(),
+                    outcome: self.reconciler.outcome(&learned),
+                    ends_wave: self.reconciler.ends_wave(&learned),
+                    ends_refusal: self.reconciler.ends_refusal(&learned),
+                    learned: Some(Box::new(learned)),
+                }),
+                Err(error) => Ok(DynLearned {
+                    refused: Some(self.reconciler.refusal_of(step, &error).ok_or(error)?),
+                    outcome: WriteOutcome::NotTaken,
+                    ends_wave: true,
+                    ends_refusal: false,
+                    learned: None,
+                }),
+            }
         })
     }
 
@@ -254,7 +346,19 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         }
         let mut put_off: BTreeSet<&String> = wave.iter().map(|step| &step.view.label).collect();
         put_off.retain(|label| self.put_off.contains(*label));
-        for (index, DynLearned { learned, outcome, .. }) in answers {
+        let reconciler = &*self.reconciler;
+        let book = book(reconciler, &self.facts);
+        for (
+            index,
+            DynLearned {
+                learned,
+                refused,
+                outcome,
+                ends_refusal,
+                ..
+            },
+        ) in answers
+        {
             let step = &wave[index];
             match outcome {
                 WriteOutcome::PutOff => put_off.insert(&step.view.label),
@@ -262,12 +366,21 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     put_off.remove(&step.view.label)
                 }
             };
-            // Both casts hold for every step and answer that came out of this session; others teach nothing.
-            if let (Some(seen), Some(step), Ok(learned)) = (
-                self.seen.as_mut(),
-                step.cloud_step::<R::Step>(),
-                learned.downcast::<R::Learned>(),
-            ) {
+            // The casts hold for every step and answer that came out of this session; others teach nothing.
+            let (Some(seen), Some(step)) = (self.seen.as_mut(), step.cloud_step::<R::Step>()) else {
+                continue;
+            };
+            let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
+            if let Some(why) = refused {
+                seen.memory.refusals.add(step.clone(), why);
+                note(reconciler, &self.facts, &mut seen.memory);
+            } else if outcome == WriteOutcome::Taken && ends_refusal {
+                if let Some((book, asker)) = &book {
+                    book.lift(&asker.uid, is_same);
+                }
+                seen.memory.refusals.lift(|known, _| is_same(known));
+            }
+            if let Some(Ok(learned)) = learned.map(|learned| learned.downcast::<R::Learned>()) {
                 self.reconciler.learn(seen, step, *learned);
             }
         }

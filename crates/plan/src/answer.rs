@@ -127,6 +127,21 @@ pub struct Refusal {
     /// Whether it is because a quota or limit of the cloud is reached, or the cloud has no more of what is needed.
     #[serde(skip)]
     pub is_limit: bool,
+    /// Who says no.
+    #[serde(skip)]
+    pub by: RefusedBy,
+}
+
+/// Who says no, for whoever counts refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RefusedBy {
+    /// The plan: what is asked for cannot be had.
+    #[default]
+    Plan,
+    /// The cloud: the credentials may not do it.
+    Denial,
+    /// The cloud: it cannot do what it was asked for.
+    Cloud,
 }
 
 impl Refusal {
@@ -137,6 +152,7 @@ impl Refusal {
             reason: reason.into(),
             remedy: None,
             is_limit: false,
+            by: RefusedBy::Plan,
         }
     }
 
@@ -144,6 +160,13 @@ impl Refusal {
     #[must_use]
     pub fn of_limit(mut self, is_limit: bool) -> Self {
         self.is_limit = is_limit;
+        self
+    }
+
+    /// Says who says no.
+    #[must_use]
+    pub fn by(mut self, who: RefusedBy) -> Self {
+        self.by = who;
         self
     }
 

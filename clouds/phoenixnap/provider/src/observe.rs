@@ -7,6 +7,8 @@ use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
+use crate::step::CloudStep;
+
 pub(crate) mod network;
 pub(crate) mod reads;
 
@@ -22,15 +24,17 @@ pub(crate) struct Observed {
     pub(crate) is_claim_void: bool,
     /// The public network, before a purchase, if that told something.
     pub(crate) network: Option<network::Shown>,
+    /// Why no block is to be bought now: the network is full.
+    pub(crate) full: Option<Refusal>,
     /// Why the block could not be attached at the last try.
     pub(crate) unattached: Option<Unattached>,
 }
 
 /// What a reconcile remembers.
-pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
 
 /// What a reconcile has seen.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// What a reconcile of a Service's blocks remembers of itself.
 #[derive(Default)]

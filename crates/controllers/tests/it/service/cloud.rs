@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) marks: Option<BTreeMap<String, String>>,
     /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
     pub(super) reconciled: Vec<(&'static str, u64, bool)>,
+    /// The Nodes that each sync was handed.
+    pub(super) nodes: Vec<Arc<[Arc<Node>]>>,
     /// Every call: when, and what.
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
@@ -132,7 +134,7 @@ pub(super) struct Intent {
     nodes: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Write {
     Create {
         name: String,
@@ -216,7 +218,11 @@ impl Reconciler for Cloud {
         if facts.is_wanted && facts::annotation(&facts.service, "cloud.example/broken").is_some() {
             return Err(Refusal::new("cloud.example/broken is not a number"));
         }
-        let label = self.state.lock().unwrap().selected_label;
+        let label = {
+            let mut state = self.state.lock().unwrap();
+            state.nodes.push(Arc::clone(&facts.nodes));
+            state.selected_label
+        };
         let is_selected = |node: &&Arc<Node>| label.is_none_or(|label| node.labels.value(label).is_some());
         let nodes = facts.nodes.iter().filter(is_selected);
         Ok(Intent {
@@ -238,7 +244,7 @@ impl Reconciler for Cloud {
         &self,
         intent: &Intent,
         last: Option<Self::Observed>,
-        memory: &mut Memory<Failure>,
+        memory: &mut Memory<Failure, Write>,
     ) -> Result<Self::Observed, CloudError> {
         if let Some(error) = memory.own.0.take() {
             return Err(error);
@@ -458,12 +464,12 @@ impl Reconciler for Sweep {
         Ok(())
     }
 
-    async fn observe(&self, (): &(), _: Option<()>, _: &mut Memory) -> Result<(), CloudError> {
+    async fn observe(&self, (): &(), _: Option<()>, _: &mut Memory<(), Write>) -> Result<(), CloudError> {
         self.0.state.lock().unwrap().sweeps += 1;
         Ok(())
     }
 
-    fn plan(&self, (): &(), _: &Seen<()>) -> LoadBalancerPlan<Write> {
+    fn plan(&self, (): &(), _: &Seen<(), (), Write>) -> LoadBalancerPlan<Write> {
         let note = self.0.state.lock().unwrap().sweep_note.clone();
         Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
     }
