@@ -7,13 +7,15 @@
 //! | the name of a cluster, where nobody knows the name of this one | perhaps another cluster's, unless the UID of the Service is on it |
 //! | a mark with the UID of the Service that asks | the Service's; if that is gone, and a living one is served by it by now, that one's |
 //! | a mark with another UID | another Service's, unless that is gone and this one recorded it, or is in its name: a restore |
-//! | a living Service that publishes its address, or whose UID is in its name | that Service's |
+//! | living Services in whose name it is, that publish its address or name it | the first of these: by the UID in its name, by the address, by age |
 //! | it was kept on purpose | nobody's |
 //! | this Service recorded it, or it has the Service's UID or the Service's name as its name | the Service's |
 //! | nothing of that | unknown: never taken over, changed or deleted |
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+
+use jiff::Timestamp;
 
 use crate::{Service, ServicesView, facts, spelling};
 
@@ -102,6 +104,7 @@ pub struct Claims {
 #[derive(Debug, Clone)]
 struct Holder {
     uid: String,
+    created: Option<Timestamp>,
     /// The addresses that the status shows.
     addresses: Vec<String>,
     /// The object that it names.
@@ -113,6 +116,7 @@ impl Holder {
         let addresses = facts::published_addresses(service);
         Some(Self {
             uid: service.metadata.uid.clone().filter(|uid| !uid.is_empty())?,
+            created: service.metadata.creation_timestamp.as_ref().map(|time| time.0),
             addresses: addresses
                 .iter()
                 .map(|address| spelling::of_address(address).into_owned())
@@ -122,6 +126,17 @@ impl Holder {
     }
 
     fn holds(&self, traces: &Traces<'_>) -> bool {
+        let names_it = self.recorded.as_deref() == Some(traces.id);
+        names_it || self.is_named_by(traces) || self.shows(traces)
+    }
+
+    /// Whether the object has its UID in the name.
+    fn is_named_by(&self, traces: &Traces<'_>) -> bool {
+        traces.named_after == Some(&self.uid)
+    }
+
+    /// Whether its status shows the object's address.
+    fn shows(&self, traces: &Traces<'_>) -> bool {
         // Another private network may have the same address: whoever names another object has it from that one.
         let names_another = self.recorded.as_deref().is_some_and(|id| id != traces.id);
         let shows = |address: &&str| {
@@ -129,7 +144,13 @@ impl Holder {
             shown.any(|shown| *shown == spelling::of_address(address))
                 && !(names_another && is_private(address))
         };
-        traces.named_after == Some(&self.uid) || traces.addresses.iter().any(shows)
+        traces.addresses.iter().any(shows)
+    }
+
+    /// Which of several has it: a copy of a manifest names it too, but is younger, and no object bears its UID.
+    fn rank(&self, traces: &Traces<'_>) -> (bool, bool, Option<Timestamp>, &str) {
+        let is_shown = self.shows(traces);
+        (!self.is_named_by(traces), !is_shown, self.created, &self.uid)
     }
 }
 
@@ -167,16 +188,23 @@ impl Claims {
         self.recorded.contains(id)
     }
 
-    /// Whether a living Service is served by the object: its UID is in the object's name, or its status shows the object's address; a
-    /// private one only if that Service names no other object. The Service that the object is marked for does not count, nor `asking`,
-    /// the UID of the one that the question is about.
+    /// The UID of another living Service that has the object: the object has that UID in its name, or the Service's status shows the
+    /// object's address, a private one only if that Service names no other object; or the Service names it. The Service that the object is
+    /// marked for does not count, nor one that has it with less right than `asking`, the UID of the one that the question is about.
+    #[must_use]
+    pub fn holder(&self, traces: &Traces<'_>, asking: &str) -> Option<&str> {
+        let is_marked = |holder: &&Holder| traces.mark == Some(&holder.uid);
+        let holders = self.holders.iter().filter(|holder| holder.holds(traces));
+        let first = holders
+            .filter(|holder| holder.uid == asking || !is_marked(holder))
+            .min_by(|a, b| a.rank(traces).cmp(&b.rank(traces)))?;
+        (first.uid != asking).then_some(&first.uid)
+    }
+
+    /// Whether there is such a one.
     #[must_use]
     pub fn is_held(&self, traces: &Traces<'_>, asking: &str) -> bool {
-        let mut others = self
-            .holders
-            .iter()
-            .filter(|holder| holder.uid != asking && traces.mark != Some(holder.uid.as_str()));
-        others.any(|holder| holder.holds(traces))
+        self.holder(traces, asking).is_some()
     }
 
     /// Whose an object is, as the Service with the UID `asking` asks. See the [table](self).
@@ -397,6 +425,50 @@ mod tests {
             ..marked
         };
         assert_eq!(claims.whose(&serving, "here"), Whose::AnotherServices);
+    }
+
+    /// As a Go manager may have left them, which lets both take it.
+    #[test]
+    fn of_several_that_one_object_serves_the_eldest_has_it_or_the_one_in_whose_name_it_is() {
+        let served = |created: &str| {
+            json!({
+                "metadata": { "creationTimestamp": created },
+                "spec": { "type": "LoadBalancer" },
+                "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } },
+            })
+        };
+        let (first, then) = ("2026-02-03T08:15:00Z", "2026-02-03T08:16:00Z");
+        for (here, other, named_after, is_held) in [
+            (first, then, None, false),
+            (then, first, None, true),
+            (then, first, Some("here"), false),
+            (first, then, Some("other"), true),
+            // It is only named by this one.
+            ("", first, None, true),
+            (first, "", None, false),
+        ] {
+            let named = json!({
+                "metadata": { "annotations": { "id": "lb-1" } },
+                "spec": { "type": "LoadBalancer" },
+            });
+            let service = |created: &str| match created {
+                "" => named.clone(),
+                created => served(created),
+            };
+            let claims = claims(&json!({ "here": service(here), "other": service(other) }));
+            let traces = Traces {
+                id: "lb-1",
+                addresses: vec!["192.0.2.7"],
+                named_after,
+                ..Traces::default()
+            };
+            assert_eq!(claims.is_held(&traces, "here"), is_held, "{here} {named_after:?}");
+            assert_eq!(
+                claims.is_held(&traces, "other"),
+                !is_held,
+                "{here} {named_after:?}"
+            );
+        }
     }
 
     /// Any private network may have it.

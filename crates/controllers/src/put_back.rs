@@ -3,8 +3,6 @@
 //! One rule for all of it. So many times in a row may be a person, and are answered at once. Who goes on will do it as often as we
 //! write, and is answered less and less often. One event in a row names the other writer.
 
-#![allow(dead_code, reason = "the controllers take it over one after the other")]
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,6 +21,7 @@ const ROW: Duration = Duration::from_secs(10 * 60);
 const AT_ONCE: u32 = 5;
 
 /// A part of an object that this program writes.
+#[allow(dead_code, reason = "the Node controllers take theirs over next")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// Annotations of a Service or a Node.
@@ -92,8 +91,9 @@ impl Part {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PutBack(BTreeMap<Part, Row>);
 
+/// How often in a row something happened.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Row {
+pub(crate) struct Row {
     count: u32,
     last: Option<Instant>,
 }
@@ -110,18 +110,37 @@ pub(crate) struct Again {
 impl PutBack {
     /// Somebody changed this part back once more. Call it once for each time that it was written: not while it waits to be.
     pub(crate) fn again(&mut self, part: Part) -> Again {
-        let row = self.0.entry(part).or_default();
+        self.0.entry(part).or_default().again()
+    }
+
+    /// Whether the next time would be in a row.
+    pub(crate) fn is_in_row(&self, part: Part) -> bool {
+        self.0.get(&part).is_some_and(|row| row.goes_on(Instant::now()))
+    }
+}
+
+impl Row {
+    /// It happened once more: when to act on it.
+    pub(crate) fn again(&mut self) -> Again {
         let now = Instant::now();
-        let is_in_row = row.last.replace(now).is_some_and(|last| now < last + ROW);
-        row.count = if is_in_row { row.count.saturating_add(1) } else { 1 };
-        let after = match row.count.checked_sub(AT_ONCE + 1) {
+        self.count = if self.goes_on(now) {
+            self.count.saturating_add(1)
+        } else {
+            1
+        };
+        self.last = Some(now);
+        let after = match self.count.checked_sub(AT_ONCE + 1) {
             None => Duration::ZERO,
             Some(doublings) => of_services().delay(doublings, 1.0),
         };
         Again {
             after,
-            is_news: row.count == AT_ONCE + 1,
+            is_news: self.count == AT_ONCE + 1,
         }
+    }
+
+    fn goes_on(&self, now: Instant) -> bool {
+        self.last.is_some_and(|last| now < last + ROW)
     }
 }
 

@@ -27,6 +27,8 @@
 //!       interruptions.rs
 //! ```
 //!
+//! What others change back on a Service has a key of its own, and is put back without a call to the cloud (`fights.rs`).
+//!
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
 //! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
 //! vanished without its finalizer, and of one that got a class or another type without it. If a process ends before such a
@@ -37,6 +39,7 @@ mod background;
 mod delete;
 mod enqueue;
 mod ensure;
+mod fights;
 mod interruptions;
 pub mod left_behind;
 mod needs_update;
@@ -53,6 +56,7 @@ mod unsettled;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
@@ -67,7 +71,7 @@ use crate::workers::{self, Work};
 use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
-use node_sync::{BalancedNodes, NodeSync};
+use node_sync::{BalancedNodes, KnownIdentities, NodeSync};
 use tracked::Tracked;
 use turns::{Turn, Turns};
 
@@ -78,6 +82,9 @@ pub const COMPONENT: &str = "service-controller";
 /// The names of its queues in the series of work queues: of Services, and of passes over all of them after Nodes changed.
 const QUEUE: &str = "service";
 const NODE_QUEUE: &str = "node";
+
+/// Time to the next try after something moved under a sync.
+const SOON: Duration = Duration::from_millis(100);
 
 /// What a cloud has to offer for Services.
 pub struct ServiceProvider {
@@ -94,6 +101,8 @@ pub struct ServiceProvider {
 pub(crate) enum Key {
     /// A Service.
     Service(ServiceKey),
+    /// What others changed back on a Service.
+    PutBack(ServiceKey),
     /// A provider's background work, by its place in the list.
     Background(usize),
     /// What the provider notes on Nodes.
@@ -113,8 +122,9 @@ pub struct ServiceController {
     lanes: Lanes,
     turns: Turns,
     node_changes: NodeChanges,
-    /// The Nodes to balance over, until a Node changes.
+    /// The Nodes to balance over, until what is read of them changes.
     balanced: Mutex<Option<BalancedNodes>>,
+    known_identities: Mutex<KnownIdentities>,
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     left_behind: Mutex<LeftBehind>,
@@ -132,6 +142,7 @@ impl Work for ServiceController {
     async fn work(&self, key: Key) {
         match &key {
             Key::Service(service) => self.work_on(service, &key).await,
+            Key::PutBack(service) => Box::pin(self.put_back(service, &key)).await,
             // On the heap, so that the many Services that wait for their turn do not each keep room for what is rare.
             Key::Background(index) => Box::pin(self.run_background(*index)).await,
             Key::Nodes => Box::pin(self.annotate_nodes()).await,
@@ -180,6 +191,7 @@ impl ServiceController {
             turns: Turns::default(),
             node_changes: NodeChanges::default(),
             balanced: Mutex::default(),
+            known_identities: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
             left_behind: Mutex::default(),
@@ -199,6 +211,9 @@ impl ServiceController {
 
     /// One sync; one that is to make a balancer has its turn.
     async fn work_on(&self, service: &ServiceKey, key: &Key) {
+        if self.queue.is_held(&Key::PutBack(service.clone())) {
+            return self.queue.add_after(key.clone(), SOON); // what it writes is shown by then
+        }
         let is_to_be_made =
             |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
         let turn = if self.services.get(service).is_some_and(is_to_be_made) {

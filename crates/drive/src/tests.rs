@@ -273,3 +273,23 @@ async fn an_action_is_told_once_however_often_it_is_put_off_and_what_was_refused
         assert_eq!(count(&["action ended", name, end]), 1, "{name}: {lines:#?}");
     }
 }
+
+/// Another Service writes to the same object for a while; meanwhile a step of the same wave fails.
+#[tokio::test]
+async fn a_step_that_waits_for_its_lane_is_not_written_after_its_wave_has_failed() {
+    let answers = [("a", vec![]), ("b", vec![WriteOutcome::Taken])];
+    let answers = answers.map(|(name, answers)| (name, answers.into()));
+    let toy = Arc::new(Toy(Mutex::new(answers.into())));
+    let mut session = Arc::clone(&toy).begin(()).unwrap();
+    let (lanes, quiet) = (Lanes::default(), Quiet::default());
+    let held = lanes.hold(&[Lane::new("b")], |_| None).await;
+    let mut is_unverified = false;
+    let driven = drive(&mut *session, Mode::Apply(&lanes), &quiet, &mut is_unverified);
+    let release = async { drop(held) };
+    let (driven, ()) = tokio::join!(biased; driven, release);
+    assert_eq!(
+        driven.unwrap_err().to_string(),
+        "error during a: no answer is left"
+    );
+    assert_eq!(toy.0.lock().unwrap()["b"].len(), 1, "it was not written");
+}

@@ -8,27 +8,24 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Pauses};
 use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, VirtualMachineId};
-use bowline_plan::Refusal;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
 use crate::objects::{
-    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Network, NewRule, PortRange,
-    Rule,
+    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network,
+    PortRange, Rule,
 };
 use crate::step::CloudStep;
 
 pub(crate) mod asks;
-mod declined;
 mod facts;
 mod jobs;
 mod known;
 pub(crate) mod lists;
 mod on_the_way;
 pub(crate) mod reads;
-mod refused_openings;
 mod remembered;
 mod rules;
 #[cfg(test)]
@@ -40,7 +37,6 @@ mod wire;
 pub(crate) use facts::{Fact, Need, Unread, see};
 pub(crate) use known::Known;
 pub(crate) use on_the_way::OnTheWay;
-pub(crate) use refused_openings::Refused;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
 
@@ -66,8 +62,8 @@ pub(crate) struct Observed {
     pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
     /// Rules of others on an address, by its ID.
     pub(crate) rules_of_others: BTreeMap<PublicIpId, Vec<Rule>>,
-    /// Rules of others in networks that share an ACL list, by a network's ID.
-    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
+    /// What others have in networks that share an ACL list, by a network's ID.
+    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Neighbour>>,
     /// Of firewalls the rules that let a single port in.
     pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
     /// Of firewalls of addresses the rules that let several ports in.
@@ -80,6 +76,8 @@ pub(crate) struct Observed {
     pub(crate) instances: Option<Arc<MemberIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
     pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
+    /// What could not be read. Decisions that need it wait for another look, and the others go on.
+    pub(crate) unreadable: BTreeMap<Need, CloudError>,
     /// Jobs under way.
     pub(crate) pending: Vec<Pending>,
 }
@@ -129,26 +127,6 @@ impl Failure {
     /// The same, of a write that was sent without an answer of the API if `is_unheard`.
     pub(crate) fn unheard(self, is_unheard: bool) -> Self {
         Self { is_unheard, ..self }
-    }
-}
-
-/// Rules that the API refused to make in the place of others, or beside others.
-#[derive(Debug, Clone)]
-pub(crate) struct Declined {
-    /// Which.
-    pub(crate) rules: Vec<NewRule>,
-    /// The names of those that were refused because the Service has the port already, for another protocol.
-    pub(crate) seconds: BTreeSet<String>,
-    /// What it said.
-    pub(crate) error: String,
-    /// Whether it was because of a limit.
-    pub(crate) is_limit: bool,
-}
-
-impl Declined {
-    /// What is told as long as it holds.
-    pub(crate) fn refusal(&self, what_stays: &str) -> Refusal {
-        Refusal::new(format!("{}{what_stays}", self.error)).of_limit(self.is_limit)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
-use crate::observe::{Parts, Seen, is_pending};
+use crate::observe::{LEAK_AGE, PartRefusals as _, Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::status;
 use crate::step::{CloudStep, PartChange};
@@ -29,6 +29,7 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
+mod leaks;
 pub(crate) mod parts;
 mod pools;
 pub(crate) mod rename;
@@ -40,11 +41,11 @@ use guards::{several, source_ranges_note};
 use parts::PartsPlan;
 use waiting::wait_for;
 
-type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-    let missing = lookups(intent, seen, &seen.memory.own);
+    let missing = lookups(intent, seen, &seen.memory);
     if !missing.is_empty() {
         return Plan::new(Answer::LookAgain {
             reason: format!("{missing:?} must be read"),
@@ -63,13 +64,19 @@ pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> 
 fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let mut notes = wanted.notes.clone();
+    let mut publishes = None;
+    let found = ownership::resolve(identity, seen);
+    let features = features.of_balancer(&identity.options, found.balancer());
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
-    let mut publishes = None;
+    let leaked = leaks::removal(seen, None);
+    if !leaked.is_empty() {
+        return Plan::new(apply(leaked));
+    }
     if let Some(refusal) = dangling::mistake(identity, seen) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
-    let answer = match ownership::resolve(identity, &seen.balancers, &seen.gone) {
+    let answer = match found {
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
         Found::Going(balancer) => wait_for(balancer, seen),
@@ -78,16 +85,10 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Found::One {
             balancer,
             role,
-            surplus,
-            older,
+            twins,
         } => {
-            let mut surplus = surplus;
-            // A request may reach Octavia when the process that sent it is long gone, and another one has made its own.
-            let (late, older) = older
-                .into_iter()
-                .partition(|older| seen.marked.contains(&older.id));
-            surplus.extend::<Vec<_>>(late);
-            notes.extend(guards::older_note(identity, balancer, &older));
+            let (surplus, kept) = ownership::surplus(seen, twins);
+            notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = There {
                 wanted,
@@ -100,11 +101,31 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             there.next(&mut notes, &mut publishes)
         }
     };
-    let plan = Plan::new(answer).with_notes(notes);
+    let mut plan = Plan::new(answer).with_notes(notes);
+    plan.again = seen.memory.own.seeks_leaks.then_some(LEAK_AGE);
     match publishes {
         Some(status) => plan.publishing(status),
         None => plan,
     }
+}
+
+/// What comes although the rest is refused: members and the security group follow the Nodes.
+pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
+    let (Intent::Wanted(wanted), Some(features)) = (intent, seen.features) else {
+        return None;
+    };
+    let Found::One { balancer, role, .. } = ownership::resolve(&wanted.identity, seen) else {
+        return None;
+    };
+    let there = There {
+        wanted,
+        features: features.of_balancer(&wanted.identity.options, Some(balancer)),
+        seen,
+        balancer,
+        role,
+        surplus: &[],
+    };
+    there.follow()
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
@@ -144,7 +165,7 @@ impl There<'_> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
         if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
-            return Some(self.only_nodes(refusal, notes));
+            return Some(Answer::Refused(refusal));
         }
         if self.is_to_be_made_anew() {
             return Some(self.unmake(notes));
@@ -181,7 +202,7 @@ impl There<'_> {
             return Some(self.rename(change, notes));
         }
         let change = match self.of_parts(parts, notes) {
-            Err(refusal) => return Some(self.refused(refusal, notes)),
+            Err(refusal) => return Some(Answer::Refused(refusal)),
             Ok(change) => change,
         };
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
@@ -276,9 +297,15 @@ impl There<'_> {
     }
 
     fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
-        let own = &self.seen.memory.own;
         let of = (self.balancer, self.role);
-        let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
+        let plan = PartsPlan::new(
+            self.wanted,
+            self.features,
+            self.seen,
+            of,
+            parts,
+            &self.seen.memory,
+        );
         if let Some(listener) = plan.conflict() {
             // What is served already follows the Nodes.
             if let Some(change) = plan.next_of_members() {
@@ -306,7 +333,7 @@ impl There<'_> {
                 self.balancer.id
             ))
         }));
-        if let Some(refused) = own.limit()
+        if let Some(refused) = plan.refused().find(|why| why.is_limit)
             && let Some((listener, removal)) = plan.surplus().next()
         {
             // Who left makes room, and is missed by nobody.
@@ -347,7 +374,7 @@ impl There<'_> {
     fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
         let own = &self.seen.memory.own;
         // Without this, it would be written for ever.
-        if let Some(why) = own.refusal_of(&change) {
+        if let Some(why) = self.seen.memory.refusals.of_change(&change) {
             return Answer::Refused(why.clone());
         }
         if own.is_unkept(&change) {

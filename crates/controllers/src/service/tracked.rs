@@ -11,12 +11,13 @@ use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, Servi
 use bowline_plan::Said;
 use tokio::time::Instant;
 
+use super::fights::{Asked, Fights};
 use super::interruptions::Interruptions;
-use super::needs_update::needs_update;
+use super::needs_update::{changed_annotations, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
-use crate::put_back::PutBack;
+use crate::put_back::Part;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -164,8 +165,8 @@ pub(super) struct Tracked {
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
-    /// What others changed back on it.
-    pub(super) put_back: PutBack,
+    /// What this process wrote on it, and others change back.
+    pub(super) fights: Fights,
 }
 
 impl Tracked {
@@ -248,9 +249,40 @@ impl Tracked {
     /// The write that was expected has been answered. If it was made, it is remembered, so that its echo is no change.
     pub(super) fn written(&mut self, write: &KubeWrite, is_made: bool) {
         self.expected = None;
-        if is_made && let Some(synced) = &mut self.synced {
+        if !is_made {
+            return;
+        }
+        self.fights.wrote(write);
+        if let Some(synced) = &mut self.synced {
             write.predict(Arc::make_mut(synced));
         }
+    }
+
+    /// What a change of the Service asks for.
+    pub(super) fn asked(&mut self, old: &Service, new: &Service) -> Asked {
+        let mut asked = Asked::default();
+        if self.is_changed(old, new) {
+            let known = self.synced.as_deref().unwrap_or(old);
+            match changed_annotations(known, new).filter(|annotations| !annotations.is_empty()) {
+                Some(annotations) => asked = self.fights.annotations_changed(&annotations),
+                None => {
+                    self.fights.changed();
+                    asked.sync = true;
+                }
+            }
+        }
+        if !facts::is_wanted(new) || old.metadata.uid != new.metadata.uid {
+            return asked;
+        }
+        // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
+        let lost_finalizer = facts::has_finalizer(old) && !facts::has_finalizer(new);
+        let lost_status = self.fights.lost_status(old, new);
+        for (is_lost, part) in [(lost_finalizer, Part::Finalizer), (lost_status, Part::Status)] {
+            if is_lost {
+                asked.put_back = asked.put_back.into_iter().chain(self.fights.lost(part)).min();
+            }
+        }
+        asked
     }
 
     /// Whether this change is more than our own writing.
@@ -304,8 +336,10 @@ impl Tracked {
         self.leave_node_syncs();
         self.synced = None;
         self.parked = None;
+        self.begun = None;
         self.unfinished = None;
         self.interruptions = Interruptions::default();
+        self.fights = Fights::default();
         self.said = Said::default();
     }
 
@@ -315,6 +349,7 @@ impl Tracked {
             && self.synced.is_none()
             && self.parked.is_none()
             && self.unfinished.is_none()
+            && self.begun.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
     }

@@ -106,6 +106,7 @@ async fn a_port_that_moves_takes_only_its_listener_along() {
 #[tokio::test(start_paused = true)]
 async fn ports_that_change_places_are_replaced_back_to_back() {
     let world = settled(1).await;
+    world.speaks_plainly();
     set_ports(
         &world,
         &[("web", "TCP", 9000, 31200), ("admin", "TCP", 8080, 31201)],
@@ -124,6 +125,7 @@ async fn ports_that_change_places_are_replaced_back_to_back() {
 #[tokio::test(start_paused = true)]
 async fn a_renamed_port_gets_a_new_pool_before_the_old_one_goes() {
     let world = settled(2).await;
+    world.speaks_plainly();
     let before = ids(&world.sim);
     set_ports(
         &world,
@@ -161,6 +163,57 @@ async fn another_algorithm_makes_all_pools_anew_and_keeps_the_balancer() {
     assert_eq!(world.sim.load_balancers()[0].vips, balancer.vips);
     assert_eq!((world.sim.pools().len(), world.sim.members().len()), (2, 4));
     assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+/// Whether the API takes them along is not known.
+#[tokio::test(start_paused = true)]
+async fn no_listener_is_left_without_its_pool_whatever_a_deleted_pool_takes_along() {
+    for pool_delete in [
+        PoolDelete::Cascade,
+        PoolDelete::DetachListeners,
+        PoolDelete::RefuseIfUsed,
+    ] {
+        let world = settled(1).await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.pool_delete = pool_delete);
+        set_ports(&world, &[("admin", "TCP", 9000, 31201)]);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        let (listener, pool) = ("DELETE listeners", "DELETE pools");
+        match pool_delete {
+            PoolDelete::RefuseIfUsed => assert_eq!(in_short(&writes)[..2], [listener, pool]),
+            _ => assert_eq!(in_short(&writes), [listener, pool]),
+        }
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        set_ports(
+            &world,
+            &[("new", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
+        );
+        world.run("web").await.settled();
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    }
+}
+
+/// As a process leaves it that ends between the two, and somebody who deletes a pool by hand.
+#[tokio::test(start_paused = true)]
+async fn a_listener_without_a_pool_makes_room_for_the_one_of_its_port_or_goes() {
+    for port in [8080, 8081] {
+        let world = settled(1).await;
+        let there = world.sim.listeners()[0].clone();
+        world.sim.detach_listener(there.uuid);
+        let pools = world.sim.pools();
+        let pool = pools.iter().find(|pool| Some(pool.uuid) == there.pool).unwrap();
+        world.sim.delete_pool(pool.uuid);
+        set_ports(
+            &world,
+            &[("web", "TCP", port, 31200), ("admin", "TCP", 9000, 31201)],
+        );
+        world.run("web").await.settled();
+        assert_eq!(world.sim.listeners().len(), 2);
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,6 +309,7 @@ async fn the_policy_goes_there_and_back_and_pools_and_listeners_stay() {
 #[tokio::test(start_paused = true)]
 async fn monitors_are_patched_or_made_anew_alone() {
     let world = settled(1).await;
+    world.speaks_plainly();
     let members = member_ids(&world.sim);
     world.annotate("web", "health-monitor-delay-s", "5");
     assert_eq!(
@@ -428,6 +482,7 @@ async fn every_way_the_api_may_treat_writes_ends_in_the_same_state() {
 async fn members_are_replaced_once_by_an_api_that_takes_no_write_while_a_balancer_is_changing() {
     for (refusal, takes_twins) in [(409, true), (400, true), (409, false)] {
         let world = World::with_nodes(3);
+        world.speaks_plainly();
         world.run("web").await.settled();
         world.sim.set_behaviour(|behaviour| {
             behaviour.lb_change_time = Duration::from_secs(1);

@@ -298,6 +298,7 @@ async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_
         ("tcp", "health-monitor-http", "null", "invalid json in "),
     ] {
         let mut world = settled(2).await;
+        world.speaks_plainly();
         set_policy(&world, "Local", Some(32500));
         world.annotate("web", "health-monitor-up-threshold", "7");
         world.run("web").await.settled();
@@ -328,6 +329,7 @@ async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_
     }
     // The check is the same, and only the port is another one.
     let world = settled(1).await;
+    world.speaks_plainly();
     set_policy(&world, "Local", Some(32500));
     world.annotate("web", "health-monitor-type", "http");
     world.annotate("web", "health-monitor-http", r#"{"url_path": "/up"}"#);
@@ -370,6 +372,7 @@ async fn what_the_api_refuses_is_told_with_its_annotation() {
                 true => settled(1).await,
                 false => World::with_nodes(1),
             };
+            world.speaks_plainly();
             let suffix = format!("health-monitor-{suffix}");
             world.annotate("web", &suffix, "100000");
             let run = world.run("web").await;

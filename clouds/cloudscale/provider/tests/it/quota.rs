@@ -300,6 +300,7 @@ async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one(
 async fn a_member_that_is_lost_is_asked_for_once_in_a_pass_and_draws_in_no_other_pool() {
     for text in ["The subnet is locked.", "The quota for members is exceeded."] {
         let world = settled(3).await;
+        world.speaks_plainly();
         for pool in world.sim.pools() {
             let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
             let refuse = |text: &str| Canned::json(400, &format!(r#"{{"detail":"{text}"}}"#));
@@ -336,6 +337,7 @@ async fn a_member_that_is_lost_is_asked_for_once_in_a_pass_and_draws_in_no_other
 async fn members_of_nodes_that_left_go_while_a_replacement_is_refused() {
     for nodes in [1, 3] {
         let mut world = settled(nodes).await;
+        world.speaks_plainly();
         let mut faults = Vec::new();
         for pool in world.sim.pools() {
             let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);

@@ -46,13 +46,16 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     };
     removal.open_ports(draft);
     for (address, rules) in addresses {
-        let removed = removal.address(draft, address, &rules);
-        draft.take(removed);
+        draft.part(|draft| {
+            let removed = removal.address(draft, address, &rules);
+            draft.take(removed);
+        });
     }
-    if draft.is_idle() {
+    // What is refused is still there.
+    if draft.is_idle() && draft.shortfall.is_none() {
         prove(draft, absent)?;
     }
-    if draft.is_idle() {
+    if draft.is_idle() && draft.shortfall.is_none() {
         if absent.service_stays {
             (draft.claim, draft.replaced) = Default::default();
         }

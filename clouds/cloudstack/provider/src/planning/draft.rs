@@ -45,6 +45,8 @@ pub(super) struct Draft<'a> {
     /// How long a claim still stands in the way.
     pub(super) blocked: Option<Duration>,
     pub(super) refusal: Option<Refusal>,
+    /// Whether something is not decided, because what it takes cannot be read.
+    pub(super) is_blind: bool,
     /// Why not all is as it is wanted when the rest is done.
     pub(super) shortfall: Option<Refusal>,
     pub(super) settled: Option<LoadBalancerStatus>,
@@ -65,14 +67,24 @@ impl<'a> Draft<'a> {
             waiting: None,
             blocked: None,
             refusal: None,
+            is_blind: false,
             shortfall: None,
             settled: None,
             again: None,
         }
     }
 
-    /// Plans a write, unless one to the same thing is under way or it is planned already.
+    /// Why the API refused a write before, which is held back.
+    pub(super) fn held(&self, step: &CloudStep) -> Option<&'a Refusal> {
+        self.observed.memory.refusals.why(step)
+    }
+
+    /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.
     pub(super) fn cloud(&mut self, step: CloudStep) {
+        if let Some(why) = self.held(&step) {
+            self.shortfall.get_or_insert_with(|| why.clone());
+            return;
+        }
         if let Some(closed) = step.closed()
             && self.own().unclosed.rests(closed)
         {
@@ -125,16 +137,31 @@ impl<'a> Draft<'a> {
     pub(super) fn need(&mut self, need: Need) {
         if need.opened().is_some_and(|id| self.own().unclosed.rests(id)) {
             self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+        } else if self.observed.unreadable.contains_key(&need) {
+            self.is_blind = true;
         } else {
             self.needs.insert(need);
         }
     }
 
-    /// What is planned by a decision, apart from the rest.
+    /// What is planned by a decision, apart from the rest. One that lacks what cannot be read takes nothing away.
     pub(super) fn apart<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> (T, Vec<CloudStep>) {
         let before = std::mem::take(&mut self.steps);
+        let was_blind = std::mem::take(&mut self.is_blind);
         let decided = decide(self);
-        (decided, std::mem::replace(&mut self.steps, before))
+        let mut steps = std::mem::replace(&mut self.steps, before);
+        if self.is_blind {
+            steps.retain(|step| !step.takes_away() || step.changes_members());
+        }
+        self.is_blind |= was_blind;
+        (decided, steps)
+    }
+
+    /// Decides on something that nothing else leans on.
+    pub(super) fn part<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> T {
+        let (decided, steps) = self.apart(decide);
+        steps.into_iter().for_each(|step| self.plan(step));
+        decided
     }
 
     pub(super) fn wait(&mut self, reason: String) {
@@ -270,7 +297,11 @@ impl<'a> Draft<'a> {
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.
     pub(super) fn has_given_up(&mut self, id: &str, what: &str, ingress: IngressPort) -> bool {
-        let Some(error) = self.own().unclosed.given_up(id) else {
+        let refusals = &self.observed.memory.refusals;
+        let refused = refusals.first(|step| step.closed() == Some(id));
+        let refused = refused.filter(|_| self.own().known.is_removal);
+        let error = self.own().unclosed.given_up(id);
+        let Some(error) = error.or(refused.map(|why| why.reason.as_str())) else {
             return false;
         };
         self.notes.push(LEFT_OPEN.note(format!(
@@ -291,6 +322,7 @@ impl<'a> Draft<'a> {
             && self.waiting.is_none()
             && self.blocked.is_none()
             && self.refusal.is_none()
+            && !self.is_blind
             && self.observed.pending.is_empty()
     }
 
@@ -333,7 +365,7 @@ impl<'a> Draft<'a> {
             Answer::Settled(status)
         } else {
             // A failure is told by the next look.
-            look_again("a write failed")
+            look_again("a write or a read failed")
         };
         Plan {
             answer,

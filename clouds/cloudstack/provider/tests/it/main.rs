@@ -1,6 +1,7 @@
 //! The provider over the simulator of the API.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
+mod blind;
 mod calls;
 mod change;
 mod create;
@@ -16,6 +17,7 @@ mod late;
 mod lookup;
 mod queued;
 mod reacquired;
+mod refused_ports;
 mod release;
 mod replace;
 mod router;

@@ -2,7 +2,7 @@
 
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, ProvisioningStatus};
 
-use super::{Observed, Remembered};
+use super::{Memory, Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
 use crate::ownership::{self, Found, Role, marks};
@@ -30,6 +30,8 @@ pub(crate) enum Lookup {
     Monitors,
     /// The ports of the project.
     Ports,
+    /// Those that Octavia made for load balancers that are not there.
+    Leaked,
     /// The floating IPs of the project.
     FloatingIps,
     /// The one of this address, which the list does not have.
@@ -47,24 +49,26 @@ pub(crate) enum Lookup {
 }
 
 /// What is missing.
-pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) -> Vec<Lookup> {
-    let identity = intent.identity();
+pub(crate) fn lookups(intent: &Intent, observed: &Observed, memory: &Memory) -> Vec<Lookup> {
+    let (identity, own) = (intent.identity(), &memory.own);
     let mut missing = Vec::new();
     if !observed.is_listed {
         missing.push(Lookup::Balancers);
     } else if let Some(id) = &identity.annotated
-        && !observed.gone.contains(id)
-        && observed.balancers.iter().all(|balancer| balancer.id != *id)
+        && !observed.is_known(id)
     {
         missing.push(Lookup::Balancer(id.clone()));
     }
     missing.extend(marks(identity, observed, own));
+    if own.seeks_leaks && observed.leaked.is_none() {
+        missing.push(Lookup::Leaked);
+    }
     match intent {
         Intent::Wanted(wanted) => {
             if observed.features.is_none() {
                 missing.push(Lookup::Features);
             }
-            of_wanted(wanted, observed, own, &mut missing);
+            of_wanted(wanted, observed, memory, &mut missing);
         }
         Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
     }
@@ -101,7 +105,7 @@ fn own_beside<'a>(intent: &Intent, observed: &'a Observed) -> Option<&'a LoadBal
     let Intent::Absent(identity) = intent else {
         return None;
     };
-    match ownership::resolve_removed(identity, &observed.balancers, &observed.gone) {
+    match ownership::resolve_removed(identity, observed) {
         Found::One { balancer, .. } if !identity.options.deletes_by_cascade => {
             ownership::own_beside(identity, &observed.balancers, balancer)
         }
@@ -117,8 +121,8 @@ fn takes_deletions(balancer: &LoadBalancer) -> bool {
     )
 }
 
-fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &mut Vec<Lookup>) {
-    let identity = &wanted.identity;
+fn of_wanted(wanted: &Wanted, observed: &Observed, memory: &Memory, missing: &mut Vec<Lookup>) {
+    let (identity, own) = (&wanted.identity, &memory.own);
     let options = &identity.options;
     if let Some(key) = wanted.listener.tls.as_ref().and_then(|tls| tls.key.as_ref())
         && observed.key.as_ref().is_none_or(|(asked, _)| asked != key)
@@ -129,7 +133,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         missing.push(Lookup::FloatingIps);
     }
     let mut needs_ports = options.manages_security_groups;
-    let found = ownership::resolve(identity, &observed.balancers, &observed.gone);
+    let found = ownership::resolve(identity, observed);
     let balancer = match &found {
         Found::One { balancer, role, .. } => Some((*balancer, *role)),
         _ => None,
@@ -137,13 +141,18 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     needs_ports |= match balancer {
         Some(_) => placement::is_detected(wanted) && wanted.member_subnet.is_none(),
         None => {
-            placement::is_detected(wanted) || wanted.vip.port.is_some() || wanted.second_family().is_some()
+            placement::is_detected(wanted)
+                || wanted.vip.port.is_some()
+                || wanted.second_family().is_some()
+                // Should the creation be refused, it is seen whether its port is left behind with the address.
+                || wanted.own_address().is_some()
+                || creation::has_former_address(wanted, own)
         }
     };
     if let Some((balancer, role)) = balancer
         && balancer.provisioning_status == ProvisioningStatus::Active
     {
-        of_active(wanted, observed, own, (balancer, role), missing);
+        of_active(wanted, observed, memory, (balancer, role), missing);
         // Switching the option off cleans up; what this reconcile created has nothing to clean up.
         let is_new = own.created.as_ref() == Some(&balancer.id);
         if options.manages_security_groups || !is_new {
@@ -199,7 +208,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
 fn of_active(
     wanted: &Wanted,
     observed: &Observed,
-    own: &Remembered,
+    memory: &Memory,
     (balancer, role): (&LoadBalancer, Role),
     missing: &mut Vec<Lookup>,
 ) {
@@ -216,7 +225,8 @@ fn of_active(
             let Some(features) = observed.features else {
                 return;
             };
-            let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, own);
+            let features = features.of_balancer(&wanted.identity.options, Some(balancer));
+            let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, memory);
             if there.is_predicted {
                 // Nothing is written to ids that are made up: what was sent is read as it came to be.
                 if plan.next().is_some() {
@@ -279,7 +289,7 @@ fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>)
 fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
     group_of(identity, observed, missing);
     let mut needs_ports = observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
-    let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
+    let found = ownership::resolve_removed(identity, observed);
     // What rests on annotations alone has to be borne out by addresses and parts.
     let is_claim = matches!(&found, Found::One { balancer, .. }
         if ownership::claimed_tag(identity, balancer).is_some());
