@@ -114,6 +114,30 @@ const FIELDS: [Field; 22] = [
     ),
 ];
 
+/// What Octavia refused a load balancer for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The address that it is asked to have.
+    Address,
+    /// That there are too many load balancers, or no address left: an empty one would be refused, too.
+    Number,
+    /// Its parts, or anything else.
+    Parts,
+}
+
+impl About {
+    /// As the words tell: those of Neutron and of Octavia (`QuotaException`).
+    pub(crate) fn of(why: &Refusal) -> Self {
+        let parts = ["Listener", "Pool", "Member", "Health Monitor"];
+        let is_of_part = |part: &&str| why.reason.contains(&format!("resources: {part}"));
+        match why.is_limit {
+            true if !parts.iter().any(is_of_part) => Self::Number,
+            false if why.reason.contains("IP address") => Self::Address,
+            _ => Self::Parts,
+        }
+    }
+}
+
 /// A failed write, with what a person can do in front of the service's own words.
 pub(crate) fn of_write(settings: &[Setting], error: ApiError) -> CloudError {
     let remedy = remedy(settings, &error);
