@@ -188,7 +188,9 @@ pub(crate) struct Remembered {
     pub(crate) is_tree_doubtful: bool,
     /// A creation was refused, now or earlier, so ports may be left behind.
     pub(crate) seeks_leaks: bool,
-    /// The ports that there were before the creation that this reconcile was refused, if they were read.
+    /// Octavia refused a creation in this reconcile.
+    pub(crate) is_creation_refused: bool,
+    /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
     /// Ports that have been without their load balancer for [`LEAK_AGE`].
     pub(crate) ripe_leaks: BTreeSet<PortId>,
