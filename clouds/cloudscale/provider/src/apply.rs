@@ -380,24 +380,26 @@ impl Writer<'_> {
         self.seen.pools.iter().any(|pool| pool.pool.name == name)
     }
 
-    /// Deletes a pool; if the API does not want that as long as something hangs on it, all of that first.
+    /// Deletes a pool; its listeners first, because the API may leave them without a pool on their ports. If it does not want that as long
+    /// as something else hangs on it, all of that too.
     async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
+        let pool = self.seen.pool(id);
+        for listener in pool.iter().flat_map(|pool| &pool.listeners) {
+            self.client.delete_listener(listener.uuid).await?;
+        }
         let refusal = match self.client.delete_pool(id).await {
             Err(error) if is_refusal(&error) => error,
             outcome => return outcome,
         };
-        let Some(pool) = self.seen.pool(id) else {
+        // Whatever it says: all of it goes anyway.
+        let Some(pool) = pool else {
             return Err(refusal);
         };
-        // Whatever it says: all of it goes anyway.
         if !self.is_at_rest(pool.pool.load_balancer.uuid).await {
             return Err(refusal);
         }
         for member in &pool.members {
             self.client.delete_member(id, member.uuid).await?;
-        }
-        for listener in &pool.listeners {
-            self.client.delete_listener(listener.uuid).await?;
         }
         for monitor in &pool.monitors {
             self.client.delete_monitor(monitor.uuid).await?;

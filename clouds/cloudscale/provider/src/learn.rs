@@ -122,6 +122,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         (Created::Balancer(balancer), _) => {
             observed.pools_of = Some(balancer.uuid);
             observed.pools.clear();
+            observed.loose_listeners.clear();
             observed.balancers.push(*balancer);
         }
         (Created::Pool(pool), _) => observed.pools.push(ObservedPool::new(pool)),
@@ -164,6 +165,9 @@ fn remove_old(observed: &mut Observed, step: &CloudStep) {
             for pool in &mut observed.pools {
                 pool.listeners.retain(|listener| listener.uuid != old.id);
             }
+            observed
+                .loose_listeners
+                .retain(|listener| listener.uuid != old.id);
         }
         PartChange::Monitor { old: Some(old), .. } | PartChange::DeleteMonitor { old, .. } => {
             for pool in &mut observed.pools {

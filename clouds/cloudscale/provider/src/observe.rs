@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloudscale_client::{
     FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
-    ServerId,
+    ServerId, Stub,
 };
 
 use crate::floating_ips::FloatingAddress;
@@ -30,6 +30,8 @@ pub(crate) struct Observed {
     pub(crate) deleting: Vec<LoadBalancerId>,
     /// The pools of the Service's balancer with all that hangs on them, oldest first.
     pub(crate) pools: Vec<ObservedPool>,
+    /// Listeners of the balancer that lead to no pool: theirs was deleted. They keep their ports from others.
+    pub(crate) loose_listeners: Vec<Listener>,
     /// The balancer that the pools are of.
     pub(crate) pools_of: Option<LoadBalancerId>,
     /// The servers of the project.
@@ -139,6 +141,7 @@ impl Observed {
         if self.pools_of == Some(id) {
             self.pools_of = None;
             self.pools.clear();
+            self.loose_listeners.clear();
         }
     }
 
@@ -187,13 +190,13 @@ pub(crate) fn is_changing(balancer: &LoadBalancer) -> bool {
     balancer.status == LoadBalancerStatus::Changing
 }
 
-/// Puts listeners and monitors to their pools, everything oldest first.
+/// Puts listeners and monitors to their pools, everything oldest first, and adds the listeners that lead to no pool.
 pub(crate) fn assemble(
     balancer: LoadBalancerId,
     pools: &[Pool],
     listeners: &[Listener],
     monitors: &[Monitor],
-) -> Vec<ObservedPool> {
+) -> (Vec<ObservedPool>, Vec<Listener>) {
     let mut assembled: Vec<ObservedPool> = pools
         .iter()
         .filter(|pool| pool.load_balancer.uuid == balancer)
@@ -205,10 +208,19 @@ pub(crate) fn assemble(
         .enumerate()
         .map(|(index, pool)| (pool.pool.uuid, index))
         .collect();
-    // A listener without a pool belongs to nobody here and is left alone.
+    let mut loose = Vec::new();
     for listener in listeners {
-        if let Some(index) = listener.pool.as_ref().and_then(|pool| position.get(&pool.uuid)) {
-            assembled[*index].listeners.push(listener.clone());
+        let is_of_balancer = |stub: &Stub<LoadBalancerId>| stub.uuid == balancer;
+        match &listener.pool {
+            Some(pool) => {
+                if let Some(index) = position.get(&pool.uuid) {
+                    assembled[*index].listeners.push(listener.clone());
+                }
+            }
+            None if listener.load_balancer.as_ref().is_some_and(is_of_balancer) => {
+                loose.push(listener.clone())
+            }
+            None => {}
         }
     }
     for monitor in monitors {
@@ -222,7 +234,8 @@ pub(crate) fn assemble(
         pool.monitors
             .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
     }
-    assembled
+    loose.sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+    (assembled, loose)
 }
 
 /// Members oldest first.

@@ -24,6 +24,8 @@ pub(crate) struct Observed {
     pub(crate) is_claim_void: bool,
     /// The public network, before a purchase, if that told something.
     pub(crate) network: Option<network::Shown>,
+    /// Why no block is to be bought now: the network is full.
+    pub(crate) full: Option<Refusal>,
     /// Why the block could not be attached at the last try.
     pub(crate) unattached: Option<Unattached>,
 }

@@ -149,6 +149,12 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
             })));
         }
     }
+    if let Some(full) = &seen.full {
+        return Plan::new(match is_claimed {
+            true => kube(KubeWrite::AnnotateService(Claim::withdrawn())),
+            false => Answer::Refused(full.clone()),
+        });
+    }
     if memory.purchase == Purchase::NamesForgotten {
         return look_at_names();
     }

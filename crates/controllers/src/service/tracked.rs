@@ -336,6 +336,7 @@ impl Tracked {
         self.leave_node_syncs();
         self.synced = None;
         self.parked = None;
+        self.begun = None;
         self.unfinished = None;
         self.interruptions = Interruptions::default();
         self.fights = Fights::default();
@@ -348,6 +349,7 @@ impl Tracked {
             && self.synced.is_none()
             && self.parked.is_none()
             && self.unfinished.is_none()
+            && self.begun.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
     }

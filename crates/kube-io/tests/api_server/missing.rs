@@ -316,12 +316,12 @@ async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
     proxy.be_honest();
     api.delete("Service", "default", "web");
     api.apply_json(service("web")).unwrap();
-    let mut labelled = api.object("Service", "default", "web").unwrap();
-    labelled["metadata"]["labels"] = json!({"a": "b"});
-    api.apply_json(labelled).unwrap();
+    let mut annotated = api.object("Service", "default", "web").unwrap();
+    annotated["metadata"]["annotations"] = json!({"a": "b"});
+    api.apply_json(annotated).unwrap();
     until("the successor as it is now", || {
         watched.cache.get(&key).is_some_and(|service| {
-            service.metadata.uid.as_ref() != Some(&first) && service.metadata.labels.is_some()
+            service.metadata.uid.as_ref() != Some(&first) && service.metadata.annotations.is_some()
         })
     })
     .await;

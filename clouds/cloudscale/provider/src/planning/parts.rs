@@ -131,7 +131,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Creates listeners, each in place of the one on its port, or where a quota leaves no room in place of the one that its pool had;
-    /// when none is missing that can come, deletes surplus ones.
+    /// when none is missing that can come, deletes surplus ones, those of surplus pools too: the API may leave them when their pool goes.
     pub(super) fn listeners(&self) -> Vec<CloudStep> {
         let exchange = self.listener_exchange();
         let creations = exchange.coming.iter().map(|((port, there), old)| {
@@ -149,11 +149,8 @@ impl<'a> Parts<'a> {
         if !creations.is_empty() {
             return creations;
         }
-        // Listeners of surplus pools go with their pools.
-        let is_kept = |id: Option<PoolId>| self.kept.iter().any(|(_, there)| Some(there.pool.uuid) == id);
         let going = exchange.going.iter();
         going
-            .filter(|old| is_kept(old.pool.as_ref().map(|pool| pool.uuid)))
             .map(|old| {
                 self.step(PartChange::DeleteListener {
                     old: self.old_listener(old),
@@ -162,7 +159,7 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// What comes of the listeners that nobody wants, in kept pools and in surplus ones.
+    /// What comes of the listeners that nobody wants, in kept pools, in surplus ones and without a pool.
     fn listener_exchange(&self) -> &Exchange<Kept<'a>, &'a Listener> {
         self.listeners.get_or_init(|| {
             let (mut missing, mut surplus) = (Vec::new(), Vec::new());
@@ -173,6 +170,7 @@ impl<'a> Parts<'a> {
                 surplus.extend(listeners.surplus);
             }
             surplus.extend(self.pools.going.iter().flat_map(|pool| &pool.listeners));
+            surplus.extend(&self.served.seen.observed.loose_listeners);
             let terms = Terms {
                 room: self.served.seen.memory.own.room(Place::Listener),
                 twins: Twins::AtOnce,
@@ -182,8 +180,10 @@ impl<'a> Parts<'a> {
                 if old.protocol == port.listener_protocol && old.protocol_port == port.port {
                     return Some(Fit::Twin);
                 }
-                let is_of_pool = old.pool.as_ref().is_some_and(|stub| stub.uuid == there.pool.uuid);
-                is_of_pool.then_some(Fit::Forerunner)
+                match &old.pool {
+                    Some(stub) => (stub.uuid == there.pool.uuid).then_some(Fit::Forerunner),
+                    None => Some(Fit::Stranger),
+                }
             };
             Exchange::new(terms, &missing, &surplus, |_| true, fit)
         })

@@ -138,7 +138,6 @@ async fn a_full_pool_holds_up_no_other_pool_and_no_listener() {
 #[tokio::test(start_paused = true)]
 async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
     let mut world = settled(2).await;
-    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -166,7 +165,6 @@ async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
 #[tokio::test(start_paused = true)]
 async fn pools_that_are_replaced_at_the_quota_take_the_places_of_their_own() {
     let world = settled(1).await;
-    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -217,7 +215,6 @@ async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
         Canned::json(400, &body)
     };
     let mut world = settled(3).await;
-    world.speaks_plainly();
     for pool in world.sim.pools() {
         let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
         let refuse = Fault::on(http::Method::POST, path.as_str()).always();

@@ -515,6 +515,40 @@ async fn a_full_network_is_named_as_the_reason() {
     }
     let run = world.run(KEY).await;
     assert!(run.complaint().contains("takes no more"), "{run:?}");
+    assert_eq!(
+        world.sim.blocks().len(),
+        10,
+        "none is bought that cannot be attached"
+    );
+    assert_eq!(world.claim(KEY), None);
+    let first = world.sim.blocks()[0].id.clone();
+    assert!(world.sim.remove_block(&first));
+    world.run(KEY).await.settled();
+}
+
+/// A list of the network shows none of those that are being bought.
+#[tokio::test(start_paused = true)]
+async fn of_services_that_come_together_only_as_many_buy_as_the_network_takes() {
+    let world = World::new();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.attach_time = Duration::from_secs(30));
+    let keys: Vec<String> = (1..=13).map(|number| format!("shop/s{number}")).collect();
+    keys.iter().for_each(|key| world.add(key));
+    let runs = futures::future::join_all(keys.iter().map(|key| world.run(key))).await;
+    let served = runs
+        .iter()
+        .filter(|run| matches!(run.outcome, Outcome::Settled(_)))
+        .count();
+    assert_eq!((served, world.sim.blocks().len()), (10, 10), "{runs:#?}");
+    for run in runs
+        .iter()
+        .filter(|run| !matches!(run.outcome, Outcome::Settled(_)))
+    {
+        assert!(run.complaint().contains("takes no more"), "{run:?}");
+    }
+    assert!(keys.iter().all(|key| world.claim(key).is_none()));
+    world.check("together");
 }
 
 #[tokio::test(start_paused = true)]
