@@ -20,7 +20,7 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LEAK_AGE, Memory, Observed, Remembered, Seen};
+use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
@@ -128,8 +128,12 @@ impl Balancers {
     }
 
     /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
-    fn look_for_leaks(&self, uid: &String, observed: &Observed, own: &mut Remembered) {
-        self.leaks.with(uid, |kept| {
+    fn look_for_leaks(&self, intent: &Intent, observed: &Observed, own: &mut Remembered) {
+        let age = match intent {
+            Intent::Wanted(_) => LEAK_AGE,
+            Intent::Absent(_) => LAST_LEAK_AGE,
+        };
+        self.leaks.with(&intent.identity().uid, |kept| {
             let now = Instant::now();
             if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
                 since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
@@ -139,7 +143,7 @@ impl Balancers {
                 for port in leaked.ports.iter().filter(came) {
                     since.entry(port.id.clone()).or_insert(now);
                 }
-                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= LEAK_AGE;
+                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= age;
                 let ripe = since.iter().filter(|(_, since)| is_ripe(since));
                 own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
                 kept.take_if(|kept| kept.since.is_empty());
@@ -184,12 +188,12 @@ impl Reconciler for Balancers {
                 });
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
-                self.look_for_leaks(uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
             Some(last) => {
                 let observed = self.reads.again(intent, last, memory).await?;
-                self.look_for_leaks(&intent.identity().uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
         }

@@ -69,6 +69,9 @@ pub(crate) struct Observed {
 /// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
 pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
 
+/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
+pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
+
 /// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
