@@ -301,7 +301,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn settled(&self) {
         if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
-            book.lift(&asker.uid, |_| true);
+            let held = self.seen.as_ref().map(|seen| &seen.memory.refusals);
+            let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
+            // What is held back and does not keep the plan from settling stays so: it is not written at each check.
+            book.lift(&asker.uid, |step| is_held(step).is_none());
         }
         self.reconciler.settled(&self.intent);
     }
