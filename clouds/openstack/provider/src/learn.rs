@@ -86,8 +86,9 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 /// A creation was refused: what ports there are is to be seen anew.
 fn left_behind(seen: &mut Seen) {
     let before = seen.observed.ports.take();
-    seen.memory.own.ports_before = before;
-    seen.memory.own.seeks_leaks = true;
+    let own = &mut seen.memory.own;
+    own.ports_before = own.ports_before.take().or(before);
+    (own.is_creation_refused, own.seeks_leaks) = (true, true);
     seen.leaked = None;
 }
 
@@ -101,7 +102,7 @@ fn without_leaked(observed: &mut Observed, port: &PortId) {
 fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
     tracing::warn!(
         err = why.reason,
-        "OpenStack refuses a change; what does not depend on it goes on"
+        "OpenStack did not take a change; what does not depend on it goes on"
     );
     match step {
         CloudStep::CreateBalancer { .. } => left_behind(seen),

@@ -69,6 +69,9 @@ pub(crate) struct Observed {
 /// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
 pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
 
+/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
+pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
+
 /// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
@@ -188,7 +191,9 @@ pub(crate) struct Remembered {
     pub(crate) is_tree_doubtful: bool,
     /// A creation was refused, now or earlier, so ports may be left behind.
     pub(crate) seeks_leaks: bool,
-    /// The ports that there were before the creation that this reconcile was refused, if they were read.
+    /// Octavia refused a creation in this reconcile.
+    pub(crate) is_creation_refused: bool,
+    /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
     /// Ports that have been without their load balancer for [`LEAK_AGE`].
     pub(crate) ripe_leaks: BTreeSet<PortId>,

@@ -307,10 +307,6 @@ impl There<'_> {
             &self.seen.memory,
         );
         if let Some(listener) = plan.conflict() {
-            // What is served already follows the Nodes.
-            if let Some(change) = plan.next_of_members() {
-                return Ok(Some(change));
-            }
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));
