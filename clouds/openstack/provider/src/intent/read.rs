@@ -17,7 +17,7 @@ use super::{
     Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES};
+use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES, UNMONITORED};
 use crate::members::{self, Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
@@ -174,16 +174,20 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         .text(&keys::NODE_SELECTOR, &options.node_selector)
         .to_owned();
     let filter = NodeFilter::parse(&selector);
+    let is_monitored_by_service = reader.given(&keys::MONITOR).is_some();
     let mut wanted = Wanted {
         vip: vip(&reader, &class.placement, &options),
         member_subnet: member_subnet.or_else(|| options.placement.subnet.clone()),
         is_internal,
-        address: spec.load_balancer_ip.as_deref().and_then(non_empty),
+        address: spec
+            .load_balancer_ip
+            .as_deref()
+            .and_then(|address| non_empty(address.trim())),
         floating: wished_floating(&reader, &class, &options, problems),
         families,
         ports,
         pool: PoolSettings {
-            method: reader.text(&keys::LB_METHOD, &options.method).to_owned(),
+            method: given(&reader, &keys::LB_METHOD).unwrap_or_else(|| options.method.clone()),
             is_sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
             proxy: proxy.clone(),
         },
@@ -220,6 +224,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         )));
     }
     wanted.notes.extend(unaddressed(&wanted));
+    wanted.notes.extend(unmonitored(&wanted, is_monitored_by_service));
     wanted.notes.extend(ignored_note(reader, &wanted));
     wanted
 }
@@ -352,6 +357,20 @@ fn unaddressed(wanted: &Wanted) -> Option<Note> {
     };
     Some(NO_VALID_NODES.note(format!(
         "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
+    )))
+}
+
+/// What is told where nothing tells the load balancer which nodes have endpoints, and those without drop what they get.
+fn unmonitored(wanted: &Wanted, is_of_service: bool) -> Option<Note> {
+    wanted.health_check_port.filter(|_| wanted.monitor.is_none())?;
+    let origin = match is_of_service {
+        true => format!("{} of the Service is not true", keys::MONITOR.key),
+        false => "create-monitor of [LoadBalancer] in cloud.conf is not true".to_owned(),
+    };
+    Some(UNMONITORED.note(format!(
+        "Service {} has externalTrafficPolicy: Local and no health monitors, so connections to nodes without endpoints of it are lost: {origin}; set {}: \"true\" on the Service, or create-monitor = true in cloud.conf",
+        wanted.identity.service,
+        keys::MONITOR.key
     )))
 }
 

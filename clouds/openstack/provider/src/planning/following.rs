@@ -71,6 +71,13 @@ impl There<'_> {
         }
     }
 
+    /// Why it is not known whether all parts are as they shall be, though everything that is known is.
+    pub(super) fn unread(&self) -> Option<Refusal> {
+        let why = self.plan_of_parts()?.unread()?;
+        let text = format!("{why}; what else the load balancer has follows the Service");
+        Some(Refusal::new(text).with_remedy("Bowline reads them again from time to time"))
+    }
+
     pub(super) fn unkept(&self, change: PartChange) -> Refusal {
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
@@ -155,8 +162,9 @@ impl There<'_> {
         }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        let seats = groups::seats(self.wanted);
+        let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
+        notes.extend(groups::shared_address_note(self.wanted, &subnets));
         let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports(), &seats)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }

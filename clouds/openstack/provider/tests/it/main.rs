@@ -18,6 +18,7 @@ mod former_address;
 mod groups;
 mod ignored;
 mod instances;
+mod interfaces;
 mod leaving;
 mod log;
 mod lookup;
