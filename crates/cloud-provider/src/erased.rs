@@ -7,17 +7,23 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_plan::{Answer, Plan, Refusal, StepView};
+use bowline_plan::{Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
-use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
+use crate::{
+    Asker, CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, RefusalBook,
+    Seen, SeenBy,
+};
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
 /// What a write's answer told, erased.
 pub struct DynLearned {
-    learned: Box<dyn Any + Send>,
+    /// What the provider made of the answer; nothing where the write failed, and that is a refusal.
+    learned: Option<Box<dyn Any + Send>>,
+    /// Why it was refused.
+    refused: Option<Refusal>,
     outcome: WriteOutcome,
     ends_wave: bool,
 }
@@ -29,7 +35,8 @@ impl DynLearned {
         self.outcome
     }
 
-    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`].
+    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`]. A step that failed ends its wave: what follows
+    /// may lean on it.
     #[must_use]
     pub fn ends_wave(&self) -> bool {
         self.ends_wave
@@ -162,11 +169,58 @@ struct Session<R: Reconciler> {
     put_off: BTreeSet<String>,
 }
 
+/// Where refusals are remembered, and for whom.
+fn book<'a, R: Reconciler>(reconciler: &'a R, facts: &R::Facts) -> Option<(&'a RefusalBook<R::Step>, Asker)> {
+    reconciler.refusals().zip(reconciler.asker(facts))
+}
+
+/// Takes the steps out of a wave that were refused, and those after them in their lanes that traffic would notice: what is deleted may
+/// be so because of what was to come before. Where nothing is left, the refusal is the answer.
+fn hold_back<R: Reconciler>(
+    reconciler: &R,
+    seen: &SeenBy<R>,
+    answer: Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus>,
+) -> Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
+    let refusals = &seen.memory.refusals;
+    let wave = match answer {
+        Answer::Apply(wave) if !refusals.is_empty() => wave,
+        answer => return answer,
+    };
+    let (mut first, mut closed, mut left) = (None, BTreeSet::new(), Vec::new());
+    for step in wave.into_steps() {
+        let LoadBalancerStep::Cloud(cloud) = &step else {
+            left.push(step);
+            continue;
+        };
+        let view = StepView::of(cloud);
+        if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
+            closed.extend(view.lanes);
+            first = first.or(Some(why));
+        } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
+            left.push(step);
+        }
+    }
+    match Wave::new(left) {
+        Some(wave) => Answer::Apply(wave),
+        // A wave has a step, so one of which nothing is left had one that was refused.
+        None => first.map_or_else(
+            || Answer::Refused(Refusal::new("nothing is left to do")),
+            |why| Answer::Refused(why.clone()),
+        ),
+    }
+}
+
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
             let (last, mut memory) = match self.seen.take() {
-                None => (None, Memory::default()),
+                None => {
+                    let mut memory = Memory::default();
+                    if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+                        memory.refusals = book.of(&asker);
+                    }
+                    (None, memory)
+                }
                 Some(Seen { observed, mut memory }) => {
                     memory.look_again();
                     (Some(observed), memory)
@@ -194,11 +248,20 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn plan(&mut self) -> Option<DynPlan> {
         let seen = self.seen.as_mut()?;
         let Plan {
-            answer,
+            mut answer,
             notes,
             again,
             publishes,
         } = self.reconciler.plan(&self.intent, seen);
+        answer = hold_back(&*self.reconciler, seen, answer);
+        if let Answer::Refused(refusal) = &answer
+            && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
+        {
+            match hold_back(&*self.reconciler, seen, first) {
+                Answer::Settled(_) | Answer::Refused(_) => {}
+                first => answer = first,
+            }
+        }
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
             Answer::Settled(status) => Answer::Settled(status),
@@ -224,6 +287,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn settled(&self) {
+        if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+            book.lift(&asker.uid, |_| true);
+        }
         self.reconciler.settled(&self.intent);
     }
 
@@ -235,12 +301,20 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     step.view.label
                 )));
             };
-            let learned = self.reconciler.apply(&self.intent, seen, step).await?;
-            Ok(DynLearned {
-                outcome: self.reconciler.outcome(&learned),
-                ends_wave: self.reconciler.ends_wave(&learned),
-                learned: Box::new(learned),
-            })
+            match self.reconciler.apply(&self.intent, seen, step).await {
+                Ok(learned) => Ok(DynLearned {
+                    refused: self.reconciler.refused(&learned).cloned(),
+                    outcome: self.reconciler.outcome(&learned),
+                    ends_wave: self.reconciler.ends_wave(&learned),
+                    learned: Some(Box::new(learned)),
+                }),
+                Err(error) => Ok(DynLearned {
+                    refused: Some(self.reconciler.refusal_of(step, &error).ok_or(error)?),
+                    outcome: WriteOutcome::NotTaken,
+                    ends_wave: true,
+                    learned: None,
+                }),
+            }
         })
     }
 
@@ -254,7 +328,18 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         }
         let mut put_off: BTreeSet<&String> = wave.iter().map(|step| &step.view.label).collect();
         put_off.retain(|label| self.put_off.contains(*label));
-        for (index, DynLearned { learned, outcome, .. }) in answers {
+        let reconciler = &*self.reconciler;
+        let book = book(reconciler, &self.facts);
+        for (
+            index,
+            DynLearned {
+                learned,
+                refused,
+                outcome,
+                ..
+            },
+        ) in answers
+        {
             let step = &wave[index];
             match outcome {
                 WriteOutcome::PutOff => put_off.insert(&step.view.label),
@@ -262,12 +347,23 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     put_off.remove(&step.view.label)
                 }
             };
-            // Both casts hold for every step and answer that came out of this session; others teach nothing.
-            if let (Some(seen), Some(step), Ok(learned)) = (
-                self.seen.as_mut(),
-                step.cloud_step::<R::Step>(),
-                learned.downcast::<R::Learned>(),
-            ) {
+            // The casts hold for every step and answer that came out of this session; others teach nothing.
+            let (Some(seen), Some(step)) = (self.seen.as_mut(), step.cloud_step::<R::Step>()) else {
+                continue;
+            };
+            let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
+            if let Some(why) = refused {
+                if let Some((book, asker)) = &book {
+                    book.note(asker, step, &why, is_same);
+                }
+                seen.memory.refusals.add(step.clone(), why);
+            } else if outcome == WriteOutcome::Taken {
+                if let Some((book, asker)) = &book {
+                    book.lift(&asker.uid, is_same);
+                }
+                seen.memory.refusals.lift(|known, _| is_same(known));
+            }
+            if let Some(Ok(learned)) = learned.map(|learned| learned.downcast::<R::Learned>()) {
                 self.reconciler.learn(seen, step, *learned);
             }
         }

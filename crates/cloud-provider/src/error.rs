@@ -102,6 +102,16 @@ impl CloudError {
         self.kind
     }
 
+    /// Whether a write was refused for what it asks: it changed nothing, and the same would be refused again until somebody changes
+    /// something.
+    #[must_use]
+    pub fn is_definite(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::Exhausted
+        )
+    }
+
     /// The text for people.
     #[must_use]
     pub fn message(&self) -> &str {

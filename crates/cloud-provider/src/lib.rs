@@ -25,6 +25,7 @@ pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 mod annotation;
 mod erased;
 mod error;
+pub mod evidence;
 mod instances;
 mod kept;
 mod load_balancer;
@@ -33,6 +34,7 @@ mod memory;
 mod node;
 mod provider;
 pub mod reasons;
+mod refusals;
 mod routes;
 mod selector;
 mod service;
@@ -57,6 +59,7 @@ pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };
 pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion};
+pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

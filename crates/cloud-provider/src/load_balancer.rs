@@ -5,14 +5,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
+use bowline_plan::{Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    Begin, CloudError, ClusterFacts, Measurement, Memory, Node, Seen, ServiceFacts, ServiceKey, ServicesView,
-    facts,
+    Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, RefusalBook, Seen,
+    ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -40,7 +40,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// What a reconcile remembers of itself beyond what every one does ([`Memory`]).
     type Remembered: Default + Send + Sync;
     /// One write to the cloud, as data.
-    type Step: Step + Clone + Send + Sync + 'static;
+    type Step: Step + Clone + PartialEq + Send + Sync + 'static;
     /// What the answer to a write told.
     type Learned: Send + 'static;
 
@@ -70,7 +70,7 @@ pub trait Reconciler: Send + Sync + 'static {
         &self,
         intent: &Self::Intent,
         last: Option<Self::Observed>,
-        memory: &mut Memory<Self::Remembered>,
+        memory: &mut Memory<Self::Remembered, Self::Step>,
     ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send;
 
     /// Reads again at the end of a reconcile that wrote: everything that its own writes may have left in doubt.
@@ -89,7 +89,7 @@ pub trait Reconciler: Send + Sync + 'static {
         &self,
         intent: &Self::Intent,
         last: Self::Observed,
-        memory: &mut Memory<Self::Remembered>,
+        memory: &mut Memory<Self::Remembered, Self::Step>,
     ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send {
         let _ = last;
         self.observe(intent, None, memory)
@@ -97,6 +97,57 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Decides what comes next. Pure: no IO, no clock.
     fn plan(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Self::Step>;
+
+    /// What comes before a refusal is told: where a plan is refused, members and what belongs to them follow the Nodes all the same.
+    /// `None`: nothing does, or it is done. Pure.
+    fn follow(
+        &self,
+        intent: &Self::Intent,
+        seen: &SeenBy<Self>,
+        refusal: &Refusal,
+    ) -> Option<Answer<LoadBalancerStep<Self::Step>, LoadBalancerStatus>> {
+        let _ = (intent, seen, refusal);
+        None
+    }
+
+    /// Where refusals are remembered. `None`: nowhere, for work that makes no writes.
+    fn refusals(&self) -> Option<&RefusalBook<Self::Step>> {
+        None
+    }
+
+    /// Who asks, and for what: see [`Asker::of`]. `None`: refusals are not remembered beyond the reconcile. Pure.
+    fn asker(&self, facts: &Self::Facts) -> Option<Asker> {
+        let _ = facts;
+        None
+    }
+
+    /// Whether two steps ask the cloud for the same, so that the refusal of one is that of the other. Pure.
+    fn is_same_request(&self, a: &Self::Step, b: &Self::Step) -> bool {
+        a == b
+    }
+
+    /// The refusal that a failed write is; `None` if it is none, but a failure that ends the reconcile: the cloud is busy, throttles, or
+    /// gave no answer, or the step is of several calls and may be half done. Pure.
+    ///
+    /// A definite refusal by default: nothing was changed, and the same would be refused again.
+    fn refusal_of(&self, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
+        error.is_definite().then(|| {
+            let why = format!("error during {}: {error}", step.label());
+            let by = match error.kind() {
+                ErrorKind::Denied => RefusedBy::Denial,
+                _ => RefusedBy::Cloud,
+            };
+            Refusal::new(why)
+                .of_limit(error.kind() == ErrorKind::Exhausted)
+                .by(by)
+        })
+    }
+
+    /// The refusal in an answer that is data. Pure.
+    fn refused<'a>(&self, learned: &'a Self::Learned) -> Option<&'a Refusal> {
+        let _ = learned;
+        None
+    }
 
     /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only
     /// shown is told of to nobody.
@@ -194,7 +245,8 @@ impl WriteOutcome {
 }
 
 /// What a reconcile of this kind has seen.
-pub type SeenBy<R> = Seen<<R as Reconciler>::Observed, <R as Reconciler>::Remembered>;
+pub type SeenBy<R> =
+    Seen<<R as Reconciler>::Observed, <R as Reconciler>::Remembered, <R as Reconciler>::Step>;
 
 /// The load balancers of a cloud: one per Service of type `LoadBalancer`.
 pub trait LoadBalancer: Begin<ServiceFacts> {

@@ -3,16 +3,18 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use crate::Refusals;
+
 /// What a reconcile has seen: its last observation, and what it remembers of itself. It reads like the observation.
 #[derive(Debug)]
-pub struct Seen<O, T = ()> {
+pub struct Seen<O, T = (), S = ()> {
     /// What the cloud said.
     pub observed: O,
     /// What the reconcile remembers.
-    pub memory: Memory<T>,
+    pub memory: Memory<T, S>,
 }
 
-impl<O, T> Deref for Seen<O, T> {
+impl<O, T, S> Deref for Seen<O, T, S> {
     type Target = O;
 
     fn deref(&self) -> &O {
@@ -20,7 +22,7 @@ impl<O, T> Deref for Seen<O, T> {
     }
 }
 
-impl<O, T> DerefMut for Seen<O, T> {
+impl<O, T, S> DerefMut for Seen<O, T, S> {
     fn deref_mut(&mut self) -> &mut O {
         &mut self.observed
     }
@@ -31,8 +33,8 @@ impl<O, T> DerefMut for Seen<O, T> {
 ///
 /// It begins anew with each reconcile, so nothing may depend on it that another process would have to know. What is worth
 /// remembering longer is [`Kept`](crate::Kept).
-#[derive(Debug, Default)]
-pub struct Memory<T = ()> {
+#[derive(Debug)]
+pub struct Memory<T = (), S = ()> {
     looks: usize,
     /// How long the plans asked to wait in all.
     waited: Duration,
@@ -41,11 +43,27 @@ pub struct Memory<T = ()> {
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
-    /// What the provider remembers: what it wrote, what was refused, how far it is.
+    /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
+    pub refusals: Refusals<S>,
+    /// What the provider remembers: what it wrote, how far it is.
     pub own: T,
 }
 
-impl<T> Memory<T> {
+impl<T: Default, S> Default for Memory<T, S> {
+    fn default() -> Self {
+        Self {
+            looks: 0,
+            waited: Duration::ZERO,
+            waited_before: Duration::ZERO,
+            asked: Duration::ZERO,
+            made_up: 0,
+            refusals: Refusals::default(),
+            own: T::default(),
+        }
+    }
+}
+
+impl<T, S> Memory<T, S> {
     /// How often was looked again since the reconcile began, or since the last [new wait](Self::new_wait).
     #[must_use]
     pub fn looks(&self) -> usize {
@@ -183,7 +201,7 @@ mod tests {
     #[test]
     fn looks_and_waits_are_counted_from_the_last_new_wait() {
         const PAUSES: Pauses = Pauses::of_micros(&[100_000, 1_000_000]);
-        let mut memory = Memory::<()>::default();
+        let mut memory = Memory::<(), ()>::default();
         let mut pauses = Vec::new();
         for _ in 0..3 {
             let pause = memory.pause(PAUSES);

@@ -1,4 +1,6 @@
-//! Reading `--cluster-cidr` and its kin: one network, or one of each family.
+//! Reading `--cluster-cidr` and its kin: one network, or one of each family. Reading the pod networks of Nodes.
+
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
@@ -45,6 +47,34 @@ pub fn parse(text: &str) -> Result<Vec<IpNet>, CidrListError> {
     }
 }
 
+/// The network that a Node's `spec.podCIDRs` names, as Kubernetes reads it: octets may have leading zeros, and host bits say
+/// nothing.
+pub(crate) fn pod_network(text: &str) -> Option<IpNet> {
+    let (address, length) = text.split_once('/')?;
+    let network = IpNet::new(address_of(address)?, length.parse().ok()?).ok()?;
+    Some(network.trunc())
+}
+
+/// Reads an IP as Kubernetes does: octets may have leading zeros.
+pub(crate) fn address_of(text: &str) -> Option<IpAddr> {
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Some(ip);
+    }
+    let octets_at = text.rfind(':').map_or(0, |colon| colon + 1);
+    let (head, octets) = text.split_at(octets_at);
+    let octets: Vec<&str> = octets.split('.').map(without_leading_zeros).collect();
+    format!("{head}{}", octets.join(".")).parse().ok()
+}
+
+fn without_leading_zeros(octet: &str) -> &str {
+    let digits = octet.trim_start_matches('0');
+    if digits.is_empty() && !octet.is_empty() {
+        "0"
+    } else {
+        digits
+    }
+}
+
 /// Whether a network is of the older family.
 pub(crate) fn is_ipv4(network: &IpNet) -> bool {
     matches!(network, IpNet::V4(_))
@@ -53,6 +83,23 @@ pub(crate) fn is_ipv4(network: &IpNet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pod_network_is_read_as_kubernetes_reads_it() {
+        for (text, expected) in [
+            ("10.244.1.0/24", Some("10.244.1.0/24")),
+            ("10.244.1.2/24", Some("10.244.1.0/24")),
+            ("010.244.001.000/24", Some("10.244.1.0/24")),
+            ("fd00:0:0:1::9/64", Some("fd00:0:0:1::/64")),
+            ("10.244.1.0", None),
+            ("10.244.1.0/33", None),
+            ("nonsense/24", None),
+            ("", None),
+        ] {
+            let read = pod_network(text).map(|network| network.to_string());
+            assert_eq!(read.as_deref(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn one_network_or_one_of_each_family_can_be_used() {

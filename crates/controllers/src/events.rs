@@ -3,6 +3,8 @@
 //! Reasons and messages that upstream has are upstream's, because people alert on them; the rest are ours. The pages
 //! of reference and the controllers take them from here.
 
+use bowline_cloud_provider::NodeName;
+
 bowline_plan::events! {
     pub EVENTS;
     SYNCED = "Synced", Normal, on "Node", "Node synced successfully",
@@ -11,6 +13,15 @@ bowline_plan::events! {
     NODE_INIT_FAILED = "NodeInitFailed", Warning, on "Node", "<what failed>",
         "The Node could not be initialised. It keeps its uninitialized taint, so most pods cannot run there. Bowline tries again after 1 to 60 s, and at once when the Node's labels, taints, provider ID or provided IPs change. What somebody undoes more than five times within ten minutes is written again after 5, 10, 20 ... 300 s. The event is recorded again only when its text changes.",
         "Follow the text. The instance must have the Node's name, or the Node must have the right provider ID. The credentials must be those of the project of the cluster. A node IP that the kubelet was given must be an address of the instance. The credentials must be allowed to see the instance.";
+    NODE_WRITE_REFUSED = "NodeWriteRefused", Warning, on "Node", "Not all that the cloud says of this node can be written, and it goes on without <part>: <error>",
+        "The API server refused the addresses or a label of the Node, or the cloud names a value that no label of Kubernetes can have. Everything else is written, and the Node is initialised. What an admission webhook forbids is tried five times before that. Every periodic pass tries again. A refused provider ID keeps the taint on the Node, and is told of as NodeInitFailed.",
+        "Follow the text. A zone, region or type has to be a label value: up to 63 letters, digits, '-', '_' and '.'. If an admission webhook or policy refuses the write, have it let this account through.";
+    NODE_WITHOUT_ADDRESS = "NodeWithoutAddress", Warning, on "Node", "The cloud names no IP address of this instance, and the node has none. Check the networks of the instance, and the settings that choose among them",
+        "The Node has neither an InternalIP nor an ExternalIP, so neither the API server nor a load balancer reaches it.",
+        "Look at the networks and addresses of the instance in the cloud, and at the settings of the provider that choose networks.";
+    FOREIGN_PROVIDER_ID = "ForeignProviderID", Warning, on "Node", "The provider ID <id> is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
+        "The Node has the uninitialized taint and a provider ID of another form than this cloud's. The letters of the scheme before :// count, also whether they are capitals. Where several clouds share a cluster, this is as it should be, and the manager of the other cloud initialises the Node.",
+        "If the Node belongs to this cloud, have its kubelet give no provider ID, as with k3s by --disable-cloud-controller, then delete the Node: its kubelet registers it again. A provider ID cannot be changed.";
     PROVIDER_ID_MISMATCH = "ProviderIDMismatch", Warning, on "Node", "The cloud gives this instance the provider ID <id>, but the Node has <id>",
         "The provider ID of a Node cannot be changed, so the Node keeps the one that it has.",
         "If the instance was replaced by another one of the same name, delete the Node. Its kubelet registers it again.";
@@ -35,6 +46,12 @@ bowline_plan::events! {
     CIDR_ASSIGNMENT_FAILED = "CIDRAssignmentFailed", Normal, on "Node", "Node <name> status is now: CIDRAssignmentFailed",
         "The pod networks could not be written on the Node. Bowline tries again after 1 to 60 s.",
         "Look for the error in the log. The account needs the verb patch on nodes.";
+    POD_NETWORK_OUTSIDE = "PodNetworkOutside", Warning, on "Node", "The pod network <cidr> is not in --cluster-cidr; the node keeps it, and the other nodes get networks of --cluster-cidr",
+        "The Node shows a pod network that cannot be read, is outside of --cluster-cidr, or is of a family of which --cluster-cidr names none. The Node keeps it, because the pod networks of a Node cannot be changed.",
+        "Correct --cluster-cidr, or drain the Node and delete it: its kubelet registers it again, and it gets a new network.";
+    POD_NETWORK_SHARED = "PodNetworkShared", Warning, on "Node", "The pod network <cidr> has addresses in common with that of node <name>: only one of them can be reached. Drain one of the nodes and delete it, and it gets a network of its own when it registers again",
+        "Two Nodes have the same pod network, or one within the other, so pods of both have the same addresses. Only one of the Nodes gets a route for a network that is the same: the one that has it already, else the older one.",
+        "Drain one of the Nodes and delete it: its kubelet registers it again, and it gets a network of its own. Look for two programs that give pod networks to Nodes, such as this controller beside kube-controller-manager.";
     ENSURING_LOAD_BALANCER = "EnsuringLoadBalancer", Normal, on "Service", "Ensuring load balancer",
         "The load balancer is being created or changed after somebody changed the Service.",
         "Nothing to do.";
@@ -62,13 +79,23 @@ bowline_plan::events! {
     DELETE_LOAD_BALANCER_FAILED = "DeleteLoadBalancerFailed", Warning, on "Service", "Error deleting load balancer: <error>",
         "The Service was deleted without its finalizer, which somebody had removed by hand, and its load balancer could not be deleted. Bowline tries again.",
         "Follow the error text. Bowline tries again as long as this process leads. After that nothing in the cluster names the load balancer any more: look for it in the cloud by the name or the UID of the Service, and delete it there.";
-    FINALIZER_REMOVED = "FinalizerRemoved", Warning, on "Service", "The finalizer service.kubernetes.io/load-balancer-cleanup was taken off again, and is put back",
-        "Something else than Bowline took the finalizer off more than once within ten minutes. Without it, a Service that is deleted while no manager runs leaves its load balancer behind. Bowline puts it back at once the first time, then after 5, 10, 20 ... 300 s.",
-        "Look for the program that writes the Service without its finalizers, such as a controller that renders it from a template, and have it keep them.";
+    FINALIZER_REMOVED = "FinalizerRemoved", Warning, on "Service", "the finalizer service.kubernetes.io/load-balancer-cleanup: changed back again and again, by <program>; put back after 5, 10, 20 ... 300 s",
+        "Something else than Bowline takes the finalizer off again and again. Without it, a Service that is deleted while no manager runs leaves its load balancer behind. Bowline puts it back at once five times in a row, then less and less often. The program is the one that the API server notes in the managed fields of the Service.",
+        "Have that program, such as a controller that renders the Service from a template, keep the finalizers of Services.";
+    CHANGED_BACK = "ChangedBack", Warning, on "Node or Service", "<what>: changed back again and again, by <program>; put back after 5, 10, 20 ... 300 s",
+        "Something else than Bowline removes, or overwrites, what Bowline writes on the object, for more than five times with less than ten minutes between two of them. Bowline puts it back less and less often, and asks the cloud nothing for that. The program is the one that the API server notes in the managed fields of the object.",
+        "Have that program leave this part of the object alone. Look for a second cloud controller manager, a GitOps tool, a network plugin, or an admission webhook.";
     ANNOTATIONS_FORBIDDEN = "AnnotationsForbidden", Warning, on "Service", "Annotations may not be written on the service, so it is served without them: <error>",
         "The API server forbids Bowline to write annotations on the Service. Bowline serves the Service without them, where the provider can. But if the process is killed, or an answer of the cloud is lost, while an address is being acquired, that address may stay in the cloud and be billed. The event is recorded once for each Service.",
         "Give the account the verb patch on services, as the shipped role does.";
     FAILED_TO_CREATE_ROUTE = "FailedToCreateRoute", Warning, on "Node", "Could not create route <node UID> <cidr> for node <name> after <duration>: <error>",
-        "Pods of the Node cannot be reached from other Nodes, and the Node's condition NetworkUnavailable is True. Bowline tries again after --route-reconciliation-period at the latest. The event is recorded when the error is new, then every 15 minutes.",
+        "Pods of the Node cannot be reached from other Nodes, and the Node's condition NetworkUnavailable is True. Bowline tries again after --route-reconciliation-period at the latest; what the cloud refuses for good, such as a route that exists or a quota that is reached, after 5, 10, 20 ... 1800 s, and at once when the Node's addresses, provider ID or pod networks change. The event is recorded when the error is new, then every 15 minutes at most.",
         "Follow the error text.";
+}
+
+/// The text of [`POD_NETWORK_SHARED`].
+pub(crate) fn shared_network(network: &str, other: &NodeName) -> String {
+    format!(
+        "The pod network {network} has addresses in common with that of node {other}: only one of them can be reached. Drain one of the nodes and delete it, and it gets a network of its own when it registers again"
+    )
 }

@@ -23,16 +23,17 @@ pub mod cluster_cidr;
 mod conflict;
 mod controller;
 pub mod events;
+mod last_written;
 pub mod metrics;
 pub mod node;
 pub mod node_ipam;
 pub mod node_lifecycle;
 pub mod node_set;
+mod put_back;
 pub mod queue;
 pub mod route;
 pub mod service;
 mod sighting;
-mod undone;
 mod workers;
 
 pub use controller::{Context, Controller};

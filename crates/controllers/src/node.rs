@@ -10,7 +10,8 @@
 //! question.rs      the question for new Nodes, and what is believed
 //! initialize.rs    the writes of an initialisation
 //! refresh.rs       the periodic pass
-//! agree.rs         the two names of type, zone and region
+//! refused.rs       what the API server refuses of a Node, and how the rest is written
+//! agree.rs         what somebody else changes: the two names of labels, and the taint
 //! remembered.rs    what was said and written, while a Node is not as usual
 //! intent.rs        what is to be written, as data       (pure)
 //! addresses.rs     which addresses a Node should show   (pure)
@@ -24,19 +25,23 @@ pub mod intent;
 pub mod labels;
 mod question;
 mod refresh;
+mod refused;
 mod remembered;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeName, keys};
+use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeAddress, NodeName, keys};
 use bowline_kube_io::Change;
+use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
 use crate::events;
+use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
+use crate::put_back::Part;
 use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::Failure;
@@ -76,6 +81,9 @@ pub struct NodeController {
     settings: NodeSettings,
     queue: Arc<WorkQueue<NodeName>>,
     remembered: Remembered,
+    /// What the periodic pass wrote last.
+    addresses: LastWritten<Vec<NodeAddress>>,
+    labels: LastWritten<labels::Changes>,
     /// Whether a Node may wait because of what is said of the others.
     is_held: AtomicBool,
 }
@@ -91,17 +99,21 @@ impl Work for NodeController {
     /// Nodes that wait for their cloud share one question.
     async fn work(&self, keys: Vec<NodeName>) {
         let mut new = Vec::with_capacity(keys.len());
-        let mut disagreeing = Vec::new();
+        let (mut disagreeing, mut tainted) = (Vec::new(), Vec::new());
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
                 Some(node) if self.remembered.is_behind(&node) => self.queue.finish(&key),
+                Some(node) if node.is_uninitialized() && self.remembered.is_only_taint(&node) => {
+                    tainted.push(node);
+                }
                 Some(node) if node.is_uninitialized() => new.push(node),
                 Some(node) => disagreeing.push(node),
                 None => self.queue.finish(&key),
             }
         }
-        future::join(self.initialize_all(new), self.agree_all(disagreeing)).await;
+        let others = future::join(self.agree_all(disagreeing), self.untaint_all(tainted));
+        future::join(self.initialize_all(new), others).await;
     }
 }
 
@@ -138,6 +150,8 @@ impl NodeController {
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
+            addresses: LastWritten::of(Part::Addresses),
+            labels: LastWritten::of(Part::Labels),
             is_held: AtomicBool::new(false),
             ctx,
         });
@@ -182,6 +196,8 @@ impl NodeController {
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
                 self.remembered.forget(&node.name);
+                self.addresses.forget(&node.name);
+                self.labels.forget(&node.name);
                 self.let_go();
                 return;
             }
@@ -232,6 +248,11 @@ impl NodeController {
         }
     }
 
+    fn warn(&self, node: &Node, event: &EventSpec, text: String) {
+        tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");
+        self.ctx.event(node, event.note(text));
+    }
+
     /// Records that the cloud knows the instance under another ID, if that is news.
     fn tell_other_id(&self, node: &Node, metadata: &InstanceMetadata) {
         let other = intent::other_provider_id(node, metadata);
@@ -261,7 +282,7 @@ fn provided_ips(node: &Node) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::{AddressType, Labels, NodeAddress, Readiness, Taint};
+    use bowline_cloud_provider::{AddressType, Labels, Readiness, Taint};
 
     use super::*;
 

@@ -14,22 +14,22 @@ mod allocator;
 mod cidr_set;
 pub mod ranges;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{Change, KubeError};
-use bowline_plan::EventSpec;
+use bowline_plan::{EventSpec, Said};
 use futures::future::{BoxFuture, FutureExt as _};
 use ipnet::IpNet;
 use tokio::time::sleep;
 
 use crate::controller::{Context, Controller};
-use crate::events;
 use crate::metrics::IpamLabels;
-use crate::queue::{WorkQueue, of_nodes};
+use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
+use crate::{conflict, events};
 use allocator::{Allocator, Grant};
 use ranges::Ranges;
 
@@ -43,9 +43,8 @@ const QUEUE: &str = "cidrallocator_node";
 const WORKERS: usize = 30;
 /// Tries of one write.
 const TRIES: usize = 3;
-/// The pause between two tries to list the Nodes at the start, and how many there are: ten minutes.
+/// The pause between two tries to list the Nodes at the start.
 const LIST_PAUSE: Duration = Duration::from_secs(10);
-const LIST_TRIES: usize = 60;
 
 /// The node IPAM controller.
 pub struct NodeIpamController {
@@ -59,8 +58,10 @@ struct Books {
     allocator: Allocator,
     /// Nodes for which there was no block.
     starving: BTreeSet<NodeName>,
-    /// UIDs of Nodes that went while the list was read: it may still show them.
+    /// UIDs of Nodes that went while the list was read: it may still show them. `None` from then on.
     gone: Option<BTreeSet<Arc<str>>>,
+    /// What was told of Nodes whose networks are odd.
+    told: BTreeMap<NodeName, Said>,
     /// What the counters show already, of each network.
     shown: Vec<(u64, u64)>,
 }
@@ -78,9 +79,9 @@ impl Work for NodeIpamController {
                 self.note(&node);
             } else if !node.deleting
                 && let Some(networks) = self.grant(&node)
-                && !self.write(&node, &networks).await
+                && let Err(stated) = self.write(&node, &networks).await
             {
-                self.queue.retry(key.clone());
+                self.queue.retry_after(key.clone(), stated);
                 self.queue.done(&key);
                 return;
             }
@@ -94,9 +95,6 @@ impl Controller for NodeIpamController {
         &self.ctx
     }
 
-    /// It also returns, after an error in the log, if the Nodes cannot be listed or show networks that are not the cluster's:
-    /// to go on would be to give networks twice.
-    ///
     /// # Cancellation
     ///
     /// Dropping it abandons the writes under way. What came of them is what the Nodes show to the next process.
@@ -107,11 +105,14 @@ impl Controller for NodeIpamController {
             }
             self.ctx.nodes.synced().await;
             // Before anything is given: what the list did not show, the watch may.
-            for node in self.ctx.nodes.all() {
-                if !node.pod_cidrs.is_empty() {
-                    self.note(&node);
-                }
-            }
+            let (with, without): (Vec<_>, Vec<_>) = self
+                .ctx
+                .nodes
+                .all()
+                .into_iter()
+                .partition(|node| !node.pod_cidrs.is_empty());
+            with.iter().for_each(|node| self.note(node));
+            without.iter().for_each(|node| self.queue.add(node.name.clone()));
             workers::run(&*self, WORKERS, self.ctx.stop.cancelled()).await;
         }
         .boxed()
@@ -128,6 +129,7 @@ impl NodeIpamController {
                 allocator: Allocator::new(ranges),
                 starving: BTreeSet::new(),
                 gone: Some(BTreeSet::new()),
+                told: BTreeMap::new(),
                 shown: vec![(0, 0); ranges.cluster.len()],
             }),
             ctx,
@@ -137,45 +139,37 @@ impl NodeIpamController {
         controller
     }
 
-    /// Marks what the Nodes show as taken. They are listed for that: the cache of a new leader may lack what its
-    /// predecessor wrote last.
+    /// Marks what the Nodes show as taken; gives whether it could. They are listed for that, until they can be: the cache of a new
+    /// leader may lack what its predecessor wrote last.
     async fn take_stock(&self) -> bool {
-        let mut tries = 1;
+        let mut said = Said::default();
         let nodes = loop {
             let list = self.ctx.kube.list_nodes();
-            let Some(listed) = self.ctx.stop.run_until_cancelled(list).await else {
-                return false;
+            let error = match self.ctx.stop.run_until_cancelled(list).await {
+                None => return false,
+                Some(Ok(nodes)) => break nodes,
+                Some(Err(error)) => error,
             };
-            match listed {
-                Ok(nodes) => break nodes,
-                Err(error) if tries < LIST_TRIES => {
-                    tracing::warn!(controller = NAME, err = %error, "Failed to list nodes, no pod network is given before they can be");
-                    tries += 1;
-                    self.ctx.stop.run_until_cancelled(sleep(LIST_PAUSE)).await;
-                }
-                Err(error) => {
-                    tracing::error!(controller = NAME, err = %error, "Nodes cannot be listed, no pod network can be given");
-                    return false;
-                }
+            if said.is_news("list", &error.to_string()) {
+                tracing::warn!(controller = NAME, err = %error, "Failed to list nodes; no pod network is given before they can be, and they are asked for again every 10 s");
             }
+            let pause = Stated::by_kube(&error).delay(LIST_PAUSE);
+            self.ctx.stop.run_until_cancelled(sleep(pause)).await;
         };
-        let mut books = self.books();
-        let gone = books.gone.take().unwrap_or_default();
-        let present = nodes
-            .iter()
-            .filter(|node| !node.pod_cidrs.is_empty() && !gone.contains(&node.uid));
-        for node in present {
-            if let Err(error) = books.allocator.observe(node) {
-                tracing::error!(controller = NAME, node = %node.name, err = %error, "A node has a pod network that is not the cluster's; correct the flags or the node");
-                return false;
+        let gone = self.books().gone.take().unwrap_or_default();
+        for node in nodes {
+            if !node.pod_cidrs.is_empty() && !gone.contains(&node.uid) {
+                self.note(&node);
             }
         }
-        self.show(&mut books);
         true
     }
 
     fn on_node(&self, change: &Change<Node>) {
+        let is_stock_taken = self.books().gone.is_none();
         match change {
+            // Until then nothing waits for anything but that, and all Nodes are looked at after it.
+            Change::Added(_) | Change::Updated { .. } if !is_stock_taken => {}
             Change::Added(node) => self.queue.add(node.name.clone()),
             Change::Updated { old, new }
                 if old.pod_cidrs != new.pod_cidrs || old.deleting != new.deleting =>
@@ -191,6 +185,7 @@ impl NodeIpamController {
                     gone.insert(Arc::clone(&node.uid));
                 }
                 books.starving.remove(&node.name);
+                books.told.remove(&node.name);
                 if books.allocator.release(node) {
                     self.feed(&mut books);
                 }
@@ -199,14 +194,45 @@ impl NodeIpamController {
         }
     }
 
-    /// Takes note of the networks that a Node shows.
+    /// Takes note of the networks that a Node shows. What is odd about them is told once, and the Node keeps them.
     fn note(&self, node: &Node) {
-        let mut books = self.books();
-        books.starving.remove(&node.name);
-        if let Err(error) = books.allocator.observe(node) {
-            tracing::warn!(controller = NAME, node = %node.name, err = %error, "A node has a pod network that is not the cluster's");
+        let odd = {
+            let mut books = self.books();
+            books.starving.remove(&node.name);
+            let odd = books.allocator.observe(node);
+            self.show(&mut books);
+            odd
+        };
+        if !odd.outside.is_empty() {
+            let networks = odd.outside.join(", ");
+            let text = format!(
+                "The pod network {networks} is not in --cluster-cidr; the node keeps it, and the other nodes get networks of --cluster-cidr"
+            );
+            self.tell(node, &events::POD_NETWORK_OUTSIDE, text);
         }
-        self.show(&mut books);
+        for other in odd.shared_with {
+            self.tell(
+                node,
+                &events::POD_NETWORK_SHARED,
+                events::shared_network(&node.pod_cidrs.join(","), &other),
+            );
+            if let Some(there) = self.ctx.nodes.get(&other) {
+                let text = events::shared_network(&there.pod_cidrs.join(","), &node.name);
+                self.tell(&there, &events::POD_NETWORK_SHARED, text);
+            }
+        }
+    }
+
+    fn tell(&self, node: &Node, event: &EventSpec, text: String) {
+        let is_news = {
+            let mut books = self.books();
+            let said = books.told.entry(node.name.clone()).or_default();
+            said.is_news(event.reason, &text)
+        };
+        if is_news {
+            tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");
+            self.ctx.event(node, event.note(text));
+        }
     }
 
     /// The networks to write on a Node, if there are any.
@@ -244,8 +270,8 @@ impl NodeIpamController {
         }
     }
 
-    /// Writes networks on a Node. Answers whether they are there, or need to be there no longer.
-    async fn write(&self, node: &Node, networks: &[IpNet]) -> bool {
+    /// Writes networks on a Node, unless they need to be there no longer. An error is what was said about the next try.
+    async fn write(&self, node: &Node, networks: &[IpNet]) -> Result<(), Stated> {
         let texts: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let mut tries = 1;
         let error = loop {
@@ -253,7 +279,7 @@ impl NodeIpamController {
                 Ok(_) => {
                     self.books().allocator.written(node);
                     tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "Pod networks given");
-                    return true;
+                    return Ok(());
                 }
                 Err(error) => {
                     if error.may_be_made() {
@@ -263,6 +289,7 @@ impl NodeIpamController {
                         break error;
                     }
                     tries += 1;
+                    conflict::pause(&self.ctx.jitter).await;
                 }
             }
         };
@@ -280,15 +307,15 @@ impl NodeIpamController {
         }
         match error {
             // It is gone: the watch brings the news.
-            KubeError::NotFound(_) => true,
+            KubeError::NotFound(_) => Ok(()),
             // Another Node has its name by now, or somebody else's write came between: the next try looks anew.
-            KubeError::Conflict(_) | KubeError::GateClosed => false,
+            KubeError::Conflict(_) | KubeError::GateClosed => Err(Stated::Nothing),
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
                     self.record(node, &events::CIDR_ASSIGNMENT_FAILED);
                 }
-                false
+                Err(Stated::by_kube(&error))
             }
         }
     }
@@ -338,6 +365,6 @@ impl NodeIpamController {
 fn is_worth_a_try(error: &KubeError) -> bool {
     !matches!(
         error,
-        KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed
+        KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::Throttled { .. } | KubeError::GateClosed
     )
 }

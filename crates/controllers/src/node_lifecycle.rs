@@ -31,7 +31,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::controller::{Context, Controller};
 use crate::events;
+use crate::last_written::LastWritten;
 use crate::metrics::Guard;
+use crate::put_back::Part;
 use crate::queue::{Working, until};
 use crate::sighting::{Sighting, questions, refusal};
 use crate::workers::{self, Work};
@@ -88,6 +90,8 @@ pub struct NodeLifecycleController {
     period: Duration,
     window: Duration,
     ledger: Mutex<Ledger>,
+    /// Whether Nodes have the shutdown taint, as it was written last.
+    taints: LastWritten<bool>,
     /// When the last pass with Nodes began.
     last_pass: Mutex<Option<Instant>>,
     /// Given when a Node may be due earlier than thought.
@@ -175,6 +179,7 @@ impl NodeLifecycleController {
             period: settings.node_monitor_period,
             window: settings.node_deletion_window,
             ledger: Mutex::new(Ledger::new(settings, Instant::now())),
+            taints: LastWritten::of(Part::ShutdownTaint),
             last_pass: Mutex::default(),
             changed: Notify::new(),
             ctx: ctx.with_own_writes(),
@@ -191,6 +196,7 @@ impl NodeLifecycleController {
                 Change::Added(node) | Change::Updated { new: node, .. } => ledger.watch(node, Instant::now()),
                 Change::Deleted(node) => {
                     ledger.forget(node);
+                    self.taints.forget(&node.name);
                     false
                 }
             }

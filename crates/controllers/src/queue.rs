@@ -1,6 +1,7 @@
 //! The work queue of the controllers: keyed, ordered, one entry per key.
 //!
 //! - A key is waiting once at most; of two deadlines the earlier one wins.
+//! - What a cloud or the API server stated with a failure holds, whoever asks for the key meanwhile: it is due no sooner.
 //! - A key that is being worked on is held: asked for again meanwhile, it comes back after [`WorkQueue::done`].
 //! - Keys come out in the order in which they became due, equal ones in the order in which they were added. Nothing
 //!   depends on hashing, so the same calls at the same times give the same order.
@@ -57,6 +58,8 @@ type Due = (Instant, u64);
 #[derive(Default)]
 struct Entry {
     due: Option<Due>,
+    /// It is not taken sooner: somebody has asked to be left alone until then.
+    not_before: Option<Instant>,
     /// Since when the key is being worked on.
     held: Option<Instant>,
     /// Since when the piece of work takes that is under way on it; `None` while it waits for its turn.
@@ -115,8 +118,29 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     /// Asks for a key after its back-off, or after what was [stated](Stated) with its failure.
     pub fn retry_after(&self, key: K, stated: Stated) {
         match stated {
+            Stated::Nothing => {}
+            Stated::Exactly(delay) | Stated::AtLeast(delay) => self.put_off(&key, Instant::now() + delay),
+        }
+        match stated {
             Stated::Exactly(delay) => self.add_after(key, delay),
             _ => self.retry_with(key, stated, self.backoff.draw()),
+        }
+    }
+
+    /// Lets a key be due no sooner than this, also where it is asked for already.
+    fn put_off(&self, key: &K, not_before: Instant) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let entry = state.entries.entry(key.clone()).or_default();
+        entry.not_before = Some(not_before);
+        if let Some(due) = entry.due
+            && due.0 < not_before
+        {
+            let later = (not_before, due.1);
+            entry.due = Some(later);
+            if state.order.remove(&due).is_some() {
+                state.order.insert(later, key.clone());
+            }
         }
     }
 
@@ -229,6 +253,15 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         self.done(key);
     }
 
+    /// Whether a key is being worked on.
+    #[must_use]
+    pub fn is_held(&self, key: &K) -> bool {
+        self.lock()
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.held.is_some())
+    }
+
     /// How many times in a row a key was given back for a retry.
     #[must_use]
     pub fn failures(&self, key: &K) -> u32 {
@@ -254,10 +287,13 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     }
 
     fn schedule(&self, key: K, delay: Duration) {
-        let at = Instant::now() + delay;
         let mut guard = self.lock();
         let state = &mut *guard;
         let entry = state.entries.entry(key.clone()).or_default();
+        let at = entry
+            .not_before
+            .into_iter()
+            .fold(Instant::now() + delay, Instant::max);
         if entry.due.is_some_and(|(due, _)| due <= at) {
             return;
         }
@@ -290,7 +326,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         {
             let ((due, _), key) = first.remove_entry();
             if let Some(entry) = state.entries.get_mut(&key) {
-                entry.due = None;
+                (entry.due, entry.not_before) = (None, None);
                 entry.held = Some(now);
                 entry.busy = Some(now);
             }

@@ -31,10 +31,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::cluster_cidr::{self, CidrListError};
 use crate::controller::{Context, Controller};
+use crate::last_written::LastWritten;
 use crate::metrics::gauges::ROUTES_FAILING;
+use crate::put_back::Part;
 use crate::queue::{Backoff, Jitter, WorkQueue};
 use attempts::Attempts;
 use pass::Outcome;
+use verdict::Verdict;
 
 /// The canonical name.
 pub const NAME: &str = "node-route-controller";
@@ -164,6 +167,8 @@ pub struct RouteController {
     /// What calls for a pass.
     queue: Arc<WorkQueue<Trigger>>,
     attempts: Mutex<Attempts>,
+    /// The condition `NetworkUnavailable`, as it was written last.
+    conditions: LastWritten<Verdict>,
 }
 
 impl Controller for RouteController {
@@ -183,9 +188,9 @@ impl Controller for RouteController {
                 self.answer_all();
                 if let Some(outcome) = self.pass(is_safety_pass).await {
                     self.ctx.metrics.route_synced(outcome.name(), trigger.name());
-                    if outcome == Outcome::Error {
+                    if let (Outcome::Error, Some(begun)) = (outcome, last_begun) {
                         // As upstream: what could not be read is asked for again under the key that asked for it.
-                        self.call_again(trigger);
+                        self.call_again(trigger, begun);
                     }
                 }
                 self.queue.done(&trigger);
@@ -213,6 +218,7 @@ impl RouteController {
             // A call for a pass may have to wait for its turn, so the queue's age says nothing about health.
             queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.metrics.queues),
             attempts: Mutex::new(Attempts::new(backoff)),
+            conditions: LastWritten::of(Part::NetworkUnavailable),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
@@ -233,7 +239,7 @@ impl RouteController {
             let earliest = sleep_until(last_begun + timing.distance());
             self.ctx.stop.run_until_cancelled(earliest).await?;
             safety_pass = last_begun + timing.rest(&self.ctx.jitter).max(timing.distance());
-            self.call_again(Trigger::Periodic);
+            self.call_again(Trigger::Periodic, last_begun);
         } else {
             self.answer_all();
             self.queue.add(timing.first());
@@ -252,7 +258,11 @@ impl RouteController {
 
     fn on_node(&self, change: &Change<Node>) {
         let node = match change {
-            Change::Added(node) | Change::Deleted(node) => node,
+            Change::Added(node) => node,
+            Change::Deleted(node) => {
+                self.conditions.forget(&node.name);
+                node
+            }
             Change::Updated { old, new } if matters(old, new) => new,
             Change::Updated { .. } => return,
         };
@@ -268,9 +278,11 @@ impl RouteController {
         }
     }
 
-    /// Calls for a pass when what failed is to be tried again, if something is.
-    fn call_again(&self, trigger: Trigger) {
-        if let Some(due) = self.attempts().next_due() {
+    /// Calls for a pass when what failed is to be tried again, if something is that the last pass could not try.
+    fn call_again(&self, trigger: Trigger, last_pass: Instant) {
+        let put_back = self.conditions.next_due().filter(|due| *due > last_pass);
+        let failed = self.attempts().next_due(last_pass);
+        if let Some(due) = failed.into_iter().chain(put_back).min() {
             let after = due.saturating_duration_since(Instant::now());
             self.queue.add_after(trigger, after);
         }
@@ -283,7 +295,10 @@ impl RouteController {
 
 /// Whether a change of a Node can change its routes. The order of addresses counts, as it does upstream.
 fn matters(old: &Node, new: &Node) -> bool {
-    old.pod_cidrs != new.pod_cidrs || old.addresses != new.addresses
+    old.pod_cidrs != new.pod_cidrs
+        || old.addresses != new.addresses
+        || old.provider_id != new.provider_id
+        || old.uid != new.uid
 }
 
 #[cfg(test)]
@@ -293,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_pod_networks_and_addresses_call_for_a_pass() {
+    fn only_what_routes_are_made_of_calls_for_a_pass() {
         let node = Node::named("n1");
         let changed = |change: fn(&mut Node)| {
             let mut new = node.clone();
@@ -309,6 +324,8 @@ mod tests {
             });
         }));
         assert!(changed(|node| node.pod_cidrs = vec!["10.0.0.0/24".into()]));
+        assert!(changed(|node| node.provider_id = Some("fake://1".into())));
+        assert!(changed(|node| node.uid = "new".into()));
         assert!(changed(
             |node| node.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.1.0.1")]
         ));

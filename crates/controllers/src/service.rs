@@ -27,18 +27,21 @@
 //!       interruptions.rs
 //! ```
 //!
+//! What others change back on a Service has a key of its own, and is put back without a call to the cloud (`fights.rs`).
+//!
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
 //! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
 //! vanished without its finalizer, and of one that got a class or another type without it. If a process ends before such a
-//! removal, the next one looks in the cloud, at its start and every 10 min (`left_behind.rs`; what it can see there:
-//! `docs/decisions/0016-gone-by-name.md`).
+//! removal, the balancer stays. The next process finds it in the cloud, at its start and every 10 min, and reports it
+//! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
 mod delete;
 mod enqueue;
 mod ensure;
+mod fights;
 mod interruptions;
-mod left_behind;
+pub mod left_behind;
 mod needs_update;
 mod node_annotations;
 mod node_changes;
@@ -53,6 +56,7 @@ mod unsettled;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
@@ -61,8 +65,10 @@ use bowline_plan::Said;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
 use crate::workers::{self, Work};
+use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, NodeSync};
@@ -76,6 +82,9 @@ pub const COMPONENT: &str = "service-controller";
 /// The names of its queues in the series of work queues: of Services, and of passes over all of them after Nodes changed.
 const QUEUE: &str = "service";
 const NODE_QUEUE: &str = "node";
+
+/// Time to the next try after something moved under a sync.
+const SOON: Duration = Duration::from_millis(100);
 
 /// What a cloud has to offer for Services.
 pub struct ServiceProvider {
@@ -92,6 +101,8 @@ pub struct ServiceProvider {
 pub(crate) enum Key {
     /// A Service.
     Service(ServiceKey),
+    /// What others changed back on a Service.
+    PutBack(ServiceKey),
     /// A provider's background work, by its place in the list.
     Background(usize),
     /// What the provider notes on Nodes.
@@ -115,6 +126,7 @@ pub struct ServiceController {
     balanced: Mutex<Option<BalancedNodes>>,
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
+    left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
     background_said: Mutex<BTreeMap<usize, Said>>,
 }
@@ -129,6 +141,7 @@ impl Work for ServiceController {
     async fn work(&self, key: Key) {
         match &key {
             Key::Service(service) => self.work_on(service, &key).await,
+            Key::PutBack(service) => Box::pin(self.put_back(service, &key)).await,
             // On the heap, so that the many Services that wait for their turn do not each keep room for what is rare.
             Key::Background(index) => Box::pin(self.run_background(*index)).await,
             Key::Nodes => Box::pin(self.annotate_nodes()).await,
@@ -179,6 +192,7 @@ impl ServiceController {
             balanced: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
+            left_behind: Mutex::default(),
             background_said: Mutex::default(),
             ctx,
             services,
@@ -187,12 +201,17 @@ impl ServiceController {
         let (services, nodes) = (&controller.services, &controller.ctx.nodes);
         services.subscribe_weakly(&controller, Self::on_service);
         nodes.subscribe_weakly(&controller, Self::on_node);
-        controller.show_unsettled(&controller.ctx.metrics.probes);
+        let probes = &controller.ctx.metrics.probes;
+        controller.show_unsettled(probes);
+        probes.probe_weakly(&LEFT_BEHIND, &controller, Self::count_left_behind);
         controller
     }
 
     /// One sync; one that is to make a balancer has its turn.
     async fn work_on(&self, service: &ServiceKey, key: &Key) {
+        if self.queue.is_held(&Key::PutBack(service.clone())) {
+            return self.queue.add_after(key.clone(), SOON); // what it writes is shown by then
+        }
         let is_to_be_made =
             |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
         let turn = if self.services.get(service).is_some_and(is_to_be_made) {

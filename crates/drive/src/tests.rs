@@ -14,6 +14,8 @@ use bowline_test_log::Log;
 
 use super::*;
 
+mod refusals;
+
 /// Settles at the look of this number, and looks again before.
 #[derive(Default)]
 struct Session {
@@ -143,7 +145,7 @@ async fn what_was_superseded_does_not_look_again_and_is_no_error() {
 /// A cloud with one write for each name, of which it answers this, try by try. What is put off is planned again.
 struct Toy(Mutex<BTreeMap<&'static str, VecDeque<WriteOutcome>>>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Named(&'static str);
 
 impl Step for Named {
@@ -181,7 +183,7 @@ impl Reconciler for Toy {
         &self,
         (): &(),
         last: Option<Self::Observed>,
-        _: &mut Memory,
+        _: &mut Memory<(), Named>,
     ) -> Result<Self::Observed, CloudError> {
         Ok(last.unwrap_or_else(|| self.0.lock().unwrap().keys().copied().collect()))
     }
@@ -190,12 +192,12 @@ impl Reconciler for Toy {
         &self,
         (): &(),
         last: Self::Observed,
-        _: &mut Memory,
+        _: &mut Memory<(), Named>,
     ) -> Result<Self::Observed, CloudError> {
         Ok(last)
     }
 
-    fn plan(&self, (): &(), left: &Seen<Self::Observed>) -> LoadBalancerPlan<Named> {
+    fn plan(&self, (): &(), left: &Seen<Self::Observed, (), Named>) -> LoadBalancerPlan<Named> {
         let steps = left.iter().map(|name| LoadBalancerStep::Cloud(Named(name)));
         let settled = || Answer::Settled(LoadBalancerStatus::empty());
         Plan::new(Answer::apply_or(steps.collect(), settled))
@@ -204,7 +206,7 @@ impl Reconciler for Toy {
     async fn apply(
         &self,
         (): &(),
-        _: &Seen<Self::Observed>,
+        _: &Seen<Self::Observed, (), Named>,
         step: &Named,
     ) -> Result<WriteOutcome, CloudError> {
         let mut answers = self.0.lock().unwrap();
@@ -216,7 +218,7 @@ impl Reconciler for Toy {
         *learned
     }
 
-    fn learn(&self, left: &mut Seen<Self::Observed>, step: &Named, learned: WriteOutcome) {
+    fn learn(&self, left: &mut Seen<Self::Observed, (), Named>, step: &Named, learned: WriteOutcome) {
         left.observed
             .retain(|name| *name != step.0 || learned == WriteOutcome::PutOff);
     }
@@ -270,4 +272,24 @@ async fn an_action_is_told_once_however_often_it_is_put_off_and_what_was_refused
         );
         assert_eq!(count(&["action ended", name, end]), 1, "{name}: {lines:#?}");
     }
+}
+
+/// Another Service writes to the same object for a while; meanwhile a step of the same wave fails.
+#[tokio::test]
+async fn a_step_that_waits_for_its_lane_is_not_written_after_its_wave_has_failed() {
+    let answers = [("a", vec![]), ("b", vec![WriteOutcome::Taken])];
+    let answers = answers.map(|(name, answers)| (name, answers.into()));
+    let toy = Arc::new(Toy(Mutex::new(answers.into())));
+    let mut session = Arc::clone(&toy).begin(()).unwrap();
+    let (lanes, quiet) = (Lanes::default(), Quiet::default());
+    let held = lanes.hold(&[Lane::new("b")], |_| None).await;
+    let mut is_unverified = false;
+    let driven = drive(&mut *session, Mode::Apply(&lanes), &quiet, &mut is_unverified);
+    let release = async { drop(held) };
+    let (driven, ()) = tokio::join!(biased; driven, release);
+    assert_eq!(
+        driven.unwrap_err().to_string(),
+        "error during a: no answer is left"
+    );
+    assert_eq!(toy.0.lock().unwrap()["b"].len(), 1, "it was not written");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile, WriteOutcome};
 use bowline_plan::Lane;
@@ -27,7 +27,7 @@ pub(crate) async fn predict<F: Send, E>(
 }
 
 /// Applies the steps of one wave: in plan order where they share a lane, side by side where they do not. After a failure, and after
-/// an answer that ends the wave, no further step begins; those under way are waited for.
+/// an answer that ends the wave, no further step begins, be it one that waits for its lane already; those under way are waited for.
 pub(crate) async fn apply<F: Send, E>(
     session: &mut dyn Reconcile<F>,
     steps: &[DynStep],
@@ -40,14 +40,14 @@ pub(crate) async fn apply<F: Send, E>(
     let mut busy: BTreeSet<&Lane> = BTreeSet::new();
     let mut learned: Vec<(usize, DynLearned)> = Vec::new();
     let mut failure = None;
-    let mut is_over = false;
+    let is_over = AtomicBool::new(false);
     let executing = AtomicUsize::new(0);
     hooks.progressed(false);
     {
         let session: &dyn Reconcile<F> = session;
         let mut running = FuturesUnordered::new();
         loop {
-            if !is_over {
+            if !is_over.load(Ordering::Relaxed) {
                 let mut taken = busy.clone();
                 waiting.retain(|&index| {
                     let wanted = &lanes_of[index];
@@ -56,10 +56,13 @@ pub(crate) async fn apply<F: Send, E>(
                     if is_free {
                         busy.extend(wanted);
                         let (step, wanted) = (&steps[index], wanted.as_slice());
-                        let executing = &executing;
+                        let (executing, is_over) = (&executing, &is_over);
                         running.push(async move {
                             hooks.before(step).await;
                             let _held = lanes.hold(wanted, |lane| hooks.waiting(lane)).await;
+                            if is_over.load(Ordering::Relaxed) {
+                                return (index, Ok(None));
+                            }
                             executing.fetch_add(1, Ordering::Relaxed);
                             hooks.progressed(true);
                             let done = run(session, step, hooks, facts).await;
@@ -79,11 +82,13 @@ pub(crate) async fn apply<F: Send, E>(
             }
             match result {
                 Ok(answer) => {
-                    is_over |= answer.as_ref().is_some_and(DynLearned::ends_wave);
+                    if answer.as_ref().is_some_and(DynLearned::ends_wave) {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
                     learned.extend(answer.map(|answer| (index, answer)));
                 }
                 Err(error) => {
-                    is_over = true;
+                    is_over.store(true, Ordering::Relaxed);
                     failure = failure.or(Some(error));
                 }
             }

@@ -40,7 +40,7 @@ pub use credentials::{CredentialsError, CredentialsFile};
 pub use delay::stated_delay;
 pub use expiry::{end_of_certificate, end_of_token};
 pub use gate::{Gate, GateClosed, OpenGate};
-pub use malformed::{Malformed, glimpse, is_word, meant, shown_name};
+pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
 pub use sockets::{pool, tcp};

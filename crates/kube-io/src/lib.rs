@@ -34,6 +34,7 @@ mod reviews;
 mod service;
 mod waits;
 mod watch;
+mod writers;
 mod writes;
 mod written;
 
@@ -49,6 +50,7 @@ pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
 pub use watch::{watch_config_map, watch_nodes, watch_services};
+pub use writers::OtherWriter;
 pub use written::Written;
 
 // What this stack and the one to clouds have in common.

@@ -85,8 +85,8 @@ pub struct ControllerSettings {
     pub node_lifecycle: NodeLifecycleSettings,
     /// The route controller's.
     pub routes: RouteSettings,
-    /// From which networks Nodes get theirs; `None`: node IPAM is off.
-    pub node_networks: Option<Ranges>,
+    /// From which networks Nodes get theirs; `None`: node IPAM is off. What is wrong with the flags matters only where it runs.
+    pub node_networks: Option<Result<Ranges, Vec<RangeError>>>,
 }
 
 /// Why a configuration does not fit a provider.
@@ -102,9 +102,30 @@ pub enum ConfigError {
         /// What is wrong with the flag.
         fault: CidrListError,
     },
+    /// The route controller would never rest.
+    #[error("--route-reconciliation-period must be greater than zero")]
+    RoutePeriod,
+    /// Node IPAM cannot run.
+    #[error(
+        "{}; node-ipam-controller needs this: correct the flags, or leave --allocate-node-cidrs out where another program gives Nodes their pod networks",
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    NodeNetworks {
+        /// All that is wrong with the flags.
+        faults: Vec<RangeError>,
+    },
 }
 
 impl Config {
+    /// Whether node IPAM is to run: it is switched on and, where the provider leaves pod networks to others, named.
+    #[must_use]
+    pub fn gives_node_networks(&self, provider: &dyn CloudProvider) -> bool {
+        let name = ControllerName::NodeIpam;
+        self.settings.node_networks.is_some()
+            && self.controllers.includes(name)
+            && (!provider.leaves_node_networks() || self.controllers.names(name))
+    }
+
     /// Looks for what only shows when the provider is known.
     ///
     /// # Errors
@@ -115,6 +136,14 @@ impl Config {
         let runs = self.controllers.includes(ControllerName::Route)
             && routes.is_wanted
             && provider.routes().is_some();
+        if runs && routes.timing == RouteTiming::Periodic(Duration::ZERO) {
+            return Err(ConfigError::RoutePeriod);
+        }
+        if let (true, Some(Err(faults))) = (self.gives_node_networks(provider), &self.settings.node_networks)
+        {
+            let faults = faults.clone();
+            return Err(ConfigError::NodeNetworks { faults });
+        }
         match &routes.cluster_cidrs {
             Err(fault) if runs => Err(ConfigError::ClusterCidr {
                 provider: provider.name(),

@@ -42,6 +42,7 @@ pub const TOPICS: &[&Topic] = &[
     &cloud::LOAD_BALANCERS,
     &cloud::ROUTES,
     &cloud::BILLED,
+    &cloud::LEFT_BEHIND,
     &nodes::READ,
     &nodes::OWNERS,
     &nodes::INSTANCES,
@@ -151,6 +152,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
     checks.extend(cloud::billed(patient, kube, &objects, answers.as_ref()).await);
+    checks.extend(cloud::left_behind(patient, kube, &objects, answers.as_ref()).await);
     let now = kube.map(|kube| kube.clock().now());
     let runs = |name| patient.config.controllers.includes(name);
     let initialises = runs(ControllerName::Node);

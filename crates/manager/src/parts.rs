@@ -114,7 +114,10 @@ impl Parts<'_> {
             }
             ControllerName::Route if !settings.routes.is_wanted => return None,
             ControllerName::Route => RouteController::new(ctx(), provider.routes()?, &settings.routes),
-            ControllerName::NodeIpam => NodeIpamController::new(ctx(), settings.node_networks.as_ref()?),
+            ControllerName::NodeIpam => {
+                let ranges = settings.node_networks.as_ref()?.as_ref();
+                NodeIpamController::new(ctx(), ranges.ok()?) // what is wrong was told at the start
+            }
         })
     }
 

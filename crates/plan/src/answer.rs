@@ -127,6 +127,21 @@ pub struct Refusal {
     /// Whether it is because a quota or limit of the cloud is reached, or the cloud has no more of what is needed.
     #[serde(skip)]
     pub is_limit: bool,
+    /// Who says no.
+    #[serde(skip)]
+    pub by: RefusedBy,
+}
+
+/// Who says no, for whoever counts refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RefusedBy {
+    /// The plan: what is asked for cannot be had.
+    #[default]
+    Plan,
+    /// The cloud: the credentials may not do it.
+    Denial,
+    /// The cloud: it cannot do what it was asked for.
+    Cloud,
 }
 
 /// A text for people. It may quote a value in which something cannot be seen, such as a line end or a blank without a width: that is
@@ -156,6 +171,7 @@ impl Refusal {
             reason: visible(reason.into()),
             remedy: None,
             is_limit: false,
+            by: RefusedBy::Plan,
         }
     }
 
@@ -163,6 +179,13 @@ impl Refusal {
     #[must_use]
     pub fn of_limit(mut self, is_limit: bool) -> Self {
         self.is_limit = is_limit;
+        self
+    }
+
+    /// Says who says no.
+    #[must_use]
+    pub fn by(mut self, who: RefusedBy) -> Self {
+        self.by = who;
         self
     }
 

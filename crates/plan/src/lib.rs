@@ -18,7 +18,7 @@ mod render;
 mod said;
 mod step;
 
-pub use answer::{Answer, Note, NoteKind, Plan, Refusal, Wave};
+pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
 pub use render::{PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text};

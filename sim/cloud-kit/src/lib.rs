@@ -9,6 +9,7 @@
 
 pub mod addresses;
 pub mod admin;
+pub mod behaviour;
 pub mod clock;
 pub mod dataplane;
 pub mod faults;
@@ -23,6 +24,7 @@ pub mod serve;
 pub mod service;
 pub mod simulator;
 
+pub use behaviour::{Basis, Behaves, World};
 pub use clock::Clock;
 pub use dataplane::DataPlane;
 pub use faults::{Fault, FaultId, Faults};

@@ -16,10 +16,22 @@ mod run;
 mod service_loop;
 mod services;
 
+/// Which originals the doubles are in this run: `BOWLINE_SIM_WORLD`, `kind` or `unkind`; the unkind ones if it is not set.
+///
+/// # Panics
+///
+/// If it is set to something else.
+pub fn world() -> World {
+    let name = std::env::var("BOWLINE_SIM_WORLD").unwrap_or_else(|_| "unkind".to_owned());
+    name.parse()
+        .unwrap_or_else(|error| panic!("BOWLINE_SIM_WORLD: {error}"))
+}
+
 /// The most waits of one run: a run that needs more never ends.
 const MAX_WAITS: usize = 2_000;
 
 pub use background::run_background;
+use bowline_cloud_kit::World;
 pub use bowline_drive::predict;
 pub use run::{Outcome, Run};
 pub use service_loop::{Interruption, ServiceLoop};

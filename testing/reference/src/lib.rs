@@ -1,11 +1,12 @@
 //! The reference pages, made from the tables that the program itself works with: flags, annotations, events, metrics,
-//! RBAC; and in the charts the rules of RBAC and the admission policies.
+//! RBAC, what the simulators do; and in the charts the rules of RBAC and the admission policies.
 //!
 //! `cargo xtask generate` writes them; the test below fails while one is stale.
 
 mod annotations;
 #[cfg(test)]
 mod documents;
+mod doubles;
 mod events;
 mod flags;
 mod guide;
@@ -55,6 +56,7 @@ pub fn pages() -> Vec<Page> {
             "docs/reference/openstack-annotations.md",
             annotations::page("OpenStack", bowline_openstack::annotation_table()),
         ),
+        page("docs/reference/simulators.md", doubles::page()),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),

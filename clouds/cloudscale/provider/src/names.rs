@@ -20,6 +20,11 @@ pub(crate) fn balancer(service_uid: &str) -> String {
     format!("k8s-service-{service_uid}")
 }
 
+/// The UID in a balancer's name, if it has the name that nobody chose.
+pub(crate) fn service_uid(name: &str) -> Option<&str> {
+    name.trim().strip_prefix("k8s-service-")
+}
+
 /// The name of a port's pool: the protocol, and the port's name if it has one.
 pub(crate) fn pool(protocol: &str, port_name: &str) -> String {
     let protocol = protocol.to_lowercase();
@@ -51,6 +56,7 @@ mod tests {
     #[test]
     fn names_are_those_that_live_balancers_have() {
         assert_eq!(balancer("0f6f"), "k8s-service-0f6f");
+        assert_eq!(service_uid(" k8s-service-0f6f"), Some("0f6f"));
         assert_eq!(pool("TCP", ""), "tcp");
         assert_eq!(pool("UDP", "dns-Main"), "udp/dns-Main");
         assert_eq!(listener("TCP", 443), "tcp/443");

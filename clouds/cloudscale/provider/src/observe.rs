@@ -47,10 +47,10 @@ pub(crate) struct Observed {
 }
 
 /// What a reconcile remembers.
-pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
 
 /// What a reconcile has seen.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// What a reconcile remembers of its writes, beyond what the API shows.
 #[derive(Debug, Default)]

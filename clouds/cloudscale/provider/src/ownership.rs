@@ -5,15 +5,14 @@
 //! is never a Service's own, whatever else says so; nor, where this cluster's name is not known, what bears any cluster's
 //! name, unless it also bears the Service's UID.
 
+use std::cell::OnceCell;
+
+use bowline_cloud_provider::evidence::{Claims, OfCluster, Proof, Traces, Whose};
 use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
-use crate::intent::Identity;
+use crate::intent::{self, Identity};
 use crate::names::{self, TAG_CLUSTER_NAME, TAG_CLUSTER_UID, TAG_SERVICE_NAME, TAG_SERVICE_UID};
-
-mod claims;
-
-use claims::Claims;
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ pub(crate) enum Found<'a> {
 /// Whose a balancer is that is not the Service's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner<'a> {
-    /// It bears the mark of another Service.
+    /// It bears the mark of another Service, or a living one is served by it.
     Service,
     /// It bears the name of another cluster.
     Cluster {
@@ -58,9 +57,11 @@ pub(crate) enum Owner<'a> {
 
 /// Whether a balancer has anything to do with a Service: named by its annotation, by its name, or marked for it.
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    identity.annotated == Some(balancer.uuid)
-        || is_marked(identity, balancer)
-        || !identity.name.is_empty() && balancer.name.trim() == identity.name.trim()
+    identity.annotated == Some(balancer.uuid) || is_marked(identity, balancer) || is_named(identity, balancer)
+}
+
+fn is_named(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    !identity.name.is_empty() && balancer.name.trim() == identity.name.trim()
 }
 
 /// Whether a balancer was made for the Service.
@@ -68,15 +69,11 @@ fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
     !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(identity.uid.as_str())
 }
 
-/// Whether a balancer holds the Service's UID, in its mark or in the name that nobody chose.
-fn bears_uid(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    is_marked(identity, balancer)
-        || !identity.uid.is_empty() && balancer.name == names::balancer(&identity.uid)
-}
-
 /// Whether a balancer is known to serve the Service: recorded on it, or with its UID. Any other one is only asked for, by a name.
 pub(crate) fn is_known(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    identity.annotated == Some(balancer.uuid) || bears_uid(identity, balancer)
+    let is_named_after =
+        !identity.uid.is_empty() && names::service_uid(&balancer.name) == Some(&identity.uid);
+    is_recorded(identity, balancer) || is_named_after
 }
 
 /// Whether a balancer is recorded on the Service, or the Service on it. Anybody can give one the Service's name.
@@ -84,25 +81,101 @@ pub(crate) fn is_recorded(identity: &Identity, balancer: &LoadBalancer) -> bool 
     identity.annotated == Some(balancer.uuid) || is_marked(identity, balancer)
 }
 
-/// Whose a balancer is that is not the Service's; `None` if nothing says that it is somebody else's.
-///
-/// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was
-/// exported, and even the same Service UID, from a copy of the API server's data.
-fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a>> {
-    let theirs = balancer.tags.get(TAG_CLUSTER_NAME);
-    match (theirs, identity.cluster_name.as_deref()) {
-        (Some(theirs), Some(ours)) if theirs != ours => return Some(Owner::Cluster { theirs }),
-        // The UUID annotation may have come from anywhere: only what holds the Service's own UID tells that it is ours.
-        (Some(theirs), None) if !bears_uid(identity, balancer) => {
-            return Some(Owner::PerhapsCluster { theirs });
-        }
-        _ => {}
+/// What tells whose balancers are, as a Service asks.
+struct Evidence<'i> {
+    identity: &'i Identity,
+    /// What all Services say, once it is asked for.
+    claims: OnceCell<Claims>,
+}
+
+impl<'i> Evidence<'i> {
+    fn of(identity: &'i Identity) -> Self {
+        let claims = OnceCell::new();
+        Self { identity, claims }
     }
-    let marked = balancer.tags.get(TAG_SERVICE_UID)?;
-    let is_others = marked != identity.uid
-        // A restored Service has a new UID but still names its balancer, or had it named after itself when it took it over.
-        && (!is_known(identity, balancer) || identity.services.has_uid(marked));
-    is_others.then_some(Owner::Service)
+
+    fn claims(&self) -> &Claims {
+        self.claims.get_or_init(|| claims(&*self.identity.services))
+    }
+
+    /// What tells that a balancer is the Service's, or whose it is.
+    fn whose<'a>(&self, balancer: &'a LoadBalancer) -> Result<Proof, Owner<'a>> {
+        let Identity { uid, services, .. } = self.identity;
+        let id = balancer.uuid.to_string();
+        let traces = Traces {
+            is_named: is_named(self.identity, balancer),
+            is_recorded: self.identity.annotated == Some(balancer.uuid),
+            cluster: cluster(self.identity, balancer),
+            ..traces(&id, balancer)
+        };
+        let is_of_another = matches!(traces.cluster, OfCluster::Another(_));
+        if !is_of_another && is_marked(self.identity, balancer) && services.has_uid(uid) {
+            // As most are: nobody else has to be asked.
+            return Ok(Proof::Mark);
+        }
+        let theirs = balancer.tags.get(TAG_CLUSTER_NAME).unwrap_or_default();
+        match self.claims().whose(&traces, uid) {
+            Whose::Ours(proof) => Ok(proof),
+            Whose::AnotherClusters(_) => Err(Owner::Cluster { theirs }),
+            Whose::PerhapsAnotherClusters(_) => Err(Owner::PerhapsCluster { theirs }),
+            Whose::AnotherServices | Whose::Persons | Whose::Unknown => Err(Owner::Service),
+        }
+    }
+
+    /// Whether a balancer was made for the Service, by the Service's own cluster.
+    fn is_made_for(&self, balancer: &LoadBalancer) -> bool {
+        self.whose(balancer) == Ok(Proof::Mark)
+    }
+}
+
+/// What the Services say of balancers.
+fn claims(services: &dyn ServicesView) -> Claims {
+    Claims::of(services, |service| {
+        intent::annotated(service).map(|id| id.to_string())
+    })
+}
+
+/// What a balancer shows, whoever asks.
+fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> {
+    Traces {
+        id,
+        addresses: balancer.vip_addresses.iter().map(|vip| &*vip.address).collect(),
+        mark: balancer.tags.get(TAG_SERVICE_UID),
+        named_after: names::service_uid(&balancer.name),
+        ..Traces::default()
+    }
+}
+
+/// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was exported, and even
+/// the same Service UID, from a copy of the API server's data.
+fn cluster<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> OfCluster<'a> {
+    match (
+        balancer.tags.get(TAG_CLUSTER_NAME),
+        identity.cluster_name.as_deref(),
+    ) {
+        (None, _) => OfCluster::Untold,
+        (Some(theirs), Some(ours)) if theirs == ours => OfCluster::This,
+        (Some(theirs), Some(_)) => OfCluster::Another(theirs),
+        (Some(theirs), None) => OfCluster::Perhaps(theirs),
+    }
+}
+
+/// The living Service that is served by a balancer without a mark of its own there, as `namespace/name`.
+pub(crate) fn holder(identity: &Identity, balancer: &LoadBalancer) -> Option<String> {
+    let id = balancer.uuid.to_string();
+    let claims = claims(&*identity.services);
+    let uid = claims.holder(&traces(&id, balancer), &identity.uid)?;
+    let services = identity.services.services();
+    let mut all = services.iter();
+    let metadata = &all
+        .find(|service| service.metadata.uid.as_deref() == Some(uid))?
+        .metadata;
+    let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+    Some(format!(
+        "{}/{}",
+        namespace.unwrap_or_default(),
+        name.unwrap_or_default()
+    ))
 }
 
 /// Whether this cluster made a balancer for a Service that is gone.
@@ -120,16 +193,12 @@ pub(crate) fn by_age<Id: Ord + Copy>(created_at: Option<&str>, id: Id) -> (Strin
     (created_at.unwrap_or_default().to_owned(), id)
 }
 
-/// Whether a balancer was made for the Service, by the Service's own cluster.
-fn is_made_for(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    is_marked(identity, balancer) && owner(identity, balancer).is_none()
-}
-
 /// Finds a Service's balancer among its candidates.
 pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Found<'a> {
+    let evidence = Evidence::of(identity);
     let (mut marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) = candidates
         .iter()
-        .partition(|balancer| is_made_for(identity, balancer));
+        .partition(|balancer| evidence.is_made_for(balancer));
     marked.sort_by_key(|balancer| {
         (
             identity.annotated != Some(balancer.uuid),
@@ -143,7 +212,7 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
     if let Some(annotated) = others
         .iter()
         .find(|balancer| identity.annotated == Some(balancer.uuid))
-        && let Some(owner) = owner(identity, annotated)
+        && let Err(owner) = evidence.whose(annotated)
     {
         return Found::Foreign {
             balancer: annotated,
@@ -153,13 +222,13 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
     }
     match (marked.split_first(), others.as_slice()) {
         (None, []) => Found::None,
-        (None, [other]) => match owner(identity, other) {
-            Some(owner) => Found::Foreign {
+        (None, [other]) => match evidence.whose(other) {
+            Err(owner) => Found::Foreign {
                 balancer: other,
                 owner,
                 own: None,
             },
-            None => Found::One {
+            Ok(_) => Found::One {
                 balancer: other,
                 surplus: Vec::new(),
             },
@@ -194,7 +263,11 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
     let Some(cluster) = services.cluster_uid() else {
         return Vec::new();
     };
-    let claims = Claims::of(services);
+    let claims = claims(services);
+    let is_held = |balancer: &LoadBalancer| {
+        let id = balancer.uuid.to_string();
+        claims.is_recorded(&id) || claims.is_held(&traces(&id, balancer), "")
+    };
     let made_for = |balancer: &LoadBalancer| {
         let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
         Some(MadeFor {
@@ -205,29 +278,27 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
     balancers
         .iter()
         .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(cluster.as_str()))
-        .filter(|balancer| !claims.is_annotated(balancer) && !claims.is_held(balancer, ""))
+        .filter(|balancer| !is_held(balancer))
         .filter_map(made_for)
         .collect()
 }
 
 /// Finds what has to go. What belongs to somebody else never does, nor what a Service will take over from one that is gone.
 pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Doomed<'a> {
-    let claims = Claims::of(&*identity.services);
+    let evidence = Evidence::of(identity);
     let is_gone = !identity.services.has_uid(&identity.uid);
-    let is_held = |balancer: &LoadBalancer| claims.is_held(balancer, &identity.uid);
     let candidates = candidates
         .iter()
         .filter(|balancer| is_candidate(identity, balancer))
-        .filter(|balancer| !is_gone || !claims.is_annotated(balancer));
+        .filter(|balancer| !is_gone || !evidence.claims().is_recorded(&balancer.uuid.to_string()));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        candidates.partition(|balancer| is_made_for(identity, balancer));
-    let others = others.into_iter().filter(|_| identity.adopts_unmarked);
-    let (mut foreign, unmarked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        others.partition(|balancer| owner(identity, balancer).is_some() || is_held(balancer));
+        candidates.partition(|balancer| evidence.is_made_for(balancer));
     // What was made for one that is gone may serve another one by now, and nobody will ask for it again.
-    let (held, marked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        marked.into_iter().partition(|it| is_gone && is_held(it));
-    foreign.extend(held);
+    let others = others
+        .into_iter()
+        .filter(|balancer| identity.adopts_unmarked || is_gone && is_marked(identity, balancer));
+    let (unmarked, foreign): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
+        others.partition(|balancer| evidence.whose(balancer).is_ok());
     let is_ambiguous = unmarked.len() + usize::from(!marked.is_empty()) > 1;
     let mut all = marked;
     all.extend(unmarked);

@@ -97,7 +97,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 "load balancer {} ({}) is not changed: {}",
                 balancer.name,
                 balancer.uuid,
-                whose(identity, owner)
+                whose(identity, balancer, owner)
             )));
             let refusal = foreign(identity, balancer, owner);
             members_of_own(own, refusal, &mut notes)
@@ -164,14 +164,15 @@ fn several(identity: &Identity, candidates: &[&LoadBalancer]) -> Refusal {
 }
 
 /// Whose a balancer is that is not the Service's, in words.
-fn whose(identity: &Identity, owner: Owner<'_>) -> String {
-    match owner {
-        Owner::Service => "its tag k8s-service-uid names another service".to_owned(),
-        Owner::Cluster { theirs } => format!(
+fn whose(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> String {
+    match (owner, ownership::holder(identity, balancer)) {
+        (Owner::Service, Some(holder)) => format!("it serves {holder}"),
+        (Owner::Service, None) => "its tag k8s-service-uid names another service".to_owned(),
+        (Owner::Cluster { theirs }, _) => format!(
             "its tag {TAG_CLUSTER_NAME} says {theirs}, and this cluster is {}",
             own_cluster(identity)
         ),
-        Owner::PerhapsCluster { theirs } => {
+        (Owner::PerhapsCluster { theirs }, _) => {
             format!("its tag {TAG_CLUSTER_NAME} says {theirs}, and the name of this cluster is not known")
         }
     }
@@ -186,11 +187,11 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
         "load balancer {} ({}) belongs to another service or cluster: {}",
         balancer.name,
         balancer.uuid,
-        whose(identity, owner)
+        whose(identity, balancer, owner)
     );
     if owner == Owner::Service && ownership::is_left_behind(identity, balancer) {
         return Refusal::new(failed_to_find(identity, &why)).with_remedy(format!(
-            "that service is gone: to take the load balancer over with its addresses, set {} to {} at once; else it is deleted within some minutes, and this service gets another one",
+            "that service is gone: to take the load balancer over with its addresses, set {} to {}",
             keys::UUID.key,
             balancer.uuid
         ));

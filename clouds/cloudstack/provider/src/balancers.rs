@@ -34,7 +34,7 @@ impl Reconciler for Balancers {
         &self,
         intent: &Intent,
         last: Option<Observed>,
-        memory: &mut Memory<Remembered>,
+        memory: &mut Memory<Remembered, CloudStep>,
     ) -> Result<Observed, CloudError> {
         let seen = self.reads.look(intent, last, std::mem::take(memory)).await?;
         *memory = seen.memory;
@@ -45,7 +45,7 @@ impl Reconciler for Balancers {
         &self,
         intent: &Intent,
         _: Observed,
-        memory: &mut Memory<Remembered>,
+        memory: &mut Memory<Remembered, CloudStep>,
     ) -> Result<Observed, CloudError> {
         let seen = self.reads.verified(intent, std::mem::take(memory)).await?;
         *memory = seen.memory;
@@ -80,6 +80,11 @@ impl Reconciler for Balancers {
         }
         self.reads.written(intent, step, &learned);
         Ok(learned)
+    }
+
+    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+        None
     }
 
     fn outcome(&self, learned: &Learned) -> WriteOutcome {

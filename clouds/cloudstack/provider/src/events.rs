@@ -19,6 +19,12 @@ bowline_plan::events! {
     DEFAULT_DENY = "NetworkACLDeniesAll", Warning,
         "The network of the nodes uses the built-in ACL list `default_deny`. It denies everything, and no item can be added, so nobody reaches the Service.",
         "Give the tier an ACL list of its own.";
+    ITEM_KEPT = "NetworkACLItemKept", Warning,
+        "An item of the ACL list lets in more than the Service asks for. It stays, because a rule, a port forwarding or a static NAT of somebody else may need it. The restriction of the Service has no effect as long as the item is there.",
+        "If nobody else needs the item, delete it by hand.";
+    ONE_INSTANCE = "NodesShareInstance", Warning,
+        "Two Nodes have the same virtual machine. It becomes a member once.",
+        "The event names both Nodes. Delete the one that is left over.";
     ADDRESS_KEPT = "PublicIPKept", Warning,
         "An address that this Service used is not released. Either others use it, or nothing proves that it was acquired for this Service.",
         "If nobody needs the address, release it by hand.";

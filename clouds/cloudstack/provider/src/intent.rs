@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{Algorithm, FirewallRule, IngressPort, NewRule, Rule, VirtualMachineId};
+use crate::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, NewRule, VirtualMachineId};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -59,12 +59,20 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
-    /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
-    pub(crate) fn is_relied_on(&self, item: &FirewallRule, items: &[FirewallRule], rule: &Rule) -> bool {
-        if !rule.may_need(item.ingress) {
+    /// Whether what somebody else has relies on an item of an ACL list, which holds `items`. The rule of a Service of the cluster
+    /// relies on an item for the sources that the Service is open for; of anything else nobody knows.
+    pub(crate) fn is_relied_on(
+        &self,
+        item: &FirewallRule,
+        items: &[FirewallRule],
+        neighbour: &Neighbour,
+    ) -> bool {
+        if !neighbour.may_need(item.ingress) {
             return false;
         }
+        let Neighbour::Rule(rule) = neighbour else {
+            return true;
+        };
         let services = self.services.services();
         let Some(owner) = services.iter().find(|service| {
             let uid = service.metadata.uid.as_deref().unwrap_or_default();

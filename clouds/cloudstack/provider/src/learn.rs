@@ -9,8 +9,8 @@ use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NewRule,
-    PublicIpId, Rule, RuleId, RuleState,
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, Neighbour,
+    NewRule, PublicIpId, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Pending, Seen, see};
 use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
@@ -24,8 +24,8 @@ pub(crate) enum Learned {
     Gone,
     /// Something is not as was thought, so the write was not sent, or was refused.
     Seen(Fact),
-    /// The item is left: these rules of others rely on it.
-    Needed(Vec<Rule>),
+    /// The item is left: this relies on it, which others have.
+    Needed(Vec<Neighbour>),
     /// A port has one firewall rule only: what is there for it has to go first.
     OneFirewallRule,
     /// The address takes no rule yet.
@@ -89,14 +89,14 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
 }
 
 /// An item is somebody else's as well by now.
-fn needed(seen: &mut Seen, list: &Firewall, item: &FirewallRuleId, users: &[Rule]) {
+fn needed(seen: &mut Seen, list: &Firewall, item: &FirewallRuleId, users: &[Neighbour]) {
     let Seen { observed, memory } = seen;
     memory.own.made.acl_items.retain(|(_, known)| known != item);
-    for (network, rules) in &mut observed.neighbours {
+    for (network, known) in &mut observed.neighbours {
         let network = observed.networks.get(network).and_then(Option::as_ref);
         let acl = network.and_then(|network| network.acl.as_ref());
         if acl.is_some_and(|acl| acl.id == list.id) {
-            rules.extend(users.iter().cloned());
+            known.extend(users.iter().cloned());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which virtual machines are the members of a Service's rules. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_cloud_provider::InstanceIndex;
 use bowline_cloudstack_client::{VirtualMachine, VmState};
@@ -22,6 +22,8 @@ pub(crate) struct Members {
     pub(crate) left_out: Vec<String>,
     /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
     pub(crate) unconnected: Vec<String>,
+    /// Nodes that have the same virtual machine, by two.
+    pub(crate) twins: Vec<[String; 2]>,
     /// The Nodes whose name another virtual machine has than they name, where these are more than those that have the one that they
     /// name: what is seen is another account, in which names are the same. (Nodes that joined since have one there.)
     pub(crate) elsewhere: Vec<String>,
@@ -72,7 +74,7 @@ impl Members {
             };
         }
         let mut members = Self::default();
-        let mut taken = BTreeSet::new();
+        let mut taken: BTreeMap<&VirtualMachineId, &str> = BTreeMap::new();
         for node in nodes {
             let named = node.instance_id.as_ref();
             let found = named
@@ -83,11 +85,13 @@ impl Members {
                     members.unproven.insert(instance.id.clone());
                     members.unconnected.push(node.node.clone());
                 }
-                Some(instance) => {
-                    if taken.insert(instance.id.clone()) {
+                Some(instance) => match taken.get(&instance.id) {
+                    Some(first) => members.twins.push([(*first).to_owned(), node.node.clone()]),
+                    None => {
+                        taken.insert(&instance.id, &node.node);
                         members.instances.push(instance.clone());
                     }
-                }
+                },
                 None => {
                     members.unproven.extend(named.cloned());
                     members.left_out.push(node.node.clone());

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 pub(crate) use bowline_cloudstack_client::{
-    AclListId, Algorithm, FirewallRuleId, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState,
-    VirtualMachineId, VpcId,
+    AclListId, Algorithm, FirewallRuleId, NetworkId, PortForwardingRule, PublicIpId, RuleId, RuleProtocol,
+    RuleState, VirtualMachineId, VpcId,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,41 @@ impl Rule {
     pub(crate) fn may_need(&self, open: IngressPort) -> bool {
         let speaks = |protocol: Protocol| protocol.ip() == open.protocol;
         self.public_port == Some(open.port) && self.protocol("").is_none_or(speaks)
+    }
+}
+
+/// Something that somebody else has behind an ACL list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Neighbour {
+    /// A load balancer rule.
+    Rule(Rule),
+    /// A port of a public address that leads to one virtual machine.
+    Forwarding(PortForwardingRule),
+    /// A public address that leads to one virtual machine by static NAT, with all of its ports.
+    StaticNat(AddressRef),
+}
+
+impl Neighbour {
+    /// Whether it may need a port that is open.
+    pub(crate) fn may_need(&self, open: IngressPort) -> bool {
+        match self {
+            Self::Rule(rule) => rule.may_need(open),
+            Self::Forwarding(rule) => {
+                let protocol = rule.protocol.as_deref().and_then(IpProtocol::parse);
+                protocol.is_none_or(|known| known == open.protocol) && rule.concerns(open.port)
+            }
+            Self::StaticNat(_) => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Neighbour {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(f, "load balancer rule {}", rule.name),
+            Self::Forwarding(rule) => write!(f, "port forwarding rule {}", rule.id),
+            Self::StaticNat(address) => write!(f, "the static NAT of public IP {}", address.ip),
+        }
     }
 }
 
@@ -189,12 +224,14 @@ impl AddressState {
 }
 
 impl Address {
-    /// Whether it belongs to the network, or to the VPC that the network is a tier of.
+    /// Whether it belongs to the network; or to the VPC that the network is a tier of, and to no other tier.
     pub(crate) fn is_of(&self, network: &Network) -> bool {
-        match (&self.vpc, &network.vpc) {
-            (Some(own), Some(vpc)) => own == vpc,
-            _ => self.network.as_ref() == Some(&network.id),
-        }
+        self.is_at(&Place::of(network))
+    }
+
+    /// Whether it belongs to the network, or to any tier of the same VPC.
+    pub(crate) fn is_near(&self, network: &Network) -> bool {
+        self.is_of(network) || (self.vpc.is_some() && self.vpc == network.vpc)
     }
 
     /// Whether it leads there, as far as it tells: one of a VPC need not tell a tier.
@@ -223,7 +260,7 @@ impl Address {
         self.state == AddressState::Allocating && self.network.is_none() && self.vpc.is_none()
     }
 
-    /// Whether it leads to another network or VPC.
+    /// Whether it leads to another network, tier or VPC.
     pub(crate) fn is_elsewhere(&self, network: &Network) -> bool {
         (self.network.is_some() || self.vpc.is_some()) && !self.is_of(network)
     }

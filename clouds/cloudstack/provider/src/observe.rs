@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
 use crate::objects::{
-    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Network, NewRule, PortRange,
-    Rule,
+    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network, NewRule,
+    PortRange, Rule,
 };
 use crate::step::CloudStep;
 
@@ -45,7 +45,7 @@ pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
 
 /// What a reconcile has seen: the facts, and what it remembers of itself.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// One observation.
 #[derive(Debug, Default)]
@@ -66,8 +66,8 @@ pub(crate) struct Observed {
     pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
     /// Rules of others on an address, by its ID.
     pub(crate) rules_of_others: BTreeMap<PublicIpId, Vec<Rule>>,
-    /// Rules of others in networks that share an ACL list, by a network's ID.
-    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
+    /// What others have in networks that share an ACL list, by a network's ID.
+    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Neighbour>>,
     /// Of firewalls the rules that let a single port in.
     pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
     /// Of firewalls of addresses the rules that let several ports in.
@@ -80,6 +80,8 @@ pub(crate) struct Observed {
     pub(crate) instances: Option<Arc<MemberIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
     pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
+    /// What could not be read. Decisions that need it wait for another look, and the others go on.
+    pub(crate) unreadable: BTreeMap<Need, CloudError>,
     /// Jobs under way.
     pub(crate) pending: Vec<Pending>,
 }

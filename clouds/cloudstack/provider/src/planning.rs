@@ -72,7 +72,7 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
             draft.again = own.known.may_go.map(|left| left.min(SEARCH));
             let decided = wanted_plan(&mut draft, wanted);
             draft.take(decided);
-            refuse(&mut draft, wanted);
+            follow_anyway(&mut draft, wanted);
         }
         Intent::Absent(absent) => {
             let decided = absent::plan(&mut draft, absent);
@@ -82,16 +82,17 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
     draft
 }
 
-/// What is refused makes no change, but the Nodes are followed all the same.
-fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
-    if draft.refusal.is_none() {
+/// What is refused makes no change, nor does what cannot be read. But the Nodes are followed all the same.
+fn follow_anyway(draft: &mut Draft<'_>, wanted: &Wanted) {
+    if draft.refusal.is_some() {
+        *draft = Draft {
+            notes: std::mem::take(&mut draft.notes),
+            refusal: draft.refusal.take(),
+            ..Draft::new(draft.identity, draft.observed)
+        };
+    } else if !draft.is_blind || draft.has_writes() {
         return;
     }
-    *draft = Draft {
-        notes: std::mem::take(&mut draft.notes),
-        refusal: draft.refusal.take(),
-        ..Draft::new(draft.identity, draft.observed)
-    };
     members::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
         draft.refusal = None; // later

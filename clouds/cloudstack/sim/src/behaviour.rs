@@ -55,8 +55,15 @@ pub struct Behaviour {
     /// Whether a second rule on a port of a public address is refused whatever its protocol. Servers that were mended take
     /// one for TCP and one for UDP.
     pub protocols_conflict: bool,
-    /// Whether rules for UDP are taken. haproxy cannot do it, and some servers refuse them.
+    /// Whether rules for UDP are taken, as by a provider of load balancing of another make. The virtual router's haproxy cannot carry
+    /// it (`NetworkHelperImpl.validateHAProxyLBRule`).
     pub takes_udp: bool,
+    /// The port at which the virtual router's haproxy tells its statistics, for which no rule is taken (the same method; the setting
+    /// `network.loadbalancer.haproxy.stats.port`). A provider of another make has none.
+    pub stats_port: Option<u16>,
+    /// Whether a rule for another tier than that of its public address is refused. Otherwise nobody looks at the tier that is asked
+    /// for, and the rule leads to that of the address (`LoadBalancingRulesManagerImpl.createPublicLoadBalancer`).
+    pub other_tiers_conflict: bool,
     /// What becomes of the protocol of a rule that is updated.
     pub protocol_updates: ProtocolUpdates,
     /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
@@ -98,7 +105,9 @@ impl Default for Behaviour {
             releases_refuse_rules: false,
             releases_leave_rules: false,
             protocols_conflict: true,
-            takes_udp: true,
+            takes_udp: false,
+            stats_port: Some(8081),
+            other_tiers_conflict: false,
             protocol_updates: ProtocolUpdates::Stored,
             firewall_ports_conflict: false,
             firewall_takes_ipv6: false,
@@ -111,6 +120,11 @@ impl Default for Behaviour {
 }
 
 impl Behaviour {
+    /// Balances by a provider of another make than the virtual router: it carries UDP and has no port of its own.
+    pub fn carry_everything(&mut self) {
+        (self.takes_udp, self.stats_port) = (true, None);
+    }
+
     /// Whether the server is at least of this major and minor version.
     pub(crate) fn is_at_least(&self, major: u32, minor: u32) -> bool {
         let mut parts = self.version.split('.').map(|part| {

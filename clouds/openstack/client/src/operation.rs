@@ -51,6 +51,7 @@ operations!(
     PORTS_LIST = "ports.list" counted "port_list";
     PORTS_GET = "ports.get" counted "port_get";
     PORTS_UPDATE = "ports.update" counted "port_update";
+    PORTS_DELETE = "ports.delete" counted "port_delete";
     PORT_TAGS_DELETE = "port-tags.delete" counted "port_tag_delete";
     ROUTERS_GET = "routers.get" counted "router_get";
     ROUTERS_UPDATE = "routers.update" counted "router_update";

@@ -32,6 +32,8 @@ pub(crate) enum Learned {
     Refused(Refusal),
     /// The same if it was sent, and nobody knows what came of it.
     Unheard(Refusal),
+    /// Octavia refused a load balancer with its parts, and perhaps for one of these.
+    RefusedTree(Refusal),
     /// Octavia refused a method, or session persistence, that the load balancer's provider does not know.
     RefusedSetting(Refusal),
     /// Octavia did not delete a pool, because an L7 policy names it.
@@ -44,7 +46,9 @@ impl Learned {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
             Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
-            Self::Refused(_) | Self::RefusedSetting(_) | Self::Barred(_) => WriteOutcome::NotTaken,
+            Self::Refused(_) | Self::RefusedTree(_) | Self::RefusedSetting(_) | Self::Barred(_) => {
+                WriteOutcome::NotTaken
+            }
             Self::Unheard(_) => WriteOutcome::Unknown,
         }
     }
@@ -93,8 +97,15 @@ pub(crate) async fn apply(
             new,
             takes_any_address,
         } => match client.create_load_balancer(new).await {
-            Err(error) if *takes_any_address && (is_refusal(&error) || error.is_of_provider()) => {
-                Ok(Learned::Refused(refused::refusal(settings, &error)))
+            Err(error) if is_refusal(&error) || error.is_of_provider() => {
+                let why = || refused::refusal(settings, &error);
+                match error.is_of_address() {
+                    true if *takes_any_address => Ok(Learned::Refused(why())),
+                    false if !new.listeners.is_empty() && !is_of_number(&error) => {
+                        Ok(Learned::RefusedTree(why()))
+                    }
+                    _ => Err(error),
+                }
             }
             created => {
                 if created.as_ref().is_err_and(ApiError::is_late) {
@@ -102,6 +113,11 @@ pub(crate) async fn apply(
                 }
                 created.map(|balancer| shown(Shown::Balancer(balancer)))
             }
+        },
+        // It is told at the end, where it matters, by what is refused because of it.
+        CloudStep::DeletePort { port, .. } => match client.delete_port(port).await {
+            Err(error) if is_refusal(&error) => Ok(Learned::Refused(told(settings, step, &error))),
+            deleted => deleted.map(done),
         },
         CloudStep::DeleteBalancer {
             balancer,
@@ -161,6 +177,13 @@ fn is_refusal(error: &ApiError) -> bool {
         error.class,
         Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied | Class::Exhausted
     )
+}
+
+/// Whether a limit was met that the parts of a load balancer have nothing to do with: that of load balancers, or of addresses.
+fn is_of_number(error: &ApiError) -> bool {
+    let message = error.message.as_deref().unwrap_or_default();
+    let parts = ["Listener", "Pool", "Member", "Health Monitor"];
+    error.class == Class::Exhausted && !parts.iter().any(|part| message.contains(part))
 }
 
 /// Whether Octavia refuses this change of a part and nothing else for it. At a quota something else of the Service may make room. What

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service, ServiceFacts,
-    WriteOutcome, facts,
+    CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service,
+    ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, ProvisioningStatus};
+use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, PortId, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{Memory, Observed, RefusedSetting, Remembered, Seen};
+use crate::observe::{LEAK_AGE, Memory, Observed, RefusedSetting, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning;
 use crate::step::CloudStep;
@@ -65,6 +65,9 @@ pub(crate) struct Balancers {
     /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
     /// another one would be asked for before the first one shows.
     late_creations: LateCreations,
+    /// Since when ports are seen without their load balancer, by the UID of a Service of which a creation was refused. Without it, they
+    /// would stay.
+    leaks: Kept<String, BTreeMap<PortId, Instant>>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
@@ -74,13 +77,14 @@ pub(crate) struct Balancers {
 impl Balancers {
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
-            reads: Reads::new(&client, options.is_ovn()),
+            reads: Reads::new(&client),
             client,
             options: Arc::new(options),
             refused_settings: Kept::default(),
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
+            leaks: Kept::default(),
             port_groups: PortGroups::default(),
             metrics,
         }
@@ -114,6 +118,24 @@ impl Balancers {
             kept.take_if(|since| since.is_empty());
             stuck
         })
+    }
+
+    /// Looks how long ports that a refused creation may have left behind are seen.
+    fn look_for_leaks(&self, uid: &String, observed: &Observed, own: &mut Remembered) {
+        self.leaks.with(uid, |kept| {
+            let now = Instant::now();
+            if let (Some(since), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
+                since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
+                for port in leaked.ports.iter().filter(|_| leaked.is_credible) {
+                    since.entry(port.id.clone()).or_insert(now);
+                }
+                let is_ripe = |since: &Instant| now.duration_since(*since) >= LEAK_AGE;
+                let ripe = since.iter().filter(|(_, since)| is_ripe(since));
+                own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
+                kept.take_if(|since| since.is_empty() && leaked.is_credible);
+            }
+            own.seeks_leaks = kept.is_some();
+        });
     }
 }
 
@@ -149,11 +171,17 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
+                memory.own.seeks_leaks = self.leaks.with(uid, |kept| kept.is_some());
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
+                self.look_for_leaks(uid, &observed, &mut memory.own);
                 Ok(observed)
             }
-            Some(last) => self.reads.again(intent, last, memory).await,
+            Some(last) => {
+                let observed = self.reads.again(intent, last, memory).await?;
+                self.look_for_leaks(&intent.identity().uid, &observed, &mut memory.own);
+                Ok(observed)
+            }
         }
     }
 
@@ -196,6 +224,18 @@ impl Reconciler for Balancers {
                 _ => self.reads.under_way.withdrawn(id),
             }
         }
+        let is_refused = match &made {
+            Ok(learned) => !matches!(learned, Learned::Done(_)),
+            Err(error) => matches!(
+                error.kind(),
+                ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict
+            ),
+        };
+        if matches!(step, CloudStep::CreateBalancer { .. }) && is_refused {
+            self.leaks.with(&intent.identity().uid, |kept| {
+                kept.get_or_insert_default();
+            });
+        }
         let learned = made?;
         if let CloudStep::Group(_) = step {
             let Identity { uid, service, .. } = intent.identity();
@@ -208,6 +248,11 @@ impl Reconciler for Balancers {
             self.repairs.with(&intent.identity().uid, |last| *last = now);
         }
         Ok((learned, self.reads.under_way.pause()))
+    }
+
+    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+        None
     }
 
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {

@@ -41,13 +41,13 @@ bowline_plan::events! {
         "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it, a listener or a pool of it is in another operating status than ERROR and OFFLINE. That is so of most, because Octavia does not tell a project that an amphora died. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
         "Follow the text: where the load balancer is left, ask the operator of the cloud for a failover.";
     DUPLICATE_REMOVED = reasons::DUPLICATE_REMOVED, Shared,
-        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those that were made after the one that the Service uses.",
+        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those of which all pools say that they were made for this very Service, but for the one that it uses.",
         "Nothing to do.";
     DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
-        "There are load balancers of this Service beside the one that it uses: none of them was made after that one, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
+        "There are load balancers of this Service's name beside the one that it uses: no pool of them says that they were made for it, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
     GONE = reasons::GONE, Shared,
-        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made. A Service that shared it gets one of its own, at another address.",
+        "The load balancer of the Service is gone, as when somebody else deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",

@@ -1,6 +1,11 @@
-//! What this cloud's Octavia can do, told from the version of its API and from the provider of the load balancers.
+//! What a load balancer can be asked for, told from the version of Octavia's API and from the load balancer's own provider.
 
-use bowline_openstack_client::ApiVersion;
+use bowline_openstack_client::{ApiVersion, LoadBalancer};
+
+use crate::options::LoadBalancerOptions;
+
+/// The provider that forwards packets itself and has the fewest features.
+const OVN: &str = "ovn";
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +26,43 @@ pub(crate) struct Features {
     pub(crate) http_monitors: bool,
     /// A second address.
     pub(crate) additional_vips: bool,
+    /// Whether its provider is `ovn`: clients keep their addresses on the way to the members.
+    pub(crate) is_ovn: bool,
 }
 
 impl Features {
-    /// The features of a version (Octavia API, "API versions"); of none at all, nothing but load balancers.
-    pub(crate) fn of(version: Option<(u32, u32)>, is_ovn: bool) -> Self {
+    /// The features of a version (Octavia API, "API versions") with the provider that has most; of none at all, nothing but load
+    /// balancers.
+    pub(crate) fn of(version: Option<(u32, u32)>) -> Self {
         let since = |minor| version.is_some_and(|version| version >= (2, minor));
         Self {
-            timeouts: since(1) && !is_ovn,
+            timeouts: since(1),
             tags: since(5),
-            flavors: since(6) && !is_ovn,
-            allowed_cidrs: since(12) && !is_ovn,
-            zones: since(14) && !is_ovn,
-            http_monitors_of_udp: since(16) && !is_ovn,
-            http_monitors: !is_ovn,
-            additional_vips: since(26) && !is_ovn,
+            flavors: since(6),
+            allowed_cidrs: since(12),
+            zones: since(14),
+            http_monitors_of_udp: since(16),
+            http_monitors: true,
+            additional_vips: since(26),
+            is_ovn: false,
+        }
+    }
+
+    /// Those of a load balancer that is there, or of one that is to be made. One that is there keeps its provider, whatever the
+    /// configuration says by now; where the API does not tell it, the configuration counts.
+    pub(crate) fn of_balancer(self, options: &LoadBalancerOptions, there: Option<&LoadBalancer>) -> Self {
+        let told = there.map(|there| there.provider.as_str());
+        let provider = told
+            .filter(|provider| !provider.is_empty())
+            .unwrap_or(&options.provider);
+        match provider == OVN {
+            false => self,
+            true => Self {
+                tags: self.tags,
+                http_monitors: false,
+                is_ovn: true,
+                ..Self::of(None)
+            },
         }
     }
 }
@@ -61,16 +88,22 @@ mod tests {
     fn the_last_version_counts_as_a_number() {
         assert_eq!(newest(&[version("v2.0"), version("v2.12")]), Some((2, 12)));
         assert_eq!(newest(&[]), None);
-        let old = Features::of(Some((2, 9)), false);
+        let old = Features::of(Some((2, 9)));
         assert!(old.tags && old.flavors && !old.allowed_cidrs);
-        assert!(Features::of(Some((2, 12)), false).allowed_cidrs);
-        assert!(!Features::of(None, false).tags);
+        assert!(Features::of(Some((2, 12))).allowed_cidrs);
+        assert!(!Features::of(None).tags);
     }
 
     #[test]
     fn ovn_has_tags_and_little_else() {
-        let ovn = Features::of(Some((2, 30)), true);
-        assert!(ovn.tags && !ovn.timeouts && !ovn.allowed_cidrs && !ovn.zones && !ovn.http_monitors);
+        let options = LoadBalancerOptions {
+            provider: OVN.into(),
+            ..LoadBalancerOptions::default()
+        };
+        let ovn = Features::of(Some((2, 30))).of_balancer(&options, None);
+        assert!(
+            ovn.is_ovn && ovn.tags && !ovn.timeouts && !ovn.allowed_cidrs && !ovn.zones && !ovn.http_monitors
+        );
         assert!(!ovn.additional_vips && !ovn.flavors && !ovn.http_monitors_of_udp);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, NewLoadBalancer, ProvisioningStatus, SecurityGroup, SecurityGroupId,
-    SecurityGroupRule,
+    LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
+    SecurityGroupId, SecurityGroupRule,
 };
 use bowline_plan::Refusal;
 
@@ -25,6 +25,14 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             return;
         }
         Learned::Refused(why) | Learned::Unheard(why) => return refused(seen, step, why),
+        Learned::RefusedTree(why) => {
+            tracing::warn!(
+                err = why.reason,
+                "Octavia refuses the load balancer with its parts: an empty one comes first"
+            );
+            seen.memory.own.is_tree_refused = true;
+            return left_behind(seen);
+        }
         Learned::RefusedSetting(why) => return refused_setting(seen, step, why),
         Learned::Barred(why) => {
             if let CloudStep::Part {
@@ -57,7 +65,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
         }
-        CloudStep::Group(_) => {}
+        CloudStep::Group(_) | CloudStep::DeletePort { .. } => {}
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::FloatingIp(_) => {
             seen.memory.own.is_address_changed = true;
         }
@@ -90,6 +98,21 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
     absorb(seen, step, shown);
 }
 
+/// A creation was refused: what ports there are is to be seen anew.
+fn left_behind(seen: &mut Seen) {
+    let before = seen.observed.ports.take();
+    seen.memory.own.ports_before = before;
+    seen.memory.own.seeks_leaks = true;
+    seen.leaked = None;
+}
+
+/// A port that was left behind is gone, or cannot be deleted now.
+fn without_leaked(observed: &mut Observed, port: &PortId) {
+    if let Some(leaked) = &mut observed.leaked {
+        leaked.ports.retain(|there| there.id != *port);
+    }
+}
+
 fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
     match step {
         CloudStep::CreateBalancer { new, .. } => {
@@ -99,6 +122,11 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
                 "The new load balancer cannot have the address of the one before it"
             );
             seen.memory.own.is_address_lost = true;
+            left_behind(seen);
+        }
+        CloudStep::DeletePort { port, .. } => {
+            tracing::warn!(err = why.reason, "A port that Octavia left behind stays");
+            without_leaked(&mut seen.observed, port);
         }
         CloudStep::Part { change, .. } => {
             tracing::warn!(
@@ -161,6 +189,12 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             }
             let Seen { observed, memory } = seen;
             of_part(observed, memory, balancer, change, shown);
+        }
+        CloudStep::DeletePort { port, .. } => {
+            without_leaked(&mut seen.observed, port);
+            if let Some(ports) = &mut seen.ports {
+                Arc::make_mut(ports).retain(|there| there.id != *port);
+            }
         }
         CloudStep::FloatingIp(change) => {
             let Seen { observed, memory } = seen;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_cloud_provider::Recent;
 use bowline_openstack_client::{
     FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
-    Network, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, ProvisioningStatus, SecurityGroup,
+    Network, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, PortId, ProvisioningStatus, SecurityGroup,
     SessionPersistence, Subnet,
 };
 use bowline_plan::Refusal;
@@ -15,7 +15,7 @@ use bowline_plan::Refusal;
 use crate::features::Features;
 use crate::intent::TlsKey;
 use crate::ownership::marks::{OfAnother, Told};
-use crate::step::PartChange;
+use crate::step::{CloudStep, PartChange};
 
 pub(crate) mod lookups;
 mod patience;
@@ -24,7 +24,7 @@ pub(crate) mod reads;
 /// One observation. What is `None` was not asked for: [`lookups`](lookups::lookups) says what a plan needs.
 #[derive(Default)]
 pub(crate) struct Observed {
-    /// What Octavia can do.
+    /// What Octavia can do, whatever the provider of a load balancer is.
     pub(crate) features: Option<Features>,
     /// Whether the load balancers were listed.
     pub(crate) is_listed: bool,
@@ -40,12 +40,16 @@ pub(crate) struct Observed {
     pub(crate) gone: Vec<LoadBalancerId>,
     /// The floating IPs that led to a load balancer that could be meant, when that went.
     pub(crate) freed: Vec<FloatingIpId>,
+    /// Load balancers that were waited for to go, and stay `PENDING_DELETE`. They are in no other list here.
+    pub(crate) left_alone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
     pub(crate) parts: Option<Parts>,
     /// The parts of one that the Service was a guest of and has left.
     pub(crate) left_parts: Option<Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
+    /// Ports that Octavia made for load balancers that are not there, if they were looked for.
+    pub(crate) leaked: Option<Leaked>,
     /// All floating IPs of the project.
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
     /// Addresses that were asked for one by one, and that no floating IP has.
@@ -62,6 +66,17 @@ pub(crate) struct Observed {
     pub(crate) former_groups: Option<Vec<SecurityGroup>>,
     /// What the store of keys says about the certificate.
     pub(crate) key: Option<(TlsKey, KeyAnswer)>,
+}
+
+/// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
+pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
+
+/// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
+#[derive(Debug, Default)]
+pub(crate) struct Leaked {
+    pub(crate) ports: Vec<Port>,
+    /// Whether Neutron shows the port of a load balancer that Octavia shows: the two are of one cloud and one project.
+    pub(crate) is_credible: bool,
 }
 
 /// What the store of keys says about a certificate.
@@ -104,7 +119,7 @@ pub(crate) struct Unread {
 }
 
 /// What a reconcile remembers.
-pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
 
 /// How often a load balancer was looked at since the last write to it, or in this reconcile.
 pub(crate) fn looks(memory: &Memory) -> usize {
@@ -112,7 +127,7 @@ pub(crate) fn looks(memory: &Memory) -> usize {
 }
 
 /// What a reconcile has seen.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// What a reconcile remembers of its writes, beyond what the API shows.
 #[derive(Debug, Default)]
@@ -137,6 +152,14 @@ pub(crate) struct Remembered {
     pub(crate) may_repair: bool,
     /// The address of one that this reconcile deleted for that: the other one is to have it too.
     pub(crate) vacated: Option<String>,
+    /// Octavia refused a load balancer with all its parts, and not for the number of load balancers.
+    pub(crate) is_tree_refused: bool,
+    /// A creation was refused, now or earlier, so ports may be left behind.
+    pub(crate) seeks_leaks: bool,
+    /// The ports that there were before the creation that this reconcile was refused, if they were read.
+    pub(crate) ports_before: Option<Arc<Vec<Port>>>,
+    /// Ports that have been without their load balancer for [`LEAK_AGE`].
+    pub(crate) ripe_leaks: BTreeSet<PortId>,
     /// Octavia did not give a new load balancer the address that the one before it had.
     pub(crate) is_address_lost: bool,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
@@ -341,6 +364,20 @@ impl Observed {
     /// Whether a load balancer is another Service's.
     pub(crate) fn is_of_another(&self, id: &LoadBalancerId) -> bool {
         self.of_others.iter().any(|other| other.balancer.id == *id)
+    }
+
+    /// Whether it is known what a load balancer is to the Service.
+    pub(crate) fn is_known(&self, id: &LoadBalancerId) -> bool {
+        self.gone.contains(id)
+            || self.left_alone.contains(id)
+            || self.is_of_another(id)
+            || self.balancers.iter().any(|there| there.id == *id)
+    }
+
+    /// A load balancer was waited for to go for long enough.
+    pub(crate) fn leave_alone(&mut self, id: LoadBalancerId) {
+        self.balancers.retain(|balancer| balancer.id != id);
+        self.left_alone.push(id);
     }
 
     /// The pools of a load balancer were seen.

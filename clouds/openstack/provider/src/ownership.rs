@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::intent::Identity;
 use crate::names;
+use crate::observe::Observed;
 
 pub(crate) mod marks;
 
@@ -27,15 +28,23 @@ pub(crate) enum Found<'a> {
         balancer: &'a LoadBalancer,
         /// What the Service is to it.
         role: Role,
-        /// Others that were made for the Service by accident, after this one.
-        surplus: Vec<&'a LoadBalancer>,
-        /// Others that were made for the Service before this one, which the annotation names, or in the same second.
-        older: Vec<&'a LoadBalancer>,
+        /// Others that bear the Service's name, tag and description.
+        twins: Vec<&'a LoadBalancer>,
     },
-    /// It is being deleted; another one can only be made when it is gone.
+    /// It is being deleted; another one is made when it is gone, or does not go.
     Going(&'a LoadBalancer),
     /// Several could be meant; nobody but a person can tell.
     Several(Vec<&'a LoadBalancer>),
+}
+
+impl<'a> Found<'a> {
+    /// The load balancer that the Service uses.
+    pub(crate) fn balancer(&self) -> Option<&'a LoadBalancer> {
+        match self {
+            Self::One { balancer, .. } => Some(balancer),
+            _ => None,
+        }
+    }
 }
 
 /// What a Service is to its load balancer.
@@ -161,12 +170,14 @@ pub(crate) fn is_going(balancer: &LoadBalancer) -> bool {
     )
 }
 
-/// Finds a Service's load balancer among its candidates; `gone` are those that are proved not to exist.
-pub(crate) fn resolve<'a>(
-    identity: &'a Identity,
-    candidates: &'a [LoadBalancer],
-    gone: &[LoadBalancerId],
-) -> Found<'a> {
+/// Finds a Service's load balancer among those that were seen.
+pub(crate) fn resolve<'a>(identity: &'a Identity, observed: &'a Observed) -> Found<'a> {
+    let Observed {
+        balancers: candidates,
+        gone,
+        marked,
+        ..
+    } = observed;
     let mut named: Vec<&LoadBalancer> = candidates
         .iter()
         .filter(|balancer| bears_name(identity, balancer) && !is_going(balancer))
@@ -184,13 +195,10 @@ pub(crate) fn resolve<'a>(
                 let twins = named.into_iter().filter(|other| {
                     role == Role::Owner && other.id != *id && is_surely_ours(identity, other)
                 });
-                // A lost answer leaves a load balancer that is younger than the one in use. An older one has another history.
-                let (surplus, older) = twins.partition(|other| is_younger(other, balancer));
                 return Found::One {
                     balancer,
                     role,
-                    surplus,
-                    older,
+                    twins: twins.collect(),
                 };
             }
             // Not there any more. What was written beside an address was written here: a new one takes its place.
@@ -215,38 +223,42 @@ pub(crate) fn resolve<'a>(
             Some(going) => Found::Going(going),
             None => Found::None,
         },
-        [balancer] => Found::One {
-            balancer,
-            role: Role::Owner,
-            surplus: Vec::new(),
-            older: Vec::new(),
-        },
-        [oldest, surplus @ ..] if named.iter().all(|balancer| is_surely_ours(identity, balancer)) => {
+        [oldest, others @ ..] if others.is_empty() || named.iter().all(|it| is_surely_ours(identity, it)) => {
+            // One without pools may be another cluster's that has just begun.
+            let is_marked = |balancer: &&&LoadBalancer| marked.contains(&balancer.id);
+            let balancer = *named.iter().find(is_marked).unwrap_or(oldest);
+            let twins = named.iter().filter(|other| other.id != balancer.id);
             Found::One {
-                balancer: oldest,
+                balancer,
                 role: Role::Owner,
-                surplus: surplus.to_vec(),
-                older: Vec::new(),
+                twins: twins.copied().collect(),
             }
         }
         _ => Found::Several(named),
     }
 }
 
+/// Of twins of a load balancer those that were surely made for this very Service, by what is on their pools: these are superfluous.
+/// Who or what the others are for, nothing tells.
+pub(crate) fn surplus<'a>(
+    observed: &Observed,
+    twins: Vec<&'a LoadBalancer>,
+) -> (Vec<&'a LoadBalancer>, Vec<&'a LoadBalancer>) {
+    twins
+        .into_iter()
+        .partition(|twin| observed.marked.contains(&twin.id))
+}
+
 /// What is there of a Service that is being removed.
 ///
 /// As [`resolve`], but where the Service has recorded a load balancer, only that one and what was surely made for the Service
 /// count. Another one that merely bears the name may be a person's, and comes into sight when the recorded one is gone.
-pub(crate) fn resolve_removed<'a>(
-    identity: &'a Identity,
-    candidates: &'a [LoadBalancer],
-    gone: &[LoadBalancerId],
-) -> Found<'a> {
+pub(crate) fn resolve_removed<'a>(identity: &'a Identity, observed: &'a Observed) -> Found<'a> {
     let is_certain = |balancer: &&LoadBalancer| match &identity.annotated {
         Some(recorded) => balancer.id == *recorded || is_surely_ours(identity, balancer),
         None => true,
     };
-    match resolve(identity, candidates, gone) {
+    match resolve(identity, observed) {
         Found::One { balancer, .. } if !is_certain(&balancer) => Found::None,
         Found::Several(named) if identity.annotated.is_some() => {
             named
@@ -255,8 +267,7 @@ pub(crate) fn resolve_removed<'a>(
                 .map_or(Found::None, |balancer| Found::One {
                     balancer,
                     role: Role::Owner,
-                    surplus: Vec::new(),
-                    older: Vec::new(),
+                    twins: Vec::new(),
                 })
         }
         found => found,
@@ -283,14 +294,6 @@ fn by_age(balancer: &LoadBalancer) -> (String, LoadBalancerId) {
         balancer.created_at.clone().unwrap_or_default(),
         balancer.id.clone(),
     )
-}
-
-/// Whether a load balancer was surely made after another one: Octavia tells seconds, so two of one second are of one age.
-fn is_younger(balancer: &LoadBalancer, than: &LoadBalancer) -> bool {
-    match (&balancer.created_at, &than.created_at) {
-        (Some(created), Some(before)) => created > before,
-        _ => false,
-    }
 }
 
 /// Whether another Service uses a load balancer too.

@@ -14,7 +14,7 @@ use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
-use crate::observe::{Parts, Seen, is_pending};
+use crate::observe::{LEAK_AGE, Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::status;
 use crate::step::{CloudStep, PartChange};
@@ -29,6 +29,7 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
+mod leaks;
 pub(crate) mod parts;
 mod pools;
 pub(crate) mod rename;
@@ -63,13 +64,19 @@ pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> 
 fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let mut notes = wanted.notes.clone();
+    let mut publishes = None;
+    let found = ownership::resolve(identity, seen);
+    let features = features.of_balancer(&identity.options, found.balancer());
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
-    let mut publishes = None;
+    let leaked = leaks::removal(seen, None);
+    if !leaked.is_empty() {
+        return Plan::new(apply(leaked));
+    }
     if let Some(refusal) = dangling::mistake(identity, seen) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
-    let answer = match ownership::resolve(identity, &seen.balancers, &seen.gone) {
+    let answer = match found {
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
         Found::Going(balancer) => wait_for(balancer, seen),
@@ -78,16 +85,10 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
         Found::One {
             balancer,
             role,
-            surplus,
-            older,
+            twins,
         } => {
-            let mut surplus = surplus;
-            // A request may reach Octavia when the process that sent it is long gone, and another one has made its own.
-            let (late, older) = older
-                .into_iter()
-                .partition(|older| seen.marked.contains(&older.id));
-            surplus.extend::<Vec<_>>(late);
-            notes.extend(guards::older_note(identity, balancer, &older));
+            let (surplus, kept) = ownership::surplus(seen, twins);
+            notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = There {
                 wanted,
@@ -100,7 +101,8 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             there.next(&mut notes, &mut publishes)
         }
     };
-    let plan = Plan::new(answer).with_notes(notes);
+    let mut plan = Plan::new(answer).with_notes(notes);
+    plan.again = seen.memory.own.seeks_leaks.then_some(LEAK_AGE);
     match publishes {
         Some(status) => plan.publishing(status),
         None => plan,

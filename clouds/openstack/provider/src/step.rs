@@ -3,6 +3,7 @@
 use bowline_openstack_client::{
     ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate, MonitorId,
     MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
+    PortId,
 };
 use bowline_plan::{Impact, Lane, Step};
 
@@ -39,6 +40,13 @@ pub(crate) enum CloudStep {
         balancer: LoadBalancerId,
         /// What is written.
         change: PartChange,
+    },
+    /// Deletes a port that a refused creation left behind.
+    DeletePort {
+        /// Which one.
+        port: PortId,
+        /// Its name.
+        name: String,
     },
     /// A write to a floating IP.
     FloatingIp(FloatingIpChange),
@@ -134,7 +142,9 @@ impl CloudStep {
     pub(crate) fn balancer(&self) -> Option<&LoadBalancerId> {
         match self {
             Self::DeleteBalancer { balancer, .. } | Self::Part { balancer, .. } => Some(balancer),
-            Self::CreateBalancer { .. } | Self::FloatingIp(_) | Self::Group(_) => None,
+            Self::CreateBalancer { .. } | Self::DeletePort { .. } | Self::FloatingIp(_) | Self::Group(_) => {
+                None
+            }
         }
     }
 }
@@ -150,6 +160,7 @@ impl Step for CloudStep {
                 format!("delete-lb({balancer}{with})")
             }
             Self::Part { balancer, change } => change.label(balancer),
+            Self::DeletePort { port, .. } => format!("delete-port({port})"),
             Self::FloatingIp(change) => change.label(),
             Self::Group(change) => change.label(),
         }
@@ -160,6 +171,7 @@ impl Step for CloudStep {
             Self::CreateBalancer { new, .. } => format!("load balancer {}", new.name),
             Self::DeleteBalancer { name, .. } => format!("load balancer {name}"),
             Self::Part { change, .. } => change.object(),
+            Self::DeletePort { name, .. } => format!("port {name}"),
             Self::FloatingIp(change) => change.object(),
             Self::Group(change) => change.object(),
         }
@@ -167,7 +179,7 @@ impl Step for CloudStep {
 
     fn impact(&self) -> Impact {
         match self {
-            Self::CreateBalancer { .. } => Impact::None,
+            Self::CreateBalancer { .. } | Self::DeletePort { .. } => Impact::None,
             Self::DeleteBalancer { is_live: true, .. } => Impact::Major,
             Self::DeleteBalancer { is_live: false, .. } => Impact::None,
             Self::Part { change, .. } => change.impact(),
@@ -184,6 +196,7 @@ impl Step for CloudStep {
             Self::DeleteBalancer { balancer, .. } | Self::Part { balancer, .. } => {
                 vec![Lane::new(format!("openstack/load-balancer/{balancer}"))]
             }
+            Self::DeletePort { port, .. } => vec![Lane::new(format!("openstack/port/{port}"))],
             Self::FloatingIp(change) => change.lanes(),
             Self::Group(change) => vec![change.lane()],
         }

@@ -79,6 +79,14 @@ impl ApiError {
         Self::new(status, body)
     }
 
+    /// Whether Octavia could not read the request as a whole (WSME's types), so that nothing of it was looked at.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        let text = self.body["faultstring"].as_str().unwrap_or_default();
+        ["Invalid input for field", "Unknown attribute"]
+            .iter()
+            .any(|it| text.starts_with(it))
+    }
+
     /// A request that Octavia understands and does not take.
     pub(crate) fn invalid(message: impl std::fmt::Display) -> Self {
         Self::octavia(StatusCode::BAD_REQUEST, format!("Validation failure: {message}"))

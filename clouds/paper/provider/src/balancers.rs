@@ -36,20 +36,24 @@ impl Reconciler for Balancers {
         &self,
         intent: &Intent,
         _: Option<Observed>,
-        _: &mut Memory,
+        _: &mut Memory<(), BalancerStep>,
     ) -> Result<Observed, CloudError> {
         // One listing shared by all who wait is cheaper than a look at each of what they wait for.
         self.reads.all(intent).await
     }
 
-    fn plan(&self, intent: &Intent, seen: &Seen<Observed>) -> LoadBalancerPlan<BalancerStep> {
+    fn plan(
+        &self,
+        intent: &Intent,
+        seen: &Seen<Observed, (), BalancerStep>,
+    ) -> LoadBalancerPlan<BalancerStep> {
         planning::plan(intent, seen)
     }
 
     async fn apply(
         &self,
         _: &Intent,
-        _: &Seen<Observed>,
+        _: &Seen<Observed, (), BalancerStep>,
         step: &BalancerStep,
     ) -> Result<Learned, CloudError> {
         let client = &self.client;
@@ -70,11 +74,11 @@ impl Reconciler for Balancers {
         Ok(Learned::Is(Box::new(balancer)))
     }
 
-    fn learn(&self, seen: &mut Seen<Observed>, step: &BalancerStep, learned: Learned) {
+    fn learn(&self, seen: &mut Seen<Observed, (), BalancerStep>, step: &BalancerStep, learned: Learned) {
         step::learn(seen, step, learned);
     }
 
-    fn predict(&self, seen: &mut Seen<Observed>, step: &BalancerStep) {
+    fn predict(&self, seen: &mut Seen<Observed, (), BalancerStep>, step: &BalancerStep) {
         step::predict(seen, step);
     }
 }

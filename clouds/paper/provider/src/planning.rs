@@ -19,7 +19,10 @@ const LOOKS: Pauses = Pauses::of_micros(&[1_000_000, 2_000_000, 3_000_000, 4_000
 type Next = Answer<LoadBalancerStep<BalancerStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
-pub(crate) fn plan(intent: &Intent, seen: &Seen<Observed>) -> LoadBalancerPlan<BalancerStep> {
+pub(crate) fn plan(
+    intent: &Intent,
+    seen: &Seen<Observed, (), BalancerStep>,
+) -> LoadBalancerPlan<BalancerStep> {
     match intent {
         Intent::Absent(_) => Plan::new(removal(seen)),
         Intent::Wanted(wanted) => {
@@ -31,7 +34,7 @@ pub(crate) fn plan(intent: &Intent, seen: &Seen<Observed>) -> LoadBalancerPlan<B
 
 // guide: removal
 /// Everything of ours goes. Settled is only what the cloud lists no more.
-fn removal(seen: &Seen<Observed>) -> Next {
+fn removal(seen: &Seen<Observed, (), BalancerStep>) -> Next {
     let steps = present(seen).map(|balancer| delete(balancer, false)).collect();
     apply_or(steps, || match seen.own.first() {
         Some(balancer) => wait(seen, format!("balancer {} is being deleted", balancer.id)),
@@ -41,7 +44,7 @@ fn removal(seen: &Seen<Observed>) -> Next {
 // guide: end
 
 // guide: next
-fn next(wanted: &Wanted, members: &[MachineId], seen: &Seen<Observed>) -> Next {
+fn next(wanted: &Wanted, members: &[MachineId], seen: &Seen<Observed, (), BalancerStep>) -> Next {
     let Some(balancer) = present(seen).next() else {
         return Answer::Apply(Wave::one(LoadBalancerStep::Cloud(BalancerStep::Create(
             wanted.new.clone(),
@@ -157,7 +160,7 @@ fn apply_or(steps: Vec<BalancerStep>, otherwise: impl FnOnce() -> Next) -> Next 
 }
 
 /// Nobody sleeps meanwhile: the caller puts the reconcile aside.
-fn wait(seen: &Seen<Observed>, reason: String) -> Next {
+fn wait(seen: &Seen<Observed, (), BalancerStep>, reason: String) -> Next {
     Answer::Wait {
         after: seen.memory.pause(LOOKS),
         reason,

@@ -94,6 +94,11 @@ impl Reconciler for Balancers {
         Writer { client, reads, seen }.apply(intent, step).await
     }
 
+    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+        None
+    }
+
     fn outcome(&self, learned: &Learned) -> WriteOutcome {
         learned.outcome()
     }

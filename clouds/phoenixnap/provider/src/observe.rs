@@ -7,6 +7,8 @@ use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
+use crate::step::CloudStep;
+
 pub(crate) mod network;
 pub(crate) mod reads;
 
@@ -27,10 +29,10 @@ pub(crate) struct Observed {
 }
 
 /// What a reconcile remembers.
-pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
 
 /// What a reconcile has seen.
-pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
 /// What a reconcile of a Service's blocks remembers of itself.
 #[derive(Default)]

@@ -84,7 +84,7 @@ impl Reconciler for Sweeper {
         &self,
         intent: &Intent,
         last: Option<Observed>,
-        _: &mut Memory,
+        _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         Ok(Observed {
@@ -102,11 +102,16 @@ impl Reconciler for Sweeper {
     }
 
     /// The next run looks anyway.
-    async fn verify(&self, _: &Intent, last: Observed, _: &mut Memory) -> Result<Observed, CloudError> {
+    async fn verify(
+        &self,
+        _: &Intent,
+        last: Observed,
+        _: &mut Memory<(), CloudStep>,
+    ) -> Result<Observed, CloudError> {
         Ok(last)
     }
 
-    fn plan(&self, intent: &Intent, observed: &Seen<Observed>) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, intent: &Intent, observed: &Seen<Observed, (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
         let (answer, notes) = planning::plan(intent, observed, &self.network);
         Plan::new(answer).with_notes(notes)
     }
@@ -114,7 +119,7 @@ impl Reconciler for Sweeper {
     async fn apply(
         &self,
         intent: &Intent,
-        _observed: &Seen<Observed>,
+        _observed: &Seen<Observed, (), CloudStep>,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
         let result = match step {
@@ -136,7 +141,7 @@ impl Reconciler for Sweeper {
         learned.outcome()
     }
 
-    fn learn(&self, observed: &mut Seen<Observed>, step: &CloudStep, learned: Learned) {
+    fn learn(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep, learned: Learned) {
         let (CloudStep::Detach { block, .. }
         | CloudStep::Delete { block, .. }
         | CloudStep::Attach { block, .. }) = step
@@ -155,7 +160,7 @@ impl Reconciler for Sweeper {
         }
     }
 
-    fn predict(&self, observed: &mut Seen<Observed>, step: &CloudStep) {
+    fn predict(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep) {
         match step {
             CloudStep::Delete { block, .. } => observed.blocks.retain(|known| known.id != *block),
             CloudStep::Detach { block, .. } => set_status(observed, block, BlockStatus::Unassigning),
@@ -164,7 +169,7 @@ impl Reconciler for Sweeper {
         }
     }
 
-    fn measure(&self, _: &Intent, observed: &Seen<Observed>) -> Vec<Measurement> {
+    fn measure(&self, _: &Intent, observed: &Seen<Observed, (), CloudStep>) -> Vec<Measurement> {
         measuring::measure(observed, &self.network)
     }
 }

@@ -34,12 +34,12 @@ impl Reconciler for NetworkWatch {
     }
 
     /// A failure is told by the read itself, and is none of this work.
-    async fn observe(&self, _: &(), _: Option<()>, _: &mut Memory) -> Result<(), CloudError> {
+    async fn observe(&self, _: &(), _: Option<()>, _: &mut Memory<(), CloudStep>) -> Result<(), CloudError> {
         self.network.refresh().await;
         Ok(())
     }
 
-    fn plan(&self, _: &(), _: &Seen<()>) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, _: &(), _: &Seen<(), (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
         Plan::new(Answer::Settled(LoadBalancerStatus::empty()))
     }
 }

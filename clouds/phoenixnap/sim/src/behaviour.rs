@@ -1,5 +1,7 @@
 //! What is not known about the real APIs, or changes from day to day, as switches.
 
+mod table;
+
 use std::time::Duration;
 
 use bowline_cloud_kit::millis;

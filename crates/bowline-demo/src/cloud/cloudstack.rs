@@ -25,11 +25,12 @@ pub(super) struct CloudStack {
 impl CloudStack {
     pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
         let addresses = Block::take()?;
-        let behaviour = Behaviour {
+        let mut behaviour = Behaviour {
             // Each balancer takes a few of them.
             job_time: WORK_TIME / 4,
             ..Behaviour::default()
         };
+        behaviour.carry_everything();
         let sim = CloudstackSim::builder()
             .settings(Served::settings(seed))
             .behaviour(behaviour)

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_manager::config::{
-    Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, RangeFlags, Ranges,
-    RouteSettings, RouteTiming, ServingConfig,
+    Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, RangeError, RangeFlags,
+    Ranges, RouteSettings, RouteTiming, ServingConfig,
 };
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 
@@ -139,17 +139,21 @@ pub enum LoggingFormat {
 pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &mut Vec<String>) -> Options {
     let mut checks = Checks::new(flags, errors);
     checks.accepted_flags();
+    let provider = provider(flags, &mut checks);
+    let kube = kube(flags, &mut checks);
+    let election = election(flags, &mut checks);
+    let controllers = controllers(flags, &mut checks);
     let gates = flags.gates("feature-gates");
     Options {
         program: program.to_owned(),
         version,
-        provider: provider(flags, &mut checks),
-        kube: kube(flags, &mut checks),
+        provider,
+        kube,
         manager: Config {
-            election: election(flags, &mut checks),
-            controllers: controllers(flags, &mut checks),
+            election,
             cluster_name: flags.text("cluster-name"),
-            settings: settings(flags, &mut checks),
+            settings: settings(flags, &controllers, &mut checks),
+            controllers,
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
@@ -268,13 +272,19 @@ fn controllers(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSelection {
     selection
 }
 
-fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
+/// What a controller is told that does not run is not looked at: a manifest may well say anything there.
+fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'_>) -> ControllerSettings {
+    let mut period_of = |controller, name| match selected.includes(controller) {
+        true => checks.period(name),
+        false => flags.duration(name).unsigned_abs(),
+    };
+    let node_status_update_frequency = period_of(ControllerName::Node, "node-status-update-frequency");
+    let node_monitor_period = period_of(ControllerName::NodeLifecycle, "node-monitor-period");
     // Upstream refuses numbers of workers that make no sense. They limit nothing here, so no controller is told them.
     checks.at_least("concurrent-node-syncs", 1);
     checks.at_least("concurrent-node-status-updates", 0);
-    let node_status_update_frequency = checks.period("node-status-update-frequency");
     let node_lifecycle = NodeLifecycleSettings {
-        node_monitor_period: checks.period("node-monitor-period"),
+        node_monitor_period,
         node_deletion_confirmation: checks.pause("node-deletion-confirmation"),
         node_deletion_share: checks.share("node-deletion-share"),
         node_deletion_window: checks.period("node-deletion-window"),
@@ -287,40 +297,34 @@ fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
     ControllerSettings {
         node,
         node_lifecycle,
-        routes: routes(flags, checks),
-        node_networks: node_networks(flags, checks),
+        routes: routes(flags),
+        node_networks: node_networks(flags),
     }
 }
 
-/// Checked only if node IPAM is asked for: manifests name these flags for other programs, too.
-fn node_networks(flags: &Flags, checks: &mut Checks<'_>) -> Option<Ranges> {
-    if !flags.switch("allocate-node-cidrs") {
-        return None;
-    }
-    let ranges = Ranges::new(&RangeFlags {
-        cluster_cidr: &flags.text("cluster-cidr"),
-        service_range: &flags.text("service-cluster-ip-range"),
-        mask: flags.int("node-cidr-mask-size"),
-        mask_ipv4: flags.int("node-cidr-mask-size-ipv4"),
-        mask_ipv6: flags.int("node-cidr-mask-size-ipv6"),
-        allocator: &flags.text("cidr-allocator-type"),
-    });
-    ranges
-        .map_err(|faults| {
-            for fault in faults {
-                checks.fault(fault.to_string());
-            }
+/// `None` if node IPAM is not asked for: manifests name these flags for other programs, too.
+fn node_networks(flags: &Flags) -> Option<Result<Ranges, Vec<RangeError>>> {
+    let ranges = || {
+        Ranges::new(&RangeFlags {
+            cluster_cidr: &flags.text("cluster-cidr"),
+            service_range: &flags.text("service-cluster-ip-range"),
+            mask: flags.int("node-cidr-mask-size"),
+            mask_ipv4: flags.int("node-cidr-mask-size-ipv4"),
+            mask_ipv6: flags.int("node-cidr-mask-size-ipv6"),
+            allocator: &flags.text("cidr-allocator-type"),
         })
-        .ok()
+    };
+    flags.switch("allocate-node-cidrs").then(ranges)
 }
 
-fn routes(flags: &Flags, checks: &mut Checks<'_>) -> RouteSettings {
-    let period = checks.period("route-reconciliation-period");
+fn routes(flags: &Flags) -> RouteSettings {
     let gates = flags.gates("feature-gates");
     let timing = if features::is_on(&gates, "CloudControllerManagerWatchBasedRoutesReconciliation") {
         RouteTiming::WatchBased
     } else {
-        RouteTiming::Periodic(period)
+        // Less than zero is zero, which is refused where the controller runs.
+        let period = flags.duration("route-reconciliation-period");
+        RouteTiming::Periodic(period.try_into().unwrap_or_default())
     };
     RouteSettings::new(
         flags.switch("configure-cloud-routes"),

@@ -382,27 +382,42 @@ fn a_certificate_comes_from_files_before_a_directory() {
 }
 
 #[test]
-fn node_ipam_is_off_until_it_is_asked_for_and_then_needs_good_flags() {
+fn node_ipam_is_off_until_it_is_asked_for() {
     let settings = |words: &[&str]| resolved(words).manager.settings.node_networks;
     assert_eq!(
         settings(&["--cluster-cidr=nonsense", "--node-cidr-mask-size=99"]),
         None
     );
-    let ranges = settings(&["--allocate-node-cidrs", "--cluster-cidr=10.200.0.0/16"]).unwrap();
-    assert_eq!(ranges.cluster[0].1, 24);
-    // I-03
+    let ranges = settings(&["--allocate-node-cidrs", "--cluster-cidr=10.200.0.0/16"]);
+    assert_eq!(ranges.unwrap().unwrap().cluster[0].1, 24);
+    // I-03: refused where it runs, which the provider decides.
+    let faults = settings(&[
+        "--allocate-node-cidrs",
+        "--cluster-cidr=10.200.0.0/16,fd00::/48",
+        "--node-cidr-mask-size=24",
+        "--cidr-allocator-type=CloudAllocator",
+    ]);
+    let faults: Vec<String> = faults
+        .unwrap()
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
-        wrong(&[
-            "--allocate-node-cidrs",
-            "--cluster-cidr=10.200.0.0/16,fd00::/48",
-            "--node-cidr-mask-size=24",
-            "--cidr-allocator-type=CloudAllocator",
-        ])[..2],
+        faults[..2],
         [
             "--cidr-allocator-type \"CloudAllocator\" is not supported, only RangeAllocator is",
             "--node-cidr-mask-size cannot be used with two cluster CIDRs, use --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6",
         ]
     );
+}
+
+#[test]
+fn what_a_controller_is_told_that_does_not_run_is_not_looked_at() {
+    let told = ["--node-monitor-period=0", "--node-status-update-frequency=0"];
+    assert_eq!(wrong(&told).len(), 2);
+    let controllers = "--controllers=*,-cloud-node,-cloud-node-lifecycle";
+    resolved(&[told[0], told[1], controllers, "--route-reconciliation-period=0"]);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use bowline_cloud_provider::{AddressType, Node, NodeAddress, keys};
 
+use crate::cluster_cidr::address_of;
+
 /// Why the addresses of a Node cannot be worked out: the annotation `alpha.kubernetes.io/provided-node-ip` is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProvidedIpError {
@@ -27,6 +29,7 @@ pub enum ProvidedIpError {
 /// 2. A `Hostname` that the kubelet posts is kept, at the end, unless the cloud names one.
 /// 3. IPs given to the kubelet come first, in the order given there, and the other addresses of their types are left
 ///    out. All other types follow in the cloud's order.
+/// 4. What the cloud names twice, such as a private IP that a server has in two networks, is shown once.
 ///
 /// # Errors
 ///
@@ -44,10 +47,30 @@ pub fn wished(node: &Node, cloud: &[NodeAddress]) -> Result<Option<Vec<NodeAddre
                 .cloned(),
         );
     }
-    match node.annotations.value(keys::ANNOTATION_PROVIDED_NODE_IP) {
-        Some(provided) => prefer(&provided_ips(provided)?, &addresses).map(Some),
-        None => Ok(Some(addresses)),
+    let wished = match node.annotations.value(keys::ANNOTATION_PROVIDED_NODE_IP) {
+        Some(provided) => prefer(&provided_ips(provided)?, &addresses)?,
+        None => addresses,
+    };
+    Ok(Some(each_once(wished)))
+}
+
+/// The API server refuses a list with the same type and address twice (`ValidateNodeUpdate` of Kubernetes).
+fn each_once(addresses: Vec<NodeAddress>) -> Vec<NodeAddress> {
+    let mut once: Vec<NodeAddress> = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        if !once.contains(&address) {
+            once.push(address);
+        }
     }
+    once
+}
+
+/// Whether one of them is an IP address that something can be sent to.
+#[must_use]
+pub fn can_be_reached(addresses: &[NodeAddress]) -> bool {
+    let is_ip =
+        |address: &NodeAddress| matches!(address.kind, AddressType::InternalIp | AddressType::ExternalIp);
+    addresses.iter().any(is_ip)
 }
 
 /// Checks the kubelet's IPs against what the cloud alone says: an initialisation does not begin without a match, not
@@ -108,25 +131,9 @@ fn provided_ips(annotation: &str) -> Result<Vec<IpAddr>, ProvidedIpError> {
     }
 }
 
-/// Reads an IP as Kubernetes does: octets may have leading zeros, and an IPv4 address written as an IPv6 one is IPv4.
+/// Reads an IP as Kubernetes does; an IPv4 address written as an IPv6 one is IPv4.
 fn parse_ip(text: &str) -> Option<IpAddr> {
-    if let Ok(ip) = text.parse::<IpAddr>() {
-        return Some(ip.to_canonical());
-    }
-    let octets_at = text.rfind(':').map_or(0, |colon| colon + 1);
-    let (head, octets) = text.split_at(octets_at);
-    let octets: Vec<&str> = octets.split('.').map(without_leading_zeros).collect();
-    let ip: IpAddr = format!("{head}{}", octets.join(".")).parse().ok()?;
-    Some(ip.to_canonical())
-}
-
-fn without_leading_zeros(octet: &str) -> &str {
-    let digits = octet.trim_start_matches('0');
-    if digits.is_empty() && !octet.is_empty() {
-        "0"
-    } else {
-        digits
-    }
+    address_of(text).map(|ip| ip.to_canonical())
 }
 
 #[cfg(test)]
@@ -224,6 +231,20 @@ mod tests {
                 "host=h1",
                 "in=10.1.0.1 ex=203.0.113.1",
                 "in=10.1.0.1 ex=203.0.113.1 host=h1",
+            ),
+            (
+                "what is named twice is shown once",
+                None,
+                "host=h1",
+                "in=10.1.0.1 ex=10.1.0.1 in=10.1.0.1 in=10.1.0.2",
+                "in=10.1.0.1 ex=10.1.0.1 in=10.1.0.2 host=h1",
+            ),
+            (
+                "what is given twice is shown once",
+                Some("10.1.0.1"),
+                "",
+                "in=10.1.0.1 in=10.1.0.1 ex=203.0.113.1",
+                "in=10.1.0.1 ex=203.0.113.1",
             ),
             (
                 "the cloud's host name wins",

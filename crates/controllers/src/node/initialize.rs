@@ -1,20 +1,19 @@
 //! The writes of an initialisation: the addresses first, then everything else with the removal of the taint, so that
-//! nothing is scheduled to a Node that does not show its addresses yet.
+//! nothing is scheduled to a Node that does not show its addresses yet. What the API server refuses is left out and told of, but
+//! for the provider ID and the removal of the taint: without them a Node is not initialised.
 
 use std::sync::Arc;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
-use bowline_kube_io::KubeError;
+use bowline_kube_io::{KubeError, NodePatch, Written};
 use futures::stream::{self, StreamExt as _};
 
 use super::intent::{self, IntentError};
 use super::question::Found;
-use super::{AT_ONCE, NAME, NodeController};
+use super::refused::{Refused, is_refusal};
+use super::{AT_ONCE, NAME, NodeController, addresses};
 use crate::queue::Stated;
 use crate::{conflict, events};
-
-/// What is remembered of a Node of another cloud.
-const FOREIGN: &str = "foreign";
 
 /// What came of an initialisation.
 #[derive(Debug)]
@@ -102,11 +101,17 @@ impl NodeController {
                 Ok(Found::Instance(instance)) => present.push((node, instance)),
                 Ok(Found::Foreign) => {
                     let provider_id = node.provider_id.as_deref();
-                    let is_news =
-                        self.remembered
-                            .is_news(&node, FOREIGN, Some(provider_id.unwrap_or_default()));
+                    let is_news = self.remembered.is_news(
+                        &node,
+                        events::FOREIGN_PROVIDER_ID.reason,
+                        Some(provider_id.unwrap_or_default()),
+                    );
                     if is_news {
-                        tracing::info!(controller = NAME, node = %node.name, provider_id, "Node of another cloud left alone");
+                        let text = format!(
+                            "The provider ID {:?} is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
+                            provider_id.unwrap_or_default()
+                        );
+                        self.warn(&node, &events::FOREIGN_PROVIDER_ID, text);
                     }
                     self.queue.finish(&node.name);
                 }
@@ -197,34 +202,36 @@ impl NodeController {
     /// The two writes.
     async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<(), Failure> {
         let mut update = intent::initialize(node, metadata)?;
+        let mut refused = Refused::default();
         let mut with_addresses = None;
         if let Some(addresses) = update.addresses.take() {
-            let written = self
-                .ctx
-                .kube
-                .patch_node_addresses(node, &addresses)
-                .await
-                .map_err(Failure::write("the addresses"))?;
-            // The list of taints is replaced as a whole, so it must come from the version that is tested for.
-            update = intent::initialize(&written, metadata)?;
-            with_addresses = Some(written);
+            match self.ctx.kube.patch_node_addresses(node, &addresses).await {
+                Ok(written) => {
+                    // The list of taints is replaced as a whole, so it must come from the version that is tested for.
+                    update = intent::initialize(&written, metadata)?;
+                    with_addresses = Some(written);
+                }
+                Err(error) if self.does_without(node, &error) => refused.addresses(&error),
+                Err(error) => return Err(Failure::write("the addresses")(error)),
+            }
         }
         let node = with_addresses.as_ref().unwrap_or(node);
-        for label in std::mem::take(&mut update.skipped) {
-            tracing::warn!(controller = NAME, node = %node.name, "{label}; left out");
-        }
+        refused.note(node, &update.skipped);
         let patch = update.into_patch();
-        let written = self
-            .ctx
-            .kube
-            .patch_node(node, &patch)
-            .await
-            .map_err(Failure::write("the taints"))?;
+        let written = match self.ctx.kube.patch_node(node, &patch).await {
+            Err(error) if is_refusal(&error) => {
+                self.initialize_by_parts(node, metadata, &patch, error, &mut refused)
+                    .await?
+            }
+            written => written.map_err(Failure::write("the taints"))?,
+        };
         // Where a webhook puts the taint back before it is stored, nothing changes, so no watch will show anything either.
         if self.remembered.is_undone(node, &written) {
             return Err(Failure::Undone);
         }
         self.remembered.written(node, &written);
+        self.tell_refused(node, &refused);
+        self.tell_without_address(node, !addresses::can_be_reached(&node.addresses));
         self.ctx
             .metrics
             .taint_removal_delay_seconds
@@ -236,6 +243,41 @@ impl NodeController {
             "Node initialized"
         );
         Ok(())
+    }
+
+    /// The second write, part by part, after it was refused as a whole. The taint goes last.
+    async fn initialize_by_parts(
+        &self,
+        node: &Node,
+        metadata: &InstanceMetadata,
+        patch: &NodePatch,
+        error: KubeError,
+        refused: &mut Refused,
+    ) -> Result<Written, Failure> {
+        let others = NodePatch {
+            taints: None,
+            ..patch.clone()
+        };
+        if others.is_empty() {
+            return Err(Failure::Write("the taints", error));
+        }
+        let by_parts = self.write_parts(node, others, refused).await;
+        by_parts.map_err(Failure::write("the provider ID and labels"))?;
+        if let Some(error) = refused.provider_id.take() {
+            return Err(Failure::Write("the provider ID", error));
+        }
+        let read = self.ctx.kube.node(&node.name).await;
+        let read = read.map_err(Failure::write("the taints"))?;
+        if read.uid != node.uid {
+            let error = KubeError::Conflict("another node has its name by now".to_owned());
+            return Err(Failure::Write("the taints", error));
+        }
+        let taints = NodePatch {
+            taints: intent::initialize(&read, metadata)?.taints,
+            ..NodePatch::default()
+        };
+        let written = self.ctx.kube.patch_node(&read, &taints).await;
+        written.map_err(Failure::write("the taints"))
     }
 
     /// Seconds since a Node was created, by the wall clock of this machine.

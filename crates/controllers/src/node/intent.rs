@@ -76,13 +76,7 @@ pub fn initialize(node: &Node, metadata: &InstanceMetadata) -> Result<NodeUpdate
             node: node.name.to_string(),
             reason,
         })?;
-    let taints = node.is_uninitialized().then(|| {
-        let others = node
-            .taints
-            .iter()
-            .filter(|taint| taint.key != keys::TAINT_UNINITIALIZED);
-        others.cloned().collect()
-    });
+    let taints = node.is_uninitialized().then(|| initialized_taints(node));
     let (labels, skipped) = labels::initial(node, metadata);
     Ok(NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
@@ -93,6 +87,16 @@ pub fn initialize(node: &Node, metadata: &InstanceMetadata) -> Result<NodeUpdate
     })
 }
 
+/// The taints of a Node but for the one that it waits with.
+#[must_use]
+pub fn initialized_taints(node: &Node) -> Vec<Taint> {
+    let others = node
+        .taints
+        .iter()
+        .filter(|taint| taint.key != keys::TAINT_UNINITIALIZED);
+    others.cloned().collect()
+}
+
 /// What has changed about an initialised Node: addresses, type, zone and region. Wrong IPs given to the kubelet leave
 /// the addresses as they are and come back beside the rest.
 #[must_use]
@@ -101,9 +105,11 @@ pub fn refresh(node: &Node, metadata: &InstanceMetadata) -> (NodeUpdate, Option<
         Ok(wished) => (wished, None),
         Err(problem) => (None, Some(problem)),
     };
+    let (labels, skipped) = labels::refreshed(node, metadata);
     let update = NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
-        labels: labels::refreshed(node, metadata),
+        labels,
+        skipped,
         ..NodeUpdate::default()
     };
     (update, problem)

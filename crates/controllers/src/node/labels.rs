@@ -38,6 +38,14 @@ pub enum Skipped {
     /// Its prefix is, or ends in, one that belongs to Kubernetes.
     #[error("label {0}: its prefix belongs to Kubernetes")]
     Reserved(String),
+    /// No label of Kubernetes is like this.
+    #[error("label {key}={value:?}: Kubernetes takes no label like this")]
+    Unfit {
+        /// The key.
+        key: String,
+        /// The cloud's value.
+        value: String,
+    },
     /// The Node has the key already, with another value.
     #[error("label {key}={value}: the node has the value {present}")]
     Present {
@@ -64,16 +72,17 @@ pub fn are_of_a_cloud(node: &Node) -> bool {
 pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skipped>) {
     let mut changes = Changes::new();
     let mut skipped = Vec::new();
-    for pair in &PAIRS {
-        let value = (pair.value)(metadata);
-        if !value.is_empty() {
-            set(&mut changes, node, pair.present, value);
-            set(&mut changes, node, pair.beta, value);
-        }
+    for (pair, value) in of_cloud(metadata, &mut skipped) {
+        set(&mut changes, node, pair.present, value);
+        set(&mut changes, node, pair.beta, value);
     }
     for (key, value) in &metadata.additional_labels {
         if is_reserved(key) {
             skipped.push(Skipped::Reserved(key.clone()));
+            continue;
+        }
+        if !is_fit_key(key) || !is_fit_value(value) {
+            skipped.push(Skipped::unfit(key, value));
             continue;
         }
         match node.labels.value(key) {
@@ -91,22 +100,34 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skippe
     (changes, skipped)
 }
 
-/// What has changed in the cloud since: type, zone and region. A beta label that somebody took off stays off.
+/// What has changed in the cloud since: type, zone and region. A beta label that somebody took off stays off. Beside it what the
+/// Node does not get.
 #[must_use]
-pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> Changes {
+pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skipped>) {
     let mut changes = Changes::new();
-    for pair in &PAIRS {
-        let value = (pair.value)(metadata);
-        if value.is_empty() {
-            continue;
-        }
+    let mut skipped = Vec::new();
+    for (pair, value) in of_cloud(metadata, &mut skipped) {
         let is_new = node.labels.value(pair.present) != Some(value);
         set(&mut changes, node, pair.present, value);
         if is_new || node.labels.contains(pair.beta) {
             set(&mut changes, node, pair.beta, value);
         }
     }
-    changes
+    (changes, skipped)
+}
+
+/// Type, zone and region, where the cloud names them by a value that a label can have.
+fn of_cloud<'a>(metadata: &'a InstanceMetadata, skipped: &mut Vec<Skipped>) -> Vec<(&'static Pair, &'a str)> {
+    let named = PAIRS.iter().map(|pair| (pair, (pair.value)(metadata)));
+    let (fit, unfit): (Vec<_>, Vec<_>) = named
+        .filter(|(_, value)| !value.is_empty())
+        .partition(|(_, value)| is_fit_value(value));
+    skipped.extend(
+        unfit
+            .iter()
+            .map(|(pair, value)| Skipped::unfit(pair.present, value)),
+    );
+    fit
 }
 
 /// What brings the two names of a label to one value: the present name is the master. One that is missing comes back
@@ -128,6 +149,42 @@ fn set(changes: &mut Changes, node: &Node, key: &str, value: &str) {
     if node.labels.value(key) != Some(value) {
         changes.insert(key.to_owned(), value.to_owned());
     }
+}
+
+impl Skipped {
+    fn unfit(key: &str, value: &str) -> Self {
+        Self::Unfit {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+}
+
+/// The rules of `k8s.io/apimachinery/pkg/util/validation`: `IsQualifiedName` and `IsValidLabelValue`.
+fn is_fit_key(key: &str) -> bool {
+    let is_domain = |prefix: &str| {
+        let parts = || prefix.split('.');
+        let is_lower = |part: &str| !part.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+        prefix.len() <= 253 && parts().all(|part| !part.is_empty() && is_lower(part) && is_fit(part))
+    };
+    let is_name = |name: &str| !name.is_empty() && name.len() <= 63 && is_fit(name);
+    match key.split_once('/') {
+        Some((prefix, name)) => is_domain(prefix) && is_name(name),
+        None => is_name(key),
+    }
+}
+
+fn is_fit_value(value: &str) -> bool {
+    value.len() <= 63 && is_fit(value)
+}
+
+/// Letters and digits at both ends, also `-`, `_` and `.` between.
+fn is_fit(text: &str) -> bool {
+    let is_end = |end: Option<u8>| end.is_none_or(|byte| byte.is_ascii_alphanumeric());
+    let mut bytes = text.bytes();
+    is_end(text.bytes().next())
+        && is_end(text.bytes().last())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// Whether the prefix is, or ends in, one that belongs to Kubernetes.
@@ -222,13 +279,38 @@ mod tests {
             (keys::LABEL_ZONE, "z1"),
         ]);
         assert_eq!(
-            refreshed(&node, &metadata("flex-8", "z1", "")),
+            refreshed(&node, &metadata("flex-8", "z1", "")).0,
             changes(&[
                 (keys::LABEL_INSTANCE_TYPE, "flex-8"),
                 (keys::LABEL_INSTANCE_TYPE_BETA, "flex-8"),
             ])
         );
-        assert!(refreshed(&node, &metadata("", "", "")).is_empty());
+        assert!(refreshed(&node, &metadata("", "", "")).0.is_empty());
+    }
+
+    #[test]
+    fn what_no_label_can_be_is_left_out_and_the_others_are_set() {
+        let long = "x".repeat(64);
+        for value in ["a b", "-a", "a.", "ä", &*long] {
+            let metadata = metadata("flex-4", value, "r1");
+            for (set, skipped) in [initial(&node(&[]), &metadata), refreshed(&node(&[]), &metadata)] {
+                assert_eq!(set.len(), 4, "{value}");
+                assert_eq!(skipped, [Skipped::unfit(keys::LABEL_ZONE, value)]);
+            }
+        }
+        for (key, is_fit) in [
+            ("rack", true),
+            ("example.com/Rack_1", true),
+            ("", false),
+            ("a/b/c", false),
+            ("/b", false),
+            ("a/", false),
+            ("Example.com/b", false),
+            ("a..b/c", false),
+            (&*long, false),
+        ] {
+            assert_eq!(is_fit_key(key), is_fit, "{key}");
+        }
     }
 
     #[test]
@@ -261,7 +343,7 @@ mod tests {
             let before: BTreeMap<String, String> =
                 labels.into_iter().map(|(name, n)| (names[name].to_owned(), value(n))).collect();
             let rules: [&dyn Fn(&Node) -> Changes; 3] =
-                [&|node| initial(node, &metadata).0, &|node| refreshed(node, &metadata), &|node| agreed(node)];
+                [&|node| initial(node, &metadata).0, &|node| refreshed(node, &metadata).0, &|node| agreed(node)];
             for rule in rules {
                 let mut labels = before.clone();
                 let shown = |labels: &BTreeMap<String, String>| Node {

@@ -111,7 +111,7 @@ impl NodeController {
 }
 
 /// Whether a Node has what a cloud says of an instance, so that its instance was seen once.
-pub(super) fn is_witness(node: &Node) -> bool {
+fn is_witness(node: &Node) -> bool {
     node.provider_id.is_some() && !node.is_uninitialized() && labels::are_of_a_cloud(node)
 }
 

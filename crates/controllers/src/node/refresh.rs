@@ -6,8 +6,10 @@ use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceMetadata, Instan
 use bowline_kube_io::KubeError;
 use futures::stream::{self, StreamExt as _};
 
-use super::question::{is_ready, is_witness};
-use super::{AT_ONCE, NAME, NodeController, intent};
+use super::intent::{self, NodeUpdate};
+use super::question::is_ready;
+use super::refused::{Refused, is_refusal};
+use super::{AT_ONCE, NAME, NodeController, addresses};
 use crate::events;
 
 /// What is remembered of a Node whose instance the last pass did not find.
@@ -60,16 +62,20 @@ impl NodeController {
                 // Whether a Node without an instance goes is not for this controller to say.
                 Ok(InstanceAnswer::Absent(proof)) => missing.push((&query.node, proof.to_string())),
                 Err(error) => {
+                    tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "Node not refreshed");
                     if error.kind() == ErrorKind::NotFound {
                         missing.push((&query.node, error.message().to_owned()));
+                    } else {
+                        failed += 1;
+                        first_error.get_or_insert(error);
                     }
-                    tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "Node not refreshed");
-                    failed += 1;
-                    first_error.get_or_insert(error);
                 }
             }
         }
         // One line for a cloud that is down, not one per Node.
+        if let (true, Some((node, why))) = (present.is_empty(), missing.first()) {
+            tracing::warn!(controller = NAME, %node.name, nodes = missing.len(), err = why, "The cloud shows no instance of any node; the next pass asks again");
+        }
         if let Some(error) = first_error {
             tracing::warn!(controller = NAME, nodes = failed, err = %error, "Some nodes were not refreshed; the next pass tries again");
         }
@@ -95,7 +101,8 @@ impl NodeController {
     /// nobody else looks at it. One that is being removed is ready for some seconds yet, so one pass tells nothing.
     fn is_without_instance(&self, asked: &Arc<Node>, why: &str) -> bool {
         let node = self.ctx.nodes.get(&asked.name);
-        let node = node.filter(|node| node.uid == asked.uid && is_ready(node) && is_witness(node));
+        // One that was never labelled, as where it registered with its provider ID and without the taint, had an instance too.
+        let node = node.filter(|node| node.uid == asked.uid && is_ready(node) && node.provider_id.is_some());
         let Some(node) = node else {
             self.has_instance(asked);
             return false;
@@ -130,21 +137,48 @@ impl NodeController {
             return;
         }
         self.tell_other_id(&node, metadata);
-        let (mut update, problem) = intent::refresh(&node, metadata);
+        let (update, problem) = intent::refresh(&node, metadata);
         self.log_problem(&node, problem.map(|problem| problem.to_string()));
-        if let Some(addresses) = update.addresses.take() {
-            match self.ctx.kube.patch_node_addresses(&node, &addresses).await {
-                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Addresses of a node changed"),
-                Err(error) => return self.tell_unwritten(&node, &error),
+        let shown = update.addresses.as_ref().unwrap_or(&node.addresses);
+        self.tell_without_address(&node, !addresses::can_be_reached(shown));
+        match self.write_refreshed(&node, update).await {
+            Ok(refused) => {
+                self.remembered.is_news(&node, UNWRITTEN, None);
+                self.tell_refused(&node, &refused);
+            }
+            Err(error) => self.tell_unwritten(&node, &error),
+        }
+    }
+
+    /// Gives what was refused.
+    async fn write_refreshed(&self, node: &Node, mut update: NodeUpdate) -> Result<Refused, KubeError> {
+        let mut refused = Refused::default();
+        refused.note(node, &update.skipped);
+        if let Some(addresses) = update.addresses.take()
+            && self.addresses.may_write(&self.ctx, node, &addresses).await
+        {
+            match self.ctx.kube.patch_node_addresses(node, &addresses).await {
+                Err(error) if is_refusal(&error) => refused.addresses(&error),
+                written => {
+                    let version = written?.resource_version;
+                    self.addresses.written(node, addresses, &version);
+                    tracing::info!(controller = NAME, node = %node.name, "Addresses of a node changed");
+                }
             }
         }
-        if update.has_patch() {
-            match self.ctx.kube.patch_node(&node, &update.into_patch()).await {
-                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Labels of a node changed"),
-                Err(error) => return self.tell_unwritten(&node, &error),
+        if update.has_patch() && self.labels.may_write(&self.ctx, node, &update.labels).await {
+            let labels = update.labels.clone();
+            let patch = update.into_patch();
+            match self.ctx.kube.patch_node(node, &patch).await {
+                Err(error) if is_refusal(&error) => self.write_parts(node, patch, &mut refused).await?,
+                written => {
+                    let version = written?.resource_version;
+                    self.labels.written(node, labels, &version);
+                    tracing::info!(controller = NAME, node = %node.name, "Labels of a node changed");
+                }
             }
         }
-        self.remembered.is_news(&node, UNWRITTEN, None);
+        Ok(refused)
     }
 
     /// Logs why a Node could not be written to, once. One that is gone, or was created anew, needs no refresh; nor has a process

@@ -8,10 +8,8 @@ use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use bowline_plan::Said;
 
-use crate::undone::Undone;
-
-/// How often in a row what somebody undid is done again at once: people try several values of a label.
-const UNDONE_AT_ONCE: u32 = 5;
+use crate::events;
+use crate::put_back::{Part, PutBack};
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -27,8 +25,12 @@ struct Entry {
     said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
-    /// How often somebody put the taint back, or took the two names of a label apart.
-    undone: Undone,
+    /// That somebody put the taint back, or took the two names of a label apart.
+    undone: PutBack,
+    /// That this goes on, and is to be told with the next write.
+    fight: Option<Part>,
+    /// Whether the taint is back for no other reason: nothing else is to be learned from the cloud.
+    is_only_taint: bool,
 }
 
 impl Remembered {
@@ -51,12 +53,16 @@ impl Remembered {
         let cached = self.cache.get(&node.name);
         let is_behind =
             cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
-        let undone = nodes.remove(&node.name).unwrap_or_default().undone;
-        let entry = Entry {
-            written: version.filter(|_| is_behind),
-            undone,
-            ..Entry::default()
-        };
+        let mut entry = nodes.remove(&node.name).unwrap_or_default();
+        entry.written = version.filter(|_| is_behind);
+        entry.is_only_taint = false;
+        // It waits no more. What it goes on without may hold still.
+        for subject in [
+            events::NODE_INIT_FAILED.reason,
+            events::FOREIGN_PROVIDER_ID.reason,
+        ] {
+            entry.said.over(subject);
+        }
         if entry != Entry::default() {
             nodes.insert(node.name.clone(), entry);
         }
@@ -64,11 +70,30 @@ impl Remembered {
 
     /// Somebody undid what this controller wrote to the Node: how long to wait before it is written again.
     pub(super) fn undone(&self, node: &Node) -> Duration {
-        self.nodes()
-            .entry(node.name.clone())
-            .or_default()
-            .undone
-            .again(UNDONE_AT_ONCE)
+        let part = match node.is_uninitialized() {
+            true => Part::Taint,
+            false => Part::Labels,
+        };
+        let mut nodes = self.nodes();
+        let entry = nodes.entry(node.name.clone()).or_default();
+        let again = entry.undone.again(part);
+        if again.is_news {
+            entry.fight = Some(part);
+        }
+        entry.is_only_taint = part == Part::Taint && !again.after.is_zero();
+        again.after
+    }
+
+    /// What of the Node somebody changes back again and again, if that is to be told now.
+    pub(super) fn fight(&self, name: &NodeName) -> Option<Part> {
+        self.nodes().get_mut(name)?.fight.take()
+    }
+
+    /// Whether this Node was initialised a moment ago, and nothing is known but that somebody puts the taint back.
+    pub(super) fn is_only_taint(&self, node: &Node) -> bool {
+        let nodes = self.nodes();
+        let is_it = nodes.get(&node.name).is_some_and(|entry| entry.is_only_taint);
+        is_it && node.provider_id.is_some()
     }
 
     /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.

@@ -1,13 +1,13 @@
 //! Who holds which networks, as plain data: nothing here reads, writes or waits.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bowline_cloud_provider::{Node, NodeName};
 use ipnet::IpNet;
 
 use super::cidr_set::CidrSet;
 use super::ranges::Ranges;
+use crate::cluster_cidr;
 
 /// The networks of all Nodes.
 #[derive(Debug)]
@@ -48,20 +48,13 @@ pub(super) enum Grant {
     Exhausted,
 }
 
-/// Why a Node's networks are not all accounted for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct OutOfRange {
-    networks: Vec<String>,
-}
-
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} not in --cluster-cidr, or one too many of a family",
-            self.networks.join(", ")
-        )
-    }
+/// What is odd about the networks that a Node shows. It keeps them, and nothing that overlaps them is given.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Odd {
+    /// Those that cannot be read or are not in `--cluster-cidr`, as they stand.
+    pub(super) outside: Vec<String>,
+    /// Other Nodes that show some of the same addresses.
+    pub(super) shared_with: Vec<NodeName>,
 }
 
 impl Allocator {
@@ -84,31 +77,33 @@ impl Allocator {
         }
     }
 
-    /// Takes note of the networks that a Node shows.
-    ///
-    /// # Errors
-    ///
-    /// What of them cannot be accounted for; the rest is.
-    pub(super) fn observe(&mut self, node: &Node) -> Result<(), OutOfRange> {
-        let mut strangers = Vec::new();
+    /// Takes note of the networks that a Node shows; gives what is odd about them.
+    pub(super) fn observe(&mut self, node: &Node) -> Odd {
+        let mut odd = Odd::default();
         let mut networks: Vec<IpNet> = Vec::new();
         for text in &node.pod_cidrs {
-            match text.parse::<IpNet>() {
-                Ok(network)
-                    if self.sets.iter().any(|account| account.set.touches(&network))
-                        && networks.iter().all(|other| !is_same_family(other, &network)) =>
-                {
+            match cluster_cidr::pod_network(text) {
+                Some(network) if self.sets.iter().any(|account| account.set.touches(&network)) => {
                     networks.push(network);
                 }
-                _ => strangers.push(text.clone()),
+                _ => odd.outside.push(text.clone()),
             }
         }
-        self.hold(node, networks, true);
-        if strangers.is_empty() {
-            Ok(())
-        } else {
-            Err(OutOfRange { networks: strangers })
+        if self.hold(node, &networks, true) {
+            odd.shared_with = self.others_with(node, &networks);
         }
+        odd
+    }
+
+    /// The other Nodes that hold some of these addresses. Goes through all Nodes, so it is asked only where there are some.
+    fn others_with(&self, node: &Node, networks: &[IpNet]) -> Vec<NodeName> {
+        let overlaps = |held: &IpNet| {
+            let overlaps = |network: &IpNet| held.contains(network) || network.contains(held);
+            networks.iter().any(overlaps)
+        };
+        let others = self.held.iter().filter(|(name, _)| **name != node.name);
+        let others = others.filter(|(_, holding)| holding.networks.iter().any(overlaps));
+        others.map(|(name, _)| name.clone()).collect()
     }
 
     /// Gives a Node without networks a block of each of the cluster's. Also the number of taken blocks that were passed
@@ -185,27 +180,32 @@ impl Allocator {
         &self.sets
     }
 
-    fn hold(&mut self, node: &Node, networks: Vec<IpNet>, is_written: bool) {
+    /// Gives whether somebody else holds some of it. That is found out once, when the Node is seen to hold it.
+    fn hold(&mut self, node: &Node, networks: &[IpNet], is_written: bool) -> bool {
         if let Some(holding) = self.held.get_mut(&node.name)
             && *holding.uid == *node.uid
             && holding.networks == networks
         {
             holding.is_written |= is_written;
-            return;
+            return false;
         }
         self.drop_holding(&node.name);
+        let mut is_shared = false;
         for account in &mut self.sets {
-            for network in &networks {
-                account.allocations += account.set.occupy(network) as u64;
+            for network in networks {
+                let free = account.set.occupy(network);
+                account.allocations += free as u64;
+                is_shared |= free < account.set.touched(network);
             }
         }
         let holding = Holding {
             uid: (*node.uid).into(),
-            networks,
+            networks: networks.to_vec(),
             is_written,
             is_in_doubt: false,
         };
         self.held.insert(node.name.clone(), holding);
+        is_shared
     }
 
     fn drop_holding(&mut self, name: &NodeName) -> bool {
@@ -236,10 +236,6 @@ impl Account {
     pub(super) fn usage(&self) -> f64 {
         self.set.taken() as f64 / self.set.blocks() as f64
     }
-}
-
-fn is_same_family(one: &IpNet, other: &IpNet) -> bool {
-    one.max_prefix_len() == other.max_prefix_len()
 }
 
 #[cfg(test)]

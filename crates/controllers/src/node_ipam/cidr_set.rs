@@ -60,6 +60,12 @@ impl CidrSet {
         self.range(network).is_some()
     }
 
+    /// How many blocks a network touches.
+    pub(super) fn touched(&self, network: &IpNet) -> usize {
+        self.range(network)
+            .map_or(0, |range| range.end() - range.start() + 1)
+    }
+
     /// Marks every block that a network touches; gives how many were free.
     pub(super) fn occupy(&mut self, network: &IpNet) -> usize {
         let before = self.taken;

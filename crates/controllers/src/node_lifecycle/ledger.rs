@@ -88,7 +88,65 @@ pub(super) struct Held {
 pub(super) struct Ledger {
     rules: Rules,
     throttle: Throttle,
-    suspects: BTreeMap<NodeName, Suspect>,
+    suspects: Suspects,
+}
+
+/// The suspects by name, and how many of them are held: each change goes through here, so that nobody has to count.
+#[derive(Debug, Default)]
+struct Suspects {
+    by_name: BTreeMap<NodeName, Suspect>,
+    held: Held,
+}
+
+impl Suspects {
+    fn get(&self, node: &Node) -> Option<&Suspect> {
+        let suspect = self.by_name.get(&node.name);
+        suspect.filter(|suspect| suspect.is_of(node))
+    }
+
+    fn insert(&mut self, node: &Node, suspect: Suspect) {
+        self.remove(&node.name);
+        self.by_name.insert(node.name.clone(), suspect);
+    }
+
+    fn remove(&mut self, name: &NodeName) {
+        if let Some(suspect) = self.by_name.remove(name) {
+            self.held.count(suspect.held(), None);
+        }
+    }
+
+    /// Changes what is known of this very Node.
+    fn change<R>(&mut self, node: &Node, change: impl FnOnce(&mut Suspect) -> R) -> Option<R> {
+        let suspect = self.by_name.get_mut(&node.name);
+        let suspect = suspect.filter(|suspect| suspect.is_of(node))?;
+        let before = suspect.held();
+        let changed = change(suspect);
+        self.held.count(before, suspect.held());
+        Some(changed)
+    }
+
+    /// The same, if it is being looked at.
+    fn change_busy<R>(&mut self, node: &Node, change: impl FnOnce(&mut Suspect) -> R) -> Option<R> {
+        let is_busy = self.get(node).is_some_and(Suspect::is_busy);
+        is_busy.then(|| self.change(node, change)).flatten()
+    }
+}
+
+impl Held {
+    fn count(&mut self, before: Option<Hold>, after: Option<Hold>) {
+        for (hold, is_more) in [(before, false), (after, true)] {
+            let count = match hold {
+                Some(Hold::Frozen) => &mut self.frozen,
+                Some(Hold::Throttled) => &mut self.throttled,
+                None => continue,
+            };
+            *count = if is_more {
+                *count + 1
+            } else {
+                count.saturating_sub(1)
+            };
+        }
+    }
 }
 
 impl Ledger {
@@ -103,7 +161,7 @@ impl Ledger {
                 is_guarded: settings.is_guarded(),
             },
             throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window, now),
-            suspects: BTreeMap::new(),
+            suspects: Suspects::default(),
         }
     }
 
@@ -121,11 +179,11 @@ impl Ledger {
             self.suspects.remove(&node.name);
             return false;
         }
-        match self.suspects.get(&node.name) {
-            Some(suspect) if suspect.is_of(node) && suspect.is_ready() == is_ready => false,
+        match self.suspects.get(node) {
+            Some(suspect) if suspect.is_ready() == is_ready => false,
             _ => {
-                let suspect = Suspect::new(node, now, self.rules.ticks);
-                self.suspects.insert(node.name.clone(), suspect);
+                self.suspects
+                    .insert(node, Suspect::new(node, now, self.rules.ticks));
                 true
             }
         }
@@ -133,11 +191,7 @@ impl Ledger {
 
     /// Forgets a Node that is gone.
     pub(super) fn forget(&mut self, node: &Node) {
-        if self
-            .suspects
-            .get(&node.name)
-            .is_some_and(|suspect| suspect.is_of(node))
-        {
+        if self.suspects.get(node).is_some() {
             self.suspects.remove(&node.name);
         }
     }
@@ -149,13 +203,14 @@ impl Ledger {
 
     /// When the next Node is to be looked at.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.suspects.values().filter_map(Suspect::due).min()
+        self.suspects.by_name.values().filter_map(Suspect::due).min()
     }
 
     /// The Nodes to look at now, in name order. They are busy until an answer, a ruling or a rest ends that.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<NodeName> {
         let due = self
             .suspects
+            .by_name
             .iter_mut()
             .filter(|(_, suspect)| suspect.due().is_some_and(|due| due <= now));
         due.map(|(name, suspect)| {
@@ -169,25 +224,25 @@ impl Ledger {
     pub(super) fn may_confirm(&self, nodes: &[Arc<Node>], now: Instant) -> bool {
         self.rules.is_guarded
             && nodes.iter().any(|node| {
-                let suspect = self.suspects.get(&node.name);
+                let suspect = self.suspects.get(node);
                 suspect.is_some_and(|suspect| suspect.may_be_confirmed(now, self.rules.confirmation))
             })
     }
 
     /// Whether this is another answer than the last one about the Node.
     pub(super) fn is_news(&self, node: &Node, seen: Seen) -> bool {
-        let suspect = self.suspects.get(&node.name);
-        let suspect = suspect.filter(|suspect| suspect.is_of(node));
-        suspect.is_some_and(|suspect| !suspect.is_same(seen))
+        self.suspects
+            .get(node)
+            .is_some_and(|suspect| !suspect.is_same(seen))
     }
 
     /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
     /// because the Node came back or is another one, counts for nothing.
     pub(super) fn judge(&mut self, node: &Node, asked: Instant, now: Moment, seen: Seen) -> Verdict {
-        match busy(&mut self.suspects, node) {
-            Some(suspect) => suspect.enter(node, asked, now, seen, self.rules),
-            None => Verdict::Nothing,
-        }
+        let rules = self.rules;
+        self.suspects
+            .change_busy(node, |suspect| suspect.enter(node, asked, now, seen, rules))
+            .unwrap_or(Verdict::Nothing)
     }
 
     /// Decides about Nodes that are to be deleted, or in doubt; `all` are the Nodes of the cluster. Whoever was proved gone first goes
@@ -201,21 +256,24 @@ impl Ledger {
     ) -> Vec<(Arc<Node>, Ruling)> {
         let mut doomed: Vec<&Arc<Node>> = doomed.iter().collect();
         doomed.sort_by_key(|node| {
-            let rank = self.suspects.get(&node.name).map(Suspect::rank);
+            let rank = self.suspects.get(node).map(Suspect::rank);
             (rank, node.name.clone())
         });
         let mut free = self.throttle.free(all, now);
         let mut rulings = Vec::with_capacity(doomed.len());
         for node in doomed {
-            let Some(suspect) = busy(&mut self.suspects, node) else {
-                continue;
-            };
             let has_turn = self.throttle.has_turn(node, now);
             let full = (free == 0 && !has_turn).then(|| Full {
                 recent: self.throttle.recent(),
                 frees_at: self.throttle.frees_at(now),
             });
-            let ruling = suspect.rule(sighting, full, now, self.rules.ticks);
+            let ticks = self.rules.ticks;
+            let ruling = self
+                .suspects
+                .change_busy(node, |suspect| suspect.rule(sighting, full, now, ticks));
+            let Some(ruling) = ruling else {
+                continue;
+            };
             if matches!(ruling, Ruling::Delete { .. }) {
                 free -= usize::from(!has_turn);
                 self.throttle.take(node, now);
@@ -232,9 +290,7 @@ impl Ledger {
     }
 
     fn release(&mut self, node: &Node) {
-        if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.release();
-        }
+        self.suspects.change_busy(node, Suspect::release);
     }
 
     /// There was nothing to delete: the Node had gone. By an earlier try, if there was one that may have been made.
@@ -256,52 +312,35 @@ impl Ledger {
         } else {
             self.throttle.give_back(node);
         }
-        let Some(suspect) = busy(&mut self.suspects, node) else {
-            return false;
-        };
-        suspect.deletion_failed(text, now, self.rules.ticks)
+        let ticks = self.rules.ticks;
+        self.suspects
+            .change_busy(node, |suspect| suspect.deletion_failed(text, now, ticks))
+            .unwrap_or(false)
     }
 
     /// A ready Node was freed from its taint, or could not be: it is looked at again if the watch does not show it free.
     pub(super) fn rest(&mut self, node: &Node, now: Instant) {
-        if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.rest(now, self.rules.ticks);
-        }
+        let ticks = self.rules.ticks;
+        self.suspects
+            .change_busy(node, |suspect| suspect.rest(now, ticks));
     }
 
     /// The taint of a Node is about to be written: it is not looked at again before that has ended.
     pub(super) fn writing(&mut self, node: &Node) {
-        let suspect = self.suspects.get_mut(&node.name);
-        if let Some(suspect) = suspect.filter(|suspect| suspect.is_of(node)) {
-            suspect.take();
-        }
+        self.suspects.change(node, Suspect::take);
     }
 
     /// That has ended, well or not.
     pub(super) fn written(&mut self, node: &Node, now: Instant) {
-        if let Some(suspect) = busy(&mut self.suspects, node) {
-            suspect.ask_again(now, self.rules.ticks);
-        }
+        let ticks = self.rules.ticks;
+        self.suspects
+            .change_busy(node, |suspect| suspect.ask_again(now, ticks));
     }
 
     /// How many wait although their instances are proved gone.
     pub(super) fn held(&self) -> Held {
-        let count = |hold| {
-            let suspects = self.suspects.values();
-            suspects.filter(|suspect| suspect.held() == Some(hold)).count()
-        };
-        Held {
-            frozen: count(Hold::Frozen),
-            throttled: count(Hold::Throttled),
-        }
+        self.suspects.held
     }
-}
-
-/// The entry of this very Node, if it is being looked at.
-fn busy<'a>(suspects: &'a mut BTreeMap<NodeName, Suspect>, node: &Node) -> Option<&'a mut Suspect> {
-    suspects
-        .get_mut(&node.name)
-        .filter(|suspect| suspect.is_of(node) && suspect.is_busy())
 }
 
 #[cfg(test)]

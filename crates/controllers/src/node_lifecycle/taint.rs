@@ -20,17 +20,24 @@ impl NodeLifecycleController {
             let Some(taints) = changed(&node.taints, present) else {
                 return;
             };
+            if !self.taints.may_write(&self.ctx, &node, &present).await {
+                return;
+            }
             let patch = NodePatch {
                 taints: Some(taints),
                 ..NodePatch::default()
             };
             let error = match self.ctx.kube.patch_node(&node, &patch).await {
-                Ok(_) if present => {
-                    tracing::info!(controller = NAME, node = %node.name, "Node tainted: its instance is powered off");
-                    return;
-                }
-                Ok(_) => {
-                    tracing::info!(controller = NAME, node = %node.name, "Taint removed from a node: its instance runs");
+                Ok(written) => {
+                    self.taints.written(&node, present, &written.resource_version);
+                    match present {
+                        true => {
+                            tracing::info!(controller = NAME, node = %node.name, "Node tainted: its instance is powered off")
+                        }
+                        false => {
+                            tracing::info!(controller = NAME, node = %node.name, "Taint removed from a node: its instance runs")
+                        }
+                    }
                     return;
                 }
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {

@@ -3,7 +3,7 @@
 //! What an earlier leader deleted is written nowhere. So a new one takes its first window for spent but for three, whatever
 //! the share is: each restart and each change of leader lets three Nodes more go, not the share anew.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,10 +58,8 @@ impl Throttle {
             return usize::MAX;
         }
         // The share is one of the cluster as it was before these deletions, or each would shrink the next.
-        let others = all
-            .iter()
-            .filter(|node| !self.recent.iter().any(|turn| turn.uid == node.uid))
-            .count();
+        let recent: BTreeSet<&str> = self.recent.iter().map(|turn| &*turn.uid).collect();
+        let others = all.iter().filter(|node| !recent.contains(&*node.uid)).count();
         let total = u32::try_from(others + self.recent.len()).unwrap_or(u32::MAX);
         #[expect(
             clippy::cast_possible_truncation,

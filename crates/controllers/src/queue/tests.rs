@@ -98,6 +98,28 @@ async fn keys_that_failed_together_come_back_together() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stated_delay_holds_whoever_asks_for_the_key_before_and_after() {
+    for stated in [Stated::Exactly(SECOND * 30), Stated::AtLeast(SECOND * 30)] {
+        let queue = queue();
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        let begin = Instant::now();
+        queue.add("a"); // an edit while it is worked on
+        queue.retry_after("a", stated);
+        queue.done(&"a");
+        advance(SECOND * 10).await;
+        queue.forget(&"a");
+        queue.add("a"); // and one later
+        assert!(queue.take_due(9).is_empty());
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(begin.elapsed(), SECOND * 30);
+        queue.done(&"a");
+        queue.add("a");
+        assert_eq!(queue.take_due(9), ["a"], "it has had its time");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_removed_key_leaves_nothing_behind() {
     let queue = queue();
     queue.retry("a");

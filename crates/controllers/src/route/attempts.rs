@@ -1,13 +1,14 @@
 //! What failed, and when each of it is tried again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bowline_cloud_provider::{NodeName, Route};
+use bowline_cloud_provider::{CloudError, ErrorKind, NodeName, Route};
 use bowline_plan::Said;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
+use super::plan::Shared;
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::{Backoff, Stated};
@@ -15,6 +16,38 @@ use crate::queue::{Backoff, Stated};
 /// The time after which a failure is said again with the same text, so that the API server counts up one event and does
 /// not forget it: it keeps events for an hour.
 const SAY_AGAIN: Duration = Duration::from_secs(15 * 60);
+
+/// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
+/// in the way.
+const REFUSED: Backoff = Backoff {
+    base: Duration::from_secs(5),
+    max: Duration::from_secs(30 * 60),
+    jitter: None,
+};
+
+/// What is said with a failure about the next try.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Next {
+    /// By the back-off, or as stated.
+    Soon(Stated),
+    /// The write is refused as it is. No pass writes it sooner, unless the Node changes.
+    Refused,
+}
+
+impl Next {
+    /// What follows from a failed write. Each is made after a look at all routes, so that even a conflict is none with what was
+    /// looked at.
+    pub(super) fn of_write(error: &CloudError) -> Self {
+        match error.kind() {
+            ErrorKind::Conflict
+            | ErrorKind::Denied
+            | ErrorKind::Exhausted
+            | ErrorKind::Invalid
+            | ErrorKind::NotSupported => Self::Refused,
+            _ => Self::Soon(Stated::by_cloud(error)),
+        }
+    }
+}
 
 /// How long a route waits for the addresses of a Node that is not initialized yet, before its creation is tried all the same:
 /// then the failure tells of a Node that stays so.
@@ -68,6 +101,8 @@ struct Attempt {
     due: Instant,
     /// What was stated: before that no change of a Node and no safety pass leads to a try.
     not_before: Instant,
+    /// Whether no safety pass leads to a try before it is due.
+    is_refused: bool,
     /// The error, in words that do not change from try to try.
     said: Said,
     /// The text that was said with it.
@@ -82,6 +117,8 @@ pub(super) struct Attempts {
     failed: BTreeMap<Wish, Attempt>,
     /// The routes to Nodes that have no address yet, and until when they wait for one.
     joining: BTreeMap<Wish, Instant>,
+    /// The Nodes that share a pod network with others, and when that was said last.
+    shared: BTreeMap<(NodeName, IpNet), (Vec<NodeName>, Instant)>,
 }
 
 impl Attempts {
@@ -90,24 +127,23 @@ impl Attempts {
             backoff,
             failed: BTreeMap::new(),
             joining: BTreeMap::new(),
+            shared: BTreeMap::new(),
         }
     }
 
     /// Whether a wish may be tried now. The safety pass tries whatever was not put off by somebody.
     pub(super) fn is_due(&self, wish: &Wish, now: Instant, is_safety_pass: bool) -> bool {
-        self.failed
-            .get(wish)
-            .is_none_or(|attempt| attempt.due <= now || is_safety_pass && attempt.not_before <= now)
+        self.failed.get(wish).is_none_or(|attempt| {
+            attempt.due <= now || is_safety_pass && !attempt.is_refused && attempt.not_before <= now
+        })
     }
 
-    /// The earliest moment at which something that failed, or that waits for an address, is to be tried.
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let joining = self.joining.values().copied().filter(|until| *until > now);
-        self.failed
-            .values()
-            .map(|attempt| attempt.due)
-            .chain(joining)
+    /// The earliest moment at which something that failed, or that waits for an address, is to be tried. What was due when the last
+    /// pass began, and is still, that pass had no reason to try: the next one by the period looks again.
+    pub(super) fn next_due(&self, last_pass: Instant) -> Option<Instant> {
+        let due = self.failed.values().map(|attempt| attempt.due);
+        due.chain(self.joining.values().copied())
+            .filter(|due| *due > last_pass)
             .min()
     }
 
@@ -137,7 +173,7 @@ impl Attempts {
         &mut self,
         wish: Wish,
         error: &str,
-        stated: Stated,
+        next: Next,
         share: f64,
         text: impl FnOnce() -> String,
     ) -> Option<String> {
@@ -146,14 +182,23 @@ impl Attempts {
             failures: 0,
             due: now,
             not_before: now,
+            is_refused: false,
             said: Said::default(),
             text: String::new(),
             said_at: now,
         });
-        attempt.due = now + stated.delay(delay(&self.backoff, attempt.failures, share));
+        let is_refused = matches!(next, Next::Refused);
+        if attempt.is_refused != is_refused {
+            (attempt.is_refused, attempt.failures) = (is_refused, 0);
+        }
+        let (delay, stated) = match next {
+            Next::Soon(stated) => (delay(&self.backoff, attempt.failures, share), stated),
+            Next::Refused => (REFUSED.delay(attempt.failures, 1.0), Stated::Nothing),
+        };
+        attempt.due = now + stated.delay(delay);
         attempt.not_before = now + stated.delay(Duration::ZERO);
         if !matches!(stated, Stated::Exactly(_)) {
-            attempt.failures += 1;
+            attempt.failures = attempt.failures.saturating_add(1);
         }
         if attempt.said.is_news("error", error) {
             attempt.text = text();
@@ -162,6 +207,26 @@ impl Attempts {
         }
         attempt.said_at = now;
         Some(attempt.text.clone())
+    }
+
+    /// Which of these Nodes, with whom each shares a pod network, are to be told so now: what is new, then four times an hour.
+    pub(super) fn shared<'a>(&mut self, shared: &'a [Shared]) -> Vec<&'a Shared> {
+        let now = Instant::now();
+        let key = |one: &Shared| (one.node.name.clone(), one.destination);
+        let holds: BTreeSet<_> = shared.iter().map(key).collect();
+        self.shared.retain(|key, _| holds.contains(key));
+        let mut news = Vec::new();
+        for one in shared {
+            let is_said = self
+                .shared
+                .get(&key(one))
+                .is_some_and(|(others, at)| *others == one.others && now - *at < SAY_AGAIN);
+            if !is_said {
+                self.shared.insert(key(one), (one.others.clone(), now));
+                news.push(one);
+            }
+        }
+        news
     }
 
     /// One draw for a whole pass: what failed together comes back together and shares a list again.
@@ -200,6 +265,8 @@ mod tests {
     use super::*;
     use crate::queue::Jitter;
 
+    const SOON: Next = Next::Soon(Stated::Nothing);
+
     fn attempts() -> Attempts {
         Attempts::new(Backoff {
             base: Duration::from_secs(1),
@@ -217,8 +284,8 @@ mod tests {
         let mut attempts = attempts();
         let mut waits = Vec::new();
         for _ in 0..6 {
-            attempts.failed(wish("n1"), "no", Stated::Nothing, 1.0, || "No".into());
-            waits.push((attempts.next_due().unwrap() - Instant::now()).as_secs());
+            attempts.failed(wish("n1"), "no", SOON, 1.0, || "No".into());
+            waits.push((attempts.next_due(Instant::now()).unwrap() - Instant::now()).as_secs());
         }
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
         assert!(!attempts.is_due(&wish("n1"), Instant::now(), false));
@@ -240,16 +307,49 @@ mod tests {
         );
         attempts.succeeded(&wish("n1"));
         assert_eq!(attempts.failing()[1], ("create", 0.0));
-        assert_eq!(attempts.next_due(), None);
+        assert_eq!(attempts.next_due(Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_is_held_back_for_longer_and_longer_until_the_node_changes() {
+        let mut attempts = attempts();
+        let mut waits = Vec::new();
+        for _ in 0..11 {
+            attempts.failed(wish("n1"), "it exists", Next::Refused, 1.0, || "No".into());
+            let due = attempts.next_due(Instant::now()).unwrap();
+            waits.push((due - Instant::now()).as_secs());
+            assert!(
+                !attempts.is_due(&wish("n1"), Instant::now(), true),
+                "the safety pass"
+            );
+            tokio::time::advance(due - Instant::now()).await;
+            assert!(attempts.is_due(&wish("n1"), Instant::now(), false));
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800]);
+        attempts.failed(wish("n1"), "it exists", Next::Refused, 1.0, || "No".into());
+        attempts.node_changed(&NodeName::new("n1"));
+        assert!(attempts.is_due(&wish("n1"), Instant::now(), false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_pass_left_although_it_was_due_calls_for_no_other_one() {
+        let mut attempts = attempts();
+        attempts.failed(wish("n1"), "no", SOON, 1.0, || "No".into());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(attempts.next_due(Instant::now()), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_comes_before_the_time_that_the_cloud_stated() {
         let mut attempts = attempts();
         let minute = Duration::from_secs(60);
-        attempts.failed(wish("n1"), "slow down", Stated::Exactly(minute), 1.0, || {
-            "S".into()
-        });
+        attempts.failed(
+            wish("n1"),
+            "slow down",
+            Next::Soon(Stated::Exactly(minute)),
+            1.0,
+            || "S".into(),
+        );
         attempts.node_changed(&NodeName::new("n1"));
         assert!(!attempts.is_due(&wish("n1"), Instant::now(), true));
         tokio::time::advance(minute).await;
@@ -262,7 +362,7 @@ mod tests {
         let mut said = Vec::new();
         for second in 0..3600 {
             let error = if second == 1800 { "denied" } else { "quota" };
-            let text = attempts.failed(wish("n1"), error, Stated::Nothing, 1.0, || {
+            let text = attempts.failed(wish("n1"), error, SOON, 1.0, || {
                 format!("{error} after {second}s")
             });
             said.extend(text);

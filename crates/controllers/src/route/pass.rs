@@ -14,10 +14,11 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::attempts::Wish;
+use super::attempts::{Next, Wish};
 use super::calls::{self, Caller, Calls};
-use super::plan::{Action, Plan};
+use super::plan::{Action, Plan, Shared};
 use super::{NAME, RouteController};
+use crate::events;
 use crate::queue::Stated;
 
 /// Nodes that are asked about or written to at once: as many as there can be requests to the API server under way.
@@ -82,6 +83,7 @@ impl RouteController {
         let nodes = self.ctx.nodes.all();
         let mut plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
+        self.tell_shared(&plan);
         self.keep_what_leads_to_nodes(&pass, &mut plan).await;
         self.apply(&pass, &plan).await;
         Some(if pass.has_changed.load(Ordering::Relaxed) {
@@ -99,7 +101,8 @@ impl RouteController {
                 Some(listed)
             }
             Err(error) => {
-                if self.failed(pass, Wish::List, &error).is_some() {
+                let next = Next::Soon(Stated::by_cloud(&error));
+                if self.failed(pass, Wish::List, &error, next).is_some() {
                     tracing::warn!(controller = NAME, err = %error, "Failed to list routes; nothing is changed before they can be read");
                 }
                 None
@@ -115,11 +118,33 @@ impl RouteController {
             let open = table
                 .networks
                 .iter()
-                .filter(|network| network.action != Action::Keep);
+                .filter(|network| !matches!(network.action, Action::Keep | Action::Taken));
             let open = open.filter_map(|network| network.destination.as_ref().ok());
             wishes.extend(open.map(|destination| Wish::Create(table.node.name.clone(), *destination)));
         }
         self.attempts().keep(|wish| wishes.contains(wish));
+    }
+
+    /// Tells each Node of those with the same pod network.
+    fn tell_shared(&self, plan: &Plan) {
+        let news: Vec<_> = self
+            .attempts()
+            .shared(&plan.shared)
+            .into_iter()
+            .cloned()
+            .collect();
+        for Shared {
+            node,
+            destination,
+            others,
+        } in news
+        {
+            for other in others {
+                let text = events::shared_network(&destination.to_string(), &other);
+                tracing::warn!(controller = NAME, node = %node.name, "{text}");
+                self.ctx.event(&*node, events::POD_NETWORK_SHARED.note(text));
+            }
+        }
     }
 
     async fn apply(&self, pass: &Pass, plan: &Plan) {
@@ -150,10 +175,10 @@ impl RouteController {
     }
 
     /// Remembers a failure; gives something if it is to be said.
-    fn failed(&self, pass: &Pass, wish: Wish, error: &CloudError) -> Option<String> {
+    fn failed(&self, pass: &Pass, wish: Wish, error: &CloudError, next: Next) -> Option<String> {
         let text = error.to_string();
         self.attempts()
-            .failed(wish, &text, Stated::by_cloud(error), pass.share, || text.clone())
+            .failed(wish, &text, next, pass.share, || text.clone())
     }
 
     fn is_due(&self, pass: &Pass, wish: &Wish) -> bool {

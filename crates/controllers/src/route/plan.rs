@@ -7,6 +7,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Node, NodeAddress, NodeName, Route};
 use ipnet::IpNet;
 
+use crate::cluster_cidr;
+
 /// What is to be done about the route to one pod network of one Node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -18,6 +20,8 @@ pub enum Action {
     Complete,
     /// It is not there.
     Add,
+    /// It is not there, and another Node with the same network has one or gets one.
+    Taken,
 }
 
 /// A pod network of a Node and what is to be done about it.
@@ -40,11 +44,24 @@ pub struct NodeTable {
     pub has_routes: bool,
 }
 
+/// A Node whose pod network is that of other Nodes, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shared {
+    /// The Node.
+    pub node: Arc<Node>,
+    /// The network.
+    pub destination: IpNet,
+    /// The others.
+    pub others: Vec<NodeName>,
+}
+
 /// What one pass is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// All Nodes with pod networks or routes, in name order.
     pub tables: Vec<NodeTable>,
+    /// Nodes that have a pod network in common, one entry for each Node and network.
+    pub shared: Vec<Shared>,
     /// The routes to delete, as they were listed.
     pub deletions: Vec<Route>,
     /// Whether nothing is created before all deletions have ended.
@@ -69,7 +86,7 @@ impl Plan {
                 of_nodes.entry(node).or_default().push(route);
             }
         }
-        let tables: Vec<NodeTable> = nodes
+        let mut tables: Vec<NodeTable> = nodes
             .iter()
             .filter_map(|node| {
                 let routes = of_nodes.get(&node.name).map_or(&[] as &[&Route], Vec::as_slice);
@@ -81,20 +98,21 @@ impl Plan {
                 (table.has_routes || !table.networks.is_empty()).then_some(table)
             })
             .collect();
-        let kept: BTreeSet<(&NodeName, &IpNet)> = tables
+        let shared = share(&mut tables);
+        let kept: BTreeSet<(&NodeName, IpNet)> = tables
             .iter()
             .flat_map(|table| {
                 let kept = table
                     .networks
                     .iter()
                     .filter(|network| matches!(network.action, Action::Keep | Action::Complete));
-                kept.filter_map(|network| Some((&table.node.name, network.destination.as_ref().ok()?)))
+                kept.filter_map(|network| Some((&table.node.name, *network.destination.as_ref().ok()?)))
             })
             .collect();
         let is_kept = |route: &Route, nodes: &[&NodeName]| {
             nodes
                 .iter()
-                .any(|node| kept.contains(&(node, &route.destination)))
+                .any(|node| kept.contains(&(*node, route.destination.trunc())))
         };
         let deletions = listed
             .iter()
@@ -110,13 +128,14 @@ impl Plan {
             deletions,
             deletes_first: listed.first().is_some_and(|(route, _)| route.compares_addresses),
             tables,
+            shared,
         }
     }
 
     /// Whether the cloud is as it should be.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        let is_kept = |network: &PodNetwork| network.action == Action::Keep;
+        let is_kept = |network: &PodNetwork| matches!(network.action, Action::Keep | Action::Taken);
         self.deletions.is_empty() && self.tables.iter().all(|table| table.networks.iter().all(is_kept))
     }
 }
@@ -173,7 +192,47 @@ impl<'a> Targets<'a> {
 
 fn has_network(node: &Node, destination: &IpNet) -> bool {
     let mut networks = node.pod_cidrs.iter();
-    networks.any(|text| text.parse().is_ok_and(|network: IpNet| network == *destination))
+    networks.any(|text| cluster_cidr::pod_network(text) == Some(destination.trunc()))
+}
+
+/// One destination, one route: of several Nodes with one pod network, those that have a route to it keep it, or else the oldest gets
+/// one. Clouds refuse a second one, or send packets to either.
+fn share(tables: &mut [NodeTable]) -> Vec<Shared> {
+    let mut by_destination: BTreeMap<IpNet, Vec<(usize, usize)>> = BTreeMap::new();
+    for (at, table) in tables.iter().enumerate() {
+        for (of_node, network) in table.networks.iter().enumerate() {
+            if let Ok(destination) = network.destination {
+                by_destination.entry(destination).or_default().push((at, of_node));
+            }
+        }
+    }
+    let mut shared = Vec::new();
+    for (destination, mut places) in by_destination {
+        places.dedup_by_key(|(at, _)| *at); // a Node that names it twice
+        if places.len() < 2 {
+            continue;
+        }
+        let node = |at: usize| &tables[at].node;
+        places.sort_by_key(|(at, of_node)| {
+            let is_open = tables[*at].networks[*of_node].action == Action::Add;
+            (is_open, node(*at).created, node(*at).name.clone())
+        });
+        for (at, _) in &places {
+            let others = places.iter().filter(|(other, _)| other != at);
+            shared.push(Shared {
+                node: Arc::clone(node(*at)),
+                destination,
+                others: others.map(|(other, _)| node(*other).name.clone()).collect(),
+            });
+        }
+        for (at, of_node) in &places[1..] {
+            let action = &mut tables[*at].networks[*of_node].action;
+            if *action == Action::Add {
+                *action = Action::Taken;
+            }
+        }
+    }
+    shared
 }
 
 /// The addresses of a Node, of any type, that are IP addresses.
@@ -201,7 +260,7 @@ fn networks(node: &Node, routes: &[&Route], cluster: &[IpNet]) -> Vec<PodNetwork
     let action = |destination: &IpNet| {
         let mut there = routes
             .iter()
-            .filter(|route| route.destination == *destination)
+            .filter(|route| route.destination.trunc() == *destination)
             .filter(|route| !(route.is_blackhole && is_ours(destination, cluster)))
             .peekable();
         if there.peek().is_none() {
@@ -216,12 +275,12 @@ fn networks(node: &Node, routes: &[&Route], cluster: &[IpNet]) -> Vec<PodNetwork
     };
     node.pod_cidrs
         .iter()
-        .map(|text| match text.parse::<IpNet>() {
-            Ok(destination) => PodNetwork {
+        .map(|text| match cluster_cidr::pod_network(text) {
+            Some(destination) => PodNetwork {
                 action: action(&destination),
                 destination: Ok(destination),
             },
-            Err(_) => PodNetwork {
+            None => PodNetwork {
                 destination: Err(text.clone()),
                 action: Action::Add,
             },

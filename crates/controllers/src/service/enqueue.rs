@@ -8,7 +8,6 @@ use bowline_kube_io::Change;
 
 use super::tracked::{Causes, Tracked};
 use super::{Key, ServiceController};
-use crate::events;
 
 /// Time between two checks of all balancers against the cloud.
 const VERIFY_PERIOD: Duration = Duration::from_secs(10 * 60);
@@ -52,31 +51,30 @@ impl ServiceController {
             }
             Change::Updated { old, new } => {
                 let key = ServiceKey::of(new);
-                let (concerns_us, is_waited_for) = self.tracked(&key, |tracked| {
+                let (asked, is_waited_for) = self.tracked(&key, |tracked| {
                     // The API server clears a class with the type; the balancer is another controller's still. One that
                     // asks for a balancer without a class asks us.
                     let asks_us = facts::wants_load_balancer(new);
                     tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
-                    let is_changed = tracked.is_changed(old, new);
+                    let asked = tracked.asked(old, new);
                     tracked.keep_newest(new);
-                    (is_changed, tracked.waits_for_news())
+                    (asked, tracked.waits_for_news())
                 });
                 if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
                     // How often the opposite has failed says nothing about this.
                     self.queue.forget(&Key::Service(key.clone()));
                 }
                 let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);
-                // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
-                let lost_finalizer = facts::has_finalizer(old)
-                    && !facts::has_finalizer(new)
-                    && facts::wants_load_balancer(new)
-                    && new.metadata.deletion_timestamp.is_none();
-                if concerns_us || begins_cleanup {
+                if let Some(after) = asked.put_back {
+                    self.queue.add_after(Key::PutBack(key.clone()), after);
+                }
+                if asked.sync || begins_cleanup {
                     self.enqueue(&key, Causes::CHANGED);
-                } else if lost_finalizer {
-                    self.put_finalizer_back(&key, new);
                 } else if is_waited_for {
                     self.queue.add(Key::Service(key)); // it goes on where it was interrupted
+                } else if let Some(after) = asked.look {
+                    self.tracked(&key, |tracked| tracked.add_causes(Causes::VERIFY));
+                    self.queue.add_after(Key::Service(key), after);
                 } else {
                     self.forget_unused(&key);
                 }
@@ -99,18 +97,6 @@ impl ServiceController {
                 }
             }
         }
-    }
-
-    fn put_finalizer_back(&self, key: &ServiceKey, service: &Service) {
-        let after = self.tracked(key, |tracked| {
-            tracked.add_causes(Causes::VERIFY);
-            tracked.stripped.again(1)
-        });
-        if !after.is_zero() {
-            tracing::warn!(service = %key, ?after, "Somebody took the finalizer off again, it is put back later");
-            self.ctx.event(service, events::FINALIZER_REMOVED.verbatim());
-        }
-        self.queue.add_after(Key::Service(key.clone()), after);
     }
 
     /// Has every balancer checked against the cloud, period by period, for ever.

@@ -48,6 +48,7 @@ impl ServiceController {
             Ok(Parked { session, progress }) => (session, progress),
             Err(outcome) => return *outcome,
         };
+        let before = Arc::clone(&session.facts().service);
         let driven = self.drive(key, &mut *session, &mut progress).await;
         let ServiceFacts { service, nodes, .. } = session.facts();
         match driven {
@@ -61,6 +62,8 @@ impl ServiceController {
                         self.tracked(key, |tracked| {
                             tracked.lacks_nodes = lacks_nodes;
                             tracked.has_old_labels = has_old_labels;
+                            let is_vain = !progress.has_written && is_published(&before, &status);
+                            tracked.fights.look_settled(is_vain);
                         });
                         Outcome::Settled(identities, again)
                     }
@@ -111,7 +114,10 @@ impl ServiceController {
         mut progress: Progress,
     ) -> Result<Parked, Box<Outcome>> {
         let nodes = self.balanced_nodes().nodes;
-        self.tracked(key, |tracked| tracked.synced = Some(Arc::clone(service)));
+        self.tracked(key, |tracked| {
+            tracked.synced = Some(Arc::clone(service));
+            tracked.fights.look_begins();
+        });
         if progress.causes.changed && !progress.is_announced {
             progress.is_announced = true;
             let object = &**service;
@@ -187,6 +193,7 @@ impl ServiceController {
         {
             return Err(Box::new(Outcome::Superseded(progress)));
         }
+        self.tracked(key, |tracked| tracked.fights.published(status));
         if is_published(service, status) {
             return Ok(());
         }

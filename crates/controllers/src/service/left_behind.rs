@@ -1,27 +1,36 @@
-//! Balancers whose Services vanished while no process led, found by what the cloud shows.
+//! Load balancers that nothing in this cluster asks for, and whose end this process did not see: they are reported, never deleted.
 //!
-//! A Service that is without our finalizer when it is deleted leaves the cluster at once. Who saw it removes its balancer; after
-//! a restart nothing in Kubernetes asks for that. Where the cloud's objects bear marks that tell cluster, name and UID, the
-//! API server is asked for the name, and what nobody bears any more is removed like everything that vanished.
+//! A Service that is without our finalizer when it is deleted leaves the cluster at once. Who saw it removes its balancer; after a
+//! restart nothing in Kubernetes asks for that. The marks on the cloud's objects tell cluster, name and UID, and all of these are
+//! copied with the API server's data: a copy of the cluster, or one that was restored from a backup, sees each balancer that the
+//! original made since as one whose Service is gone. So a person decides.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{MadeFor, Service, ServicesView, facts};
-use k8s_openapi::api::core::v1::ServiceSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use bowline_cloud_provider::{CloudError, MadeFor, Service, facts};
 
-use super::tracked::Causes;
-use super::{Key, ServiceController};
+use super::{Key, ServiceController, lock};
+use crate::metrics::Readings;
+use crate::metrics::gauges::number;
 use crate::queue::Stated;
 
-/// Why it could not be found out, and what was said about the next try.
-type Failure = (String, Stated);
+/// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's.
+#[must_use]
+pub fn speaks_for_balancer(service: &Service) -> bool {
+    facts::wants_load_balancer(service) || facts::needs_cleanup(service) && facts::class(service).is_none()
+}
+
+/// The Services that balancers were left behind by; `None`: nobody has looked yet.
+pub(super) type LeftBehind = Option<Vec<MadeFor>>;
 
 impl ServiceController {
     /// Looks once through the balancers of this cluster; tried again if it fails.
     pub(super) async fn look_for_left_behind(&self) {
         match self.find_left_behind().await {
-            Ok(()) => self.queue.forget(&Key::LeftBehind),
+            Ok(found) => {
+                *lock(&self.left_behind) = Some(found);
+                self.queue.forget(&Key::LeftBehind);
+            }
             Err((error, stated)) => {
                 tracing::warn!(err = %error, "Cannot find out whether deleted Services left load balancers behind, will look again");
                 self.queue.retry_after(Key::LeftBehind, stated);
@@ -29,90 +38,57 @@ impl ServiceController {
         }
     }
 
-    async fn find_left_behind(&self) -> Result<(), Failure> {
+    async fn find_left_behind(&self) -> Result<Vec<MadeFor>, (String, Stated)> {
+        let by_cloud = |error: CloudError| (error.to_string(), Stated::by_cloud(&error));
+        // What was spoken for when the cloud was asked may have been removed in the ordinary way by the time of its answer.
+        let mut spoken_for = self.spoken_for();
         let made = self.provider.load_balancer.made_for(&*self.services).await;
-        let mut made = made.map_err(|error| (error.to_string(), Stated::by_cloud(&error)))?;
-        // Now, before anything is awaited: one that lives at this moment may soon be removed in the ordinary way.
-        made.retain(|made| match self.services.service(&made.key) {
-            Some(living) if is(&living, made) => {
-                self.take_back(made, &living);
-                false
+        let mut found = made.map_err(by_cloud)?;
+        spoken_for.append(&mut self.spoken_for());
+        found.retain(|made| !spoken_for.contains(&made.uid));
+        let known = lock(&self.left_behind).clone().unwrap_or_default();
+        let mut left = Vec::new();
+        for made in found {
+            let is_news = !known.contains(&made);
+            if is_news {
+                // That the Service is missing from a list proves nothing.
+                let found = self.ctx.kube.find_service(&made.key, &self.services).await;
+                let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
+                self.progressed(&Key::LeftBehind, true);
+                let is_spoken_for =
+                    |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && speaks_for_balancer(it);
+                if found.is_some_and(|found| is_spoken_for(&found)) {
+                    continue;
+                }
+                tracing::warn!(
+                    service = %made.key, uid = made.uid,
+                    "A load balancer was made for a Service that is gone or asks for none, and this process did not see that happen: it stays, and \
+                     is billed. Delete it in the cloud, unless another copy of this cluster uses it"
+                );
             }
-            _ => true,
+            left.push(made);
+        }
+        Ok(left)
+    }
+
+    /// The UIDs of Services that ask for a balancer, or whose balancers this process is about to remove.
+    fn spoken_for(&self) -> BTreeSet<String> {
+        let services = self.services.all();
+        let asking = services.iter().filter(|service| speaks_for_balancer(service));
+        let tracked = lock(&self.tracked);
+        let synced = tracked.values().flat_map(|tracked| {
+            let synced = tracked.synced.iter().filter(|_| tracked.may_have_balancer());
+            synced.chain(&tracked.vanished)
         });
-        for made in &made {
-            if self.ctx.stop.is_cancelled() {
-                return Ok(());
-            }
-            let found = self.ctx.kube.find_service(&made.key, &self.services).await;
-            let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
-            if !found.is_some_and(|found| is(&found, made)) {
-                self.remove_left_behind(made, "A Service was deleted");
-            }
-            self.progressed(&Key::LeftBehind, true);
-        }
-        Ok(())
+        asking
+            .chain(synced)
+            .filter_map(|it| it.metadata.uid.clone())
+            .collect()
     }
 
-    /// A Service that lives, and asks us for no balancer any more, lost its finalizer before its balancer was removed. If it has a
-    /// class by now, its finalizer and its status are another controller's: then nothing but the balancer goes.
-    fn take_back(&self, made: &MadeFor, living: &Service) {
-        if facts::wants_load_balancer(living) {
-            return;
-        }
-        if facts::class(living).is_some() {
-            let is_unknown = self.tracked(&made.key, |tracked| tracked.synced.is_none());
-            if is_unknown {
-                self.remove_left_behind(made, "A Service has a class by now");
-            }
-            return;
-        }
-        let is_released = !facts::has_finalizer(living) && living.metadata.deletion_timestamp.is_none();
-        let is_news = is_released
-            && self.tracked(&made.key, |tracked| {
-                let is_unknown = tracked.synced.is_none();
-                tracked.synced.get_or_insert_with(|| with_balancer(made));
-                is_unknown
-            });
-        if is_news {
-            self.enqueue(&made.key, Causes::CHANGED);
-        }
+    /// For the gauge: shown from the first look on.
+    pub(super) fn count_left_behind(&self) -> Readings {
+        let left_behind = lock(&self.left_behind);
+        left_behind.iter().map(|left| ("", number(left.len()))).collect()
     }
-
-    /// Nothing in Kubernetes asks for the balancer any more.
-    fn remove_left_behind(&self, made: &MadeFor, why: &str) {
-        let is_news = self.tracked(&made.key, |tracked| {
-            let is_unknown = !tracked.vanished.iter().any(|vanished| is(vanished, made));
-            if is_unknown {
-                tracked.vanished.push(with_balancer(made));
-            }
-            is_unknown
-        });
-        if is_news {
-            tracing::warn!(service = %made.key, uid = made.uid, "{why} and its load balancer was left behind, deleting the load balancer");
-            self.enqueue(&made.key, Causes::CHANGED);
-        }
-    }
-}
-
-/// Whether the balancer was made for this very Service.
-fn is(service: &Service, made: &MadeFor) -> bool {
-    service.metadata.uid.as_deref() == Some(&made.uid)
-}
-
-/// What is known of the Service: enough to find what bears its mark.
-fn with_balancer(made: &MadeFor) -> Arc<Service> {
-    Arc::new(Service {
-        metadata: ObjectMeta {
-            namespace: Some(made.key.namespace.to_string()),
-            name: Some(made.key.name.to_string()),
-            uid: Some(made.uid.clone()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(ServiceSpec {
-            type_: Some("LoadBalancer".to_owned()),
-            ..ServiceSpec::default()
-        }),
-        status: None,
-    })
 }

@@ -3,6 +3,8 @@
 //! Upstream's rule (`needsUpdate` of the service controller), condition by condition. What is not compared leads to no
 //! sync: labels, selector, finalizers, cluster IPs, internal traffic policy, status and the rest.
 
+use std::collections::BTreeMap;
+
 use bowline_cloud_provider::{Service, facts};
 use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
@@ -11,6 +13,25 @@ use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 /// `old` is the Service as it was last handed to a sync, with the annotations that this program has written since then:
 /// so a change that is only our own writing is none.
 pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
+    let shown = [old, new].map(|service| service.metadata.annotations.iter().flatten());
+    let [old_annotations, new_annotations] = shown;
+    let are_wanted = facts::wants_load_balancer(old) && facts::wants_load_balancer(new);
+    is_more_than_annotations(old, new) || are_wanted && !old_annotations.eq(new_annotations)
+}
+
+/// The annotations that are others now, each with what it is now; `None`: something else needs an update.
+pub(super) fn changed_annotations(old: &Service, new: &Service) -> Option<BTreeMap<String, Option<String>>> {
+    if is_more_than_annotations(old, new) {
+        return None;
+    }
+    let none = BTreeMap::new();
+    let [old, new] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
+    let is_other = |key: &&String| old.get(*key) != new.get(*key);
+    let keys = old.keys().chain(new.keys()).filter(is_other);
+    Some(keys.map(|key| (key.clone(), new.get(key).cloned())).collect())
+}
+
+fn is_more_than_annotations(old: &Service, new: &Service) -> bool {
     match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
         (false, false) => return false,
         (true, true) => {}
@@ -27,12 +48,6 @@ pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
         || a.session_affinity_config != b.session_affinity_config
         || text(&a.load_balancer_ip) != text(&b.load_balancer_ip)
         || entries(&a.external_ips) != entries(&b.external_ips)
-        || !old
-            .metadata
-            .annotations
-            .iter()
-            .flatten()
-            .eq(new.metadata.annotations.iter().flatten())
         || old.metadata.uid != new.metadata.uid
         || text(&a.external_traffic_policy) != text(&b.external_traffic_policy)
         || a.health_check_node_port.unwrap_or(0) != b.health_check_node_port.unwrap_or(0)

@@ -6,18 +6,15 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, RefusedBy};
 
 use super::interruptions::{Interruption, Interruptions};
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
 use super::unsettled::Reason;
-use super::{Key, ServiceController};
+use super::{Key, SOON, ServiceController};
 use crate::events;
 use crate::queue::Stated;
-
-/// Time to the next try after something moved under a sync.
-const SOON: Duration = Duration::from_millis(100);
 
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
@@ -97,9 +94,11 @@ impl Failure {
         Self {
             text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
             words: None,
-            reason: match refusal.is_limit {
-                true => Reason::Quota,
-                false => Reason::Refused,
+            reason: match refusal.by {
+                _ if refusal.is_limit => Reason::Quota,
+                RefusedBy::Plan => Reason::Refused,
+                RefusedBy::Denial => Reason::Denied,
+                RefusedBy::Cloud => Reason::Invalid,
             },
             stated: Stated::Nothing,
             is_quiet: true,

@@ -1,7 +1,7 @@
 //! What the service controller remembers of a Service between two syncs: why to look again, and what was said already.
 //!
 //! A new process starts with none of it, and observes the cloud instead. That a Service vanished after somebody took its
-//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only observe where the cloud's
+//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only report where the cloud's
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
@@ -11,12 +11,13 @@ use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, Servi
 use bowline_plan::Said;
 use tokio::time::Instant;
 
+use super::fights::{Asked, Fights};
 use super::interruptions::Interruptions;
-use super::needs_update::needs_update;
+use super::needs_update::{changed_annotations, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
-use crate::undone::Undone;
+use crate::put_back::Part;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -164,8 +165,8 @@ pub(super) struct Tracked {
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
     pub(super) interruptions: Interruptions,
-    /// How often somebody took our finalizer off.
-    pub(super) stripped: Undone,
+    /// What this process wrote on it, and others change back.
+    pub(super) fights: Fights,
 }
 
 impl Tracked {
@@ -248,9 +249,40 @@ impl Tracked {
     /// The write that was expected has been answered. If it was made, it is remembered, so that its echo is no change.
     pub(super) fn written(&mut self, write: &KubeWrite, is_made: bool) {
         self.expected = None;
-        if is_made && let Some(synced) = &mut self.synced {
+        if !is_made {
+            return;
+        }
+        self.fights.wrote(write);
+        if let Some(synced) = &mut self.synced {
             write.predict(Arc::make_mut(synced));
         }
+    }
+
+    /// What a change of the Service asks for.
+    pub(super) fn asked(&mut self, old: &Service, new: &Service) -> Asked {
+        let mut asked = Asked::default();
+        if self.is_changed(old, new) {
+            let known = self.synced.as_deref().unwrap_or(old);
+            match changed_annotations(known, new).filter(|annotations| !annotations.is_empty()) {
+                Some(annotations) => asked = self.fights.annotations_changed(&annotations),
+                None => {
+                    self.fights.changed();
+                    asked.sync = true;
+                }
+            }
+        }
+        if !facts::is_wanted(new) || old.metadata.uid != new.metadata.uid {
+            return asked;
+        }
+        // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
+        let lost_finalizer = facts::has_finalizer(old) && !facts::has_finalizer(new);
+        let lost_status = self.fights.lost_status(old, new);
+        for (is_lost, part) in [(lost_finalizer, Part::Finalizer), (lost_status, Part::Status)] {
+            if is_lost {
+                asked.put_back = asked.put_back.into_iter().chain(self.fights.lost(part)).min();
+            }
+        }
+        asked
     }
 
     /// Whether this change is more than our own writing.
@@ -306,6 +338,7 @@ impl Tracked {
         self.parked = None;
         self.unfinished = None;
         self.interruptions = Interruptions::default();
+        self.fights = Fights::default();
         self.said = Said::default();
     }
 

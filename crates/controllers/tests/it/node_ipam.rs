@@ -284,13 +284,83 @@ async fn nothing_is_given_before_the_nodes_could_be_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_with_a_network_of_another_cluster_stops_the_start() {
+async fn odd_nodes_are_told_of_keep_their_networks_and_stop_nothing() {
     let mut cluster = Cluster::new();
-    cluster.put(node_with("old", "192.168.0.0/24"));
+    for (name, network) in [
+        ("elsewhere", "192.168.0.0/24"),
+        ("v6", "fd00::/64"),
+        ("host-bits", "10.201.0.9/24"),
+        ("small", "10.201.1.0/28"),
+        ("twin-a", "10.201.2.0/24"),
+        ("twin-b", "10.201.2.0/25"),
+    ] {
+        cluster.put(node_with(name, network));
+    }
     cluster.put(node("n1"));
+    cluster.pass(SECOND).await;
     cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
-    cluster.end_of_a_loop().await;
+    cluster
+        .soon("networks", |c| networks(c, "n1") == ["10.201.3.0/24"])
+        .await;
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(cluster.node_writes().len(), 1);
+    let reasons = |name: &str| {
+        let events = cluster.events(name).into_iter();
+        let reasons = events.map(|(text, _)| text.split(':').next().unwrap_or_default().to_owned());
+        reasons.collect::<Vec<_>>()
+    };
+    for (name, expected) in [
+        ("elsewhere", &["Warning PodNetworkOutside"][..]),
+        ("v6", &["Warning PodNetworkOutside"]),
+        ("host-bits", &[]),
+        ("small", &[]),
+        ("twin-a", &["Warning PodNetworkShared"]),
+        ("twin-b", &["Warning PodNetworkShared"]),
+    ] {
+        assert_eq!(reasons(name), expected, "{name}");
+    }
+    cluster.put(node_with("late", "10.9.0.0/24"));
+    cluster
+        .soon("told", |c| c.count_events("PodNetworkOutside") == 3)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_for_an_hour_ends_nothing() {
+    let mut cluster = Cluster::new();
+    cluster.put(node("n1"));
+    cluster.pass(SECOND).await;
+    let no = Fault::new(Effect::Answer(Status::new(403, "Forbidden", "no")));
+    cluster.api.faults().inject(no.verb("list").resource("nodes"));
+    cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
+    let begun = tokio::time::Instant::now();
+    cluster.without_a_stall(|_| begun.elapsed() > SECOND * 3600).await;
     assert!(cluster.node_writes().is_empty());
+    cluster.api.faults().clear();
+    cluster
+        .within(SECOND * 11, "networks", |c| !networks(c, "n1").is_empty())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tries_of_a_write_are_apart_and_a_busy_api_server_is_left_alone() {
+    let cluster = start("10.201.0.0/22", 0);
+    let busy = Status::too_many_requests(20);
+    cluster.api.faults().fail_next(1, "patch", "nodes", busy);
+    cluster.put(node("n1"));
+    cluster.pass(SECOND * 19).await;
+    assert_eq!(cluster.node_writes().len(), 1);
+    cluster
+        .within(SECOND * 3, "networks", |c| !networks(c, "n1").is_empty())
+        .await;
+    let refused = Status::new(500, "InternalError", "no");
+    cluster.api.faults().fail_next(3, "patch", "nodes", refused);
+    cluster.put(node("n2"));
+    cluster.soon("three tries", |c| c.node_writes().len() == 5).await;
+    let at: Vec<_> = cluster.node_writes().iter().map(|write| write.at).collect();
+    for pair in at[2..].windows(2) {
+        assert!(pair[0] < pair[1], "{at:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

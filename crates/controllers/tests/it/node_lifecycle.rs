@@ -611,6 +611,25 @@ async fn a_taint_that_somebody_adds_meanwhile_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_puts_the_shutdown_taint_back_is_named_and_met_less_and_less_often() {
+    let cluster = cluster();
+    running(&cluster, "n1");
+    cluster.put(node_of("n1", Some("True")));
+    for _ in 0..2400 {
+        if cluster.taints("n1").is_empty() {
+            cluster.edit("n1", |node| {
+                node["spec"]["taints"] = json!([{"key": SHUTDOWN, "effect": "NoSchedule"}]);
+            });
+        }
+        cluster.pass(SECOND / 2).await;
+    }
+    // One at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
+    let writes = cluster.node_writes().len();
+    assert!((11..=14).contains(&writes), "{writes}");
+    assert_eq!(cluster.count_events("ChangedBack"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn five_hundred_lost_nodes_are_one_question() {
     let cluster = cluster();
     cluster.instances.latency(Duration::from_millis(100));

@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
-use bowline_kube_api::Status;
+use bowline_kube_api::{Effect, Fault, Status};
 use bowline_test_log::Log;
 use serde_json::json;
 use tracing::Level;
@@ -294,6 +294,72 @@ async fn a_node_that_is_ready_without_an_instance_is_told_of_once() {
     cluster.pass(SECOND * 60).await;
     assert_eq!(told(&cluster), 2);
     assert_eq!(cluster.series("nodes_without_instance"), ["0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_never_labelled_and_has_no_instance_is_told_of_and_fills_no_log() {
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
+    let cluster = Cluster::new();
+    cluster.instances.run("n2", metadata(&["10.1.0.2"]));
+    for name in ["n1", "n2"] {
+        cluster.put(node_of(name, Some("True"))); // the cloud knows nothing of n1
+    }
+    let cluster = cluster.with_node_loop(NodeSettings {
+        node_status_update_frequency: SECOND * 10,
+        ..NodeSettings::default()
+    });
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(cluster.count_events("InstanceMissing"), 1);
+    assert_eq!(log.count("Some nodes were not refreshed"), 0);
+    assert_eq!(log.count("A node is ready and has no instance"), 1);
+    assert_eq!(cluster.series("nodes_without_instance"), ["1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_changes_addresses_and_labels_back_is_named_and_met_less_and_less_often() {
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let before = cluster.node_writes().len();
+    for _ in 0..1200 {
+        cluster.edit("n1", |node| {
+            node["status"]["addresses"] = json!([{"type": "InternalIP", "address": "10.9.9.9"}]);
+            for key in [TYPE, TYPE_BETA] {
+                node["metadata"]["labels"][key] = json!("mine");
+            }
+        });
+        cluster.pass(SECOND).await;
+    }
+    // Of each one at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
+    let writes = cluster.node_writes().len() - before;
+    assert!((26..=28).contains(&writes), "{writes}");
+    assert_eq!(cluster.count_events("ChangedBack"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
+    let cluster = cluster_with_pass_every(SECOND * 2);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let refused = Status::new(422, "Invalid", "denied by a policy");
+    let refused = Fault::new(Effect::Answer(refused))
+        .verb("patch")
+        .resource("nodes");
+    cluster.api.faults().inject(refused.subresource("status"));
+    let larger = InstanceMetadata {
+        instance_type: "flex-8".into(),
+        ..metadata(&["10.1.0.9"])
+    };
+    cluster.instances.run("n1", larger);
+    cluster
+        .within(SECOND * 3, "the new type", |c| {
+            c.label("n1", TYPE).as_deref() == Some("flex-8")
+        })
+        .await;
+    cluster.pass(SECOND * 10).await;
+    assert_eq!(cluster.count_events("NodeWriteRefused"), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -455,14 +455,78 @@ async fn the_delay_that_the_cloud_states_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_tried_again_at_once_and_five_times_at_most() {
+async fn what_the_cloud_refuses_is_held_back_until_the_node_changes() {
+    for kind in [ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::Exhausted] {
+        let (cluster, table) = start(PERIODIC);
+        table.fail("create", Some(CloudError::new(kind, "no")));
+        table.put("gone", "10.200.9.0/24", false);
+        table.fail("delete", Some(CloudError::new(kind, "no")));
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster
+            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+            .await;
+        cluster.pass(SECOND * 600).await;
+        // At once, then 5, 10, 20 ... 320 s later.
+        for begin in ["create", "delete"] {
+            assert_eq!(table.calls(begin).len(), 7, "{kind:?} {begin}");
+        }
+        table.fail("create", None);
+        cluster.edit("n1", |node| {
+            node["status"]["addresses"][0]["address"] = json!("10.1.0.9");
+        });
+        cluster.soon("routed", |c| is_routed(c, "n1")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_nodes_with_one_pod_network_one_gets_the_route_and_both_are_told() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        cluster.put(node("n2", &["10.200.1.0/24"]));
+        cluster.within(WITHIN, "routed", |c| is_routed(c, "n2")).await;
+        cluster.put(node("n1", &["10.200.1.2/24"]));
+        cluster
+            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+            .await;
+        cluster.pass(SECOND * 600).await;
+        assert_eq!(table.writes().len(), 1, "{:?}", table.writes());
+        for (name, other) in [("n1", "n2"), ("n2", "n1")] {
+            let events = cluster.events(name);
+            let told = format!(
+                "Warning PodNetworkShared: The pod network 10.200.1.0/24 has addresses in common with that of node {other}:"
+            );
+            assert!(events.len() == 1 && events[0].0.starts_with(&told), "{events:?}");
+        }
+        delete_node(&cluster, "n2");
+        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_network_with_host_bits_keeps_its_route() {
     let (cluster, table) = start(PERIODIC);
-    table.fail("create", Some(CloudError::new(ErrorKind::Conflict, "busy")));
+    cluster.put(node("n1", &["10.200.1.2/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(table.writes().len(), 1, "{:?}", table.writes());
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_failed_once_and_whose_node_is_there_after_all_calls_for_no_pass_each_second() {
+    let (cluster, table) = start(PERIODIC);
+    let name = bowline_cloud_provider::NodeName::new("n1");
     cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster
-        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-        .await;
-    assert_eq!(table.calls("create").len(), 5);
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    cluster.nodes.delete(&name);
+    let no_answer = Status::unavailable("starting");
+    cluster.api.faults().fail_next(2, "list", "nodes", no_answer);
+    cluster.pass(SECOND * 30).await;
+    let lists = table.lists();
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+    assert!(table.lists() - lists <= 16, "{}", table.lists() - lists);
 }
 
 #[tokio::test(start_paused = true)]
@@ -493,6 +557,37 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_routes_listed_
     cluster
         .within(SECOND * 51, "routed", |c| is_routed(c, "n1"))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sets_the_condition_too_is_named_and_met_less_and_less_often() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, _table) = start(timing);
+        for name in ["n1", "n2"] {
+            cluster.put(node(name, &[&format!("10.200.{}.0/24", &name[1..])]));
+        }
+        cluster
+            .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
+            .await;
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < SECOND * 1200 {
+            if is_routed(&cluster, "n1") {
+                cluster.edit("n1", |node| {
+                    let condition = &mut node["status"]["conditions"][0];
+                    (condition["reason"], condition["message"]) = (json!("CiliumIsUp"), json!("up"));
+                });
+            }
+            cluster.edit("n1", |node| {
+                node["status"]["addresses"][0]["address"] =
+                    json!(format!("10.1.0.{}", begun.elapsed().as_secs() % 200));
+            });
+            cluster.pass(SECOND).await;
+        }
+        // Two at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
+        let writes = cluster.node_writes().len();
+        assert!((13..=16).contains(&writes), "{writes} {timing:?}");
+        assert_eq!(cluster.count_events("ChangedBack"), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 mod background;
 mod cloud;
 mod delete;
+mod fights;
 mod forbidden;
 mod interruptions;
 mod left_behind;

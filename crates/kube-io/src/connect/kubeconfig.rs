@@ -62,7 +62,7 @@ pub(super) fn read(path: &Path) -> Result<(Cluster, AuthInfo), String> {
 }
 
 /// Whether the files that it names are there. Where one is not, the "path" may be the token itself, in the wrong place: it is
-/// only shown if it leads to another folder, which exists.
+/// only shown if it reads like a path, or leads to another folder, which exists.
 fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(), String> {
     let files = [
         ("certificate-authority", &cluster.certificate_authority),
@@ -77,11 +77,18 @@ fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(
         let is_path = path
             .parent()
             .is_some_and(|parent| parent != folder && parent.exists());
+        let written = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
         if !is_path && !path.exists() {
             let folder = folder.display();
-            return Err(format!(
-                "`{key}` names a file that does not exist, by a path from `{folder}` (not shown, it might be a secret)"
-            ));
+            return Err(match bowline_edge::is_path(&written) {
+                true => format!(
+                    "`{key}` names the file `{}`, which does not exist",
+                    path.display()
+                ),
+                false => format!(
+                    "`{key}` names a file that does not exist, by a path from `{folder}` (not shown, it might be a secret)"
+                ),
+            });
         }
     }
     Ok(())

@@ -9,11 +9,12 @@ use bowline_cloud_provider::{
     Service, ServiceFacts, ServicesView, facts,
 };
 use bowline_controllers::node_set;
+use bowline_controllers::service::left_behind::speaks_for_balancer;
 use bowline_kube_io::Kube;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Category, Check, Cloud, Objects, Patient, Topic, no_answer, some_lines, timed, took};
+use super::{Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, timed, took};
 use crate::controllers::ControllerName;
 
 pub(super) static LOGIN: Topic = Topic::new(
@@ -44,6 +45,12 @@ pub(super) static BILLED: Topic = Topic::new(
     Category::Cloud,
     "what is billed belongs to a Service",
     "docs/runbooks/BowlineIPBlocksOrphaned.md",
+);
+
+pub(super) static LEFT_BEHIND: Topic = Topic::new(
+    Category::Cloud,
+    "no load balancer is left behind",
+    "docs/explanation/ownership.md#when-a-service-is-gone",
 );
 
 /// A name that no instance has. To look for it takes a listing of all.
@@ -210,6 +217,57 @@ pub(super) async fn billed(
             )
             .with(some_lines(lines)),
     })
+}
+
+/// Load balancers that bear the marks of this cluster, and that none of its Services asks for. `None`: there are none to look for.
+pub(super) async fn left_behind(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    objects: &Objects,
+    answers: Option<&Answers>,
+) -> Option<Check> {
+    let load_balancer = patient.cloud.provider()?.load_balancer()?;
+    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
+    let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
+        return Some(LEFT_BEHIND.skipped("Services are not read"));
+    };
+    let Some((made, _)) = timed(load_balancer.made_for(services)).await else {
+        return Some(failed_besides(
+            &LEFT_BEHIND,
+            &CloudError::transient(no_answer()),
+            cause,
+        ));
+    };
+    let mut made = match made {
+        Ok(made) => made,
+        Err(error) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
+    };
+    let mut leave_out = |services: &[Arc<Service>]| {
+        let asking = services.iter().filter(|it| speaks_for_balancer(it));
+        let asking: Vec<Option<&str>> = asking.map(|it| it.metadata.uid.as_deref()).collect();
+        made.retain(|made| !asking.contains(&Some(&made.uid)));
+        made.is_empty()
+    };
+    // A Service may have come before the cloud answered.
+    let is_well = leave_out(services)
+        || match listed(kube.list_services()).await {
+            Ok(services) => leave_out(&services),
+            Err(_) => return Some(LEFT_BEHIND.skipped("Services are not read")),
+        };
+    if is_well {
+        return Some(LEFT_BEHIND.ok("none that bears the marks of this cluster"));
+    }
+    let lines = made
+        .iter()
+        .map(|made| format!("made for {}, uid {}", made.key, made.uid));
+    Some(
+        LEFT_BEHIND
+            .warning(
+                format!("{}, and no manager deletes one by itself", made.len()),
+                "delete it in the cloud if nothing uses it; a copy of this cluster, or the one that this is a copy of, may use it",
+            )
+            .with(some_lines(lines.collect())),
+    )
 }
 
 fn failed(topic: &'static Topic, error: &CloudError) -> Check {

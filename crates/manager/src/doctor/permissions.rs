@@ -95,10 +95,10 @@ fn parts(config: &Config, lookup: Option<Lookup>, provider: Option<&dyn CloudPro
     let routes = runs(ControllerName::Route)
         && config.settings.routes.is_wanted
         && provider.is_some_and(|provider| provider.routes().is_some());
-    let leaves_networks = provider.is_some_and(CloudProvider::leaves_node_networks)
-        && !config.controllers.names(ControllerName::NodeIpam);
-    let allots =
-        runs(ControllerName::NodeIpam) && config.settings.node_networks.is_some() && !leaves_networks;
+    let allots = match provider {
+        Some(provider) => config.gives_node_networks(provider),
+        None => runs(ControllerName::NodeIpam) && config.settings.node_networks.is_some(),
+    };
     let marks = provider.is_some_and(|provider| provider.cluster_uid() == ClusterUid::Required);
     [
         (Part::Informers, true),

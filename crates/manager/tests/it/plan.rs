@@ -18,7 +18,7 @@ use serde_json::json;
 /// A balancer of parts that are made one after the other, and a name that is written to the Service first.
 struct Toy;
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct MakePart(usize);
 
 impl Step for MakePart {
@@ -65,7 +65,12 @@ impl Reconciler for Toy {
         })
     }
 
-    async fn observe(&self, intent: &Intent, _: Option<usize>, _: &mut Memory) -> Result<usize, CloudError> {
+    async fn observe(
+        &self,
+        intent: &Intent,
+        _: Option<usize>,
+        _: &mut Memory<(), MakePart>,
+    ) -> Result<usize, CloudError> {
         if intent.parts == 13 {
             Err(CloudError::other("the cloud is down"))
         } else {
@@ -73,7 +78,7 @@ impl Reconciler for Toy {
         }
     }
 
-    fn plan(&self, intent: &Intent, seen: &Seen<usize>) -> LoadBalancerPlan<MakePart> {
+    fn plan(&self, intent: &Intent, seen: &Seen<usize, (), MakePart>) -> LoadBalancerPlan<MakePart> {
         let step = if intent.parts > 0 && !intent.is_named {
             LoadBalancerStep::Kube(KubeWrite::AnnotateService(vec![(
                 NAME.into(),
@@ -96,15 +101,15 @@ impl Reconciler for Toy {
         }))
     }
 
-    async fn apply(&self, _: &Intent, _: &Seen<usize>, _: &MakePart) -> Result<(), CloudError> {
+    async fn apply(&self, _: &Intent, _: &Seen<usize, (), MakePart>, _: &MakePart) -> Result<(), CloudError> {
         panic!("a plan writes nothing")
     }
 
-    fn learn(&self, _: &mut Seen<usize>, _: &MakePart, (): ()) {
+    fn learn(&self, _: &mut Seen<usize, (), MakePart>, _: &MakePart, (): ()) {
         panic!("a plan writes nothing")
     }
 
-    fn predict(&self, seen: &mut Seen<usize>, _: &MakePart) {
+    fn predict(&self, seen: &mut Seen<usize, (), MakePart>, _: &MakePart) {
         seen.observed += 1;
     }
 }

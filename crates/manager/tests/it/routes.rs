@@ -87,7 +87,7 @@ async fn node_ipam_runs_when_it_is_asked_for() {
         ..RangeFlags::default()
     });
     let mut config = config(true, "10.200.0.0/16");
-    config.settings.node_networks = Some(ranges.unwrap());
+    config.settings.node_networks = Some(ranges);
     let mut process = Process::with(&api, "a", config, cloud(true));
     api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-1" }}))
         .unwrap();
@@ -118,7 +118,7 @@ async fn node_ipam_is_named_where_the_provider_leaves_pod_networks_to_others() {
             ..RangeFlags::default()
         });
         let mut config = config(true, "10.200.0.0/16");
-        config.settings.node_networks = Some(ranges.unwrap());
+        config.settings.node_networks = Some(ranges);
         config.controllers = ControllerSelection::parse(controllers.iter().copied()).unwrap();
         let cloud = TestInstances {
             leaves_node_networks: true,
@@ -127,6 +127,35 @@ async fn node_ipam_is_named_where_the_provider_leaves_pod_networks_to_others() {
         let process = Process::with(&api, "a", config, cloud);
         until("routes run", || process.healthz().contains("route-controller ok")).await;
         assert_eq!(process.healthz().contains("node-ipam-controller"), runs);
+    }
+}
+
+/// Its manifests say `--allocate-node-cidrs` beside networks that node IPAM could not use.
+#[test]
+fn what_node_ipam_cannot_use_is_refused_only_where_it_runs() {
+    let check = |controllers: &[&str], leaves_node_networks| {
+        let ranges = Ranges::new(&RangeFlags {
+            cluster_cidr: "fd00:244::/32",
+            allocator: "RangeAllocator",
+            ..RangeFlags::default()
+        });
+        let mut config = config(true, "fd00:244::/32");
+        config.settings.node_networks = Some(ranges);
+        config.controllers = ControllerSelection::parse(controllers.iter().copied()).unwrap();
+        let cloud = TestInstances {
+            leaves_node_networks,
+            ..cloud(true)
+        };
+        config.check(&cloud)
+    };
+    assert_eq!(check(&["*"], true), Ok(()));
+    assert_eq!(check(&["*", "-nodeipam"], false), Ok(()));
+    for (controllers, leaves) in [(&["*"][..], false), (&["*", "nodeipam"], true)] {
+        assert_eq!(
+            check(controllers, leaves).unwrap_err().to_string(),
+            "a node network of /64 is more than 16 bits longer than the cluster CIDR fd00:244::/32; node-ipam-controller needs \
+             this: correct the flags, or leave --allocate-node-cidrs out where another program gives Nodes their pod networks"
+        );
     }
 }
 

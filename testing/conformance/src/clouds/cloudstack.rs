@@ -13,7 +13,8 @@ use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
 use bowline_cloudstack_sim::{
-    AddressState, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VpcSpec,
+    AddressState, Behaviour, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec,
+    VpcSpec,
 };
 use serde_json::{Value, json};
 
@@ -110,6 +111,8 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
             sim.add_zone("Bern-2"),
             sim.add_network(NetworkSpec::new("storage")),
         );
+        // The scenarios are about ports that every cloud carries.
+        sim.set_behaviour(Behaviour::carry_everything);
         let (network, project) = P::furnish(&sim);
         Self {
             network,

@@ -372,6 +372,52 @@ fn what_another_service_takes_over_does_not_go_with_one_that_is_gone() {
     assert_eq!(doomed(&here, &there).own, [&there[0], &there[1]]);
 }
 
+#[test]
+fn the_name_that_holds_the_service_s_uid_proves_a_restore_like_the_annotation() {
+    for (marked, theirs, ours, expected) in [
+        // `u3` is not here.
+        ("u3", None, None, "1 []"),
+        ("u3", Some("blue"), Some("blue"), "1 []"),
+        ("u2", None, None, "foreign 1"),
+        ("u3", Some("green"), Some("blue"), "foreign 1"),
+    ] {
+        let identity = Identity {
+            name: names::balancer("u1"),
+            ..identity(None, ours)
+        };
+        let there = balancer(1, "k8s-service-u1", Some(marked), theirs);
+        assert_eq!(outcome(&identity, &[there]), expected, "{marked} {theirs:?}");
+    }
+}
+
+#[test]
+fn what_another_living_service_is_served_by_stays_when_one_goes_that_names_it() {
+    let (named, edge) = (
+        balancer(1, "k8s-service-u2", None, None),
+        balancer(1, "edge", None, None),
+    );
+    let wanting = serde_json::json!([
+        { "metadata": { "uid": "u1" }, "spec": { "type": "LoadBalancer" } },
+        { "metadata": { "uid": "u2" }, "spec": { "type": "LoadBalancer" } },
+    ]);
+    let services: Vec<Arc<Service>> = serde_json::from_value(wanting).unwrap();
+    let going = Identity {
+        services: Arc::new(services),
+        ..identity(Some(1), None)
+    };
+    let (named, edge) = ([named], [edge]);
+    let doomed = |there| {
+        let doomed = super::doomed(&going, there);
+        (doomed.own.len(), doomed.foreign.len())
+    };
+    // As with an annotation that was copied from the other Service.
+    assert_eq!(doomed(&named), (0, 1));
+    assert_eq!(doomed(&edge), (1, 0));
+    // What bears the mark of the one that goes was made for it.
+    let marked = [balancer(1, "k8s-service-u2", Some("u1"), None)];
+    assert_eq!(doomed(&marked), (1, 0));
+}
+
 proptest! {
     #[test]
     fn nothing_that_bears_the_mark_of_a_living_service_is_kept_or_doomed(

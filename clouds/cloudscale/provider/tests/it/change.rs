@@ -106,6 +106,7 @@ async fn a_port_that_moves_takes_only_its_listener_along() {
 #[tokio::test(start_paused = true)]
 async fn ports_that_change_places_are_replaced_back_to_back() {
     let world = settled(1).await;
+    world.speaks_plainly();
     set_ports(
         &world,
         &[("web", "TCP", 9000, 31200), ("admin", "TCP", 8080, 31201)],
@@ -124,6 +125,7 @@ async fn ports_that_change_places_are_replaced_back_to_back() {
 #[tokio::test(start_paused = true)]
 async fn a_renamed_port_gets_a_new_pool_before_the_old_one_goes() {
     let world = settled(2).await;
+    world.speaks_plainly();
     let before = ids(&world.sim);
     set_ports(
         &world,
@@ -256,6 +258,7 @@ async fn the_policy_goes_there_and_back_and_pools_and_listeners_stay() {
 #[tokio::test(start_paused = true)]
 async fn monitors_are_patched_or_made_anew_alone() {
     let world = settled(1).await;
+    world.speaks_plainly();
     let members = member_ids(&world.sim);
     world.annotate("web", "health-monitor-delay-s", "5");
     assert_eq!(
@@ -428,6 +431,7 @@ async fn every_way_the_api_may_treat_writes_ends_in_the_same_state() {
 async fn members_are_replaced_once_by_an_api_that_takes_no_write_while_a_balancer_is_changing() {
     for (refusal, takes_twins) in [(409, true), (400, true), (409, false)] {
         let world = World::with_nodes(3);
+        world.speaks_plainly();
         world.run("web").await.settled();
         world.sim.set_behaviour(|behaviour| {
             behaviour.lb_change_time = Duration::from_secs(1);

@@ -30,7 +30,11 @@ const MISTAKES: [(&str, &str, &str); 26] = [
     ("health-monitor-delay-s", "abc", "cannot convert abc to int"),
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
-    ("health-monitor-down-threshold", "3 4", "cannot convert 3 4 to int"),
+    (
+        "health-monitor-down-threshold",
+        "3 4",
+        "cannot convert 3 4 to int",
+    ),
     ("health-monitor-delay-s", "0", "cannot convert 0 to int"),
     ("health-monitor-timeout-s", "0", "cannot convert 0 to int"),
     ("health-monitor-up-threshold", "0", "cannot convert 0 to int"),
@@ -298,6 +302,7 @@ async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_
         ("tcp", "health-monitor-http", "null", "invalid json in "),
     ] {
         let mut world = settled(2).await;
+        world.speaks_plainly();
         set_policy(&world, "Local", Some(32500));
         world.annotate("web", "health-monitor-up-threshold", "7");
         world.run("web").await.settled();
@@ -328,6 +333,7 @@ async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_
     }
     // The check is the same, and only the port is another one.
     let world = settled(1).await;
+    world.speaks_plainly();
     set_policy(&world, "Local", Some(32500));
     world.annotate("web", "health-monitor-type", "http");
     world.annotate("web", "health-monitor-http", r#"{"url_path": "/up"}"#);
@@ -370,6 +376,7 @@ async fn what_the_api_refuses_is_told_with_its_annotation() {
                 true => settled(1).await,
                 false => World::with_nodes(1),
             };
+            world.speaks_plainly();
             let suffix = format!("health-monitor-{suffix}");
             world.annotate("web", &suffix, "100000");
             let run = world.run("web").await;

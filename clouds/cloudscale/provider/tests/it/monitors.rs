@@ -139,6 +139,7 @@ async fn a_monitor_stays_whose_successor_is_refused_for_its_values() {
 async fn a_monitor_makes_room_for_another_one_whatever_the_keys_of_the_refusal() {
     for (keys, text) in KEYS.into_iter().flat_map(|keys| SECOND.map(|text| (keys, text))) {
         let world = settled(1).await;
+        world.speaks_plainly();
         world.sim.set_behaviour(|behaviour| {
             behaviour.monitor_refusals = keys;
             behaviour.second_monitor_text = text.to_owned();
@@ -239,6 +240,7 @@ async fn a_monitor_that_went_in_vain_is_put_back() {
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_went_in_vain_is_put_back() {
     let world = settled(1).await;
+    world.speaks_plainly();
     let before = world.sim.snapshot();
     let fault = Fault::on(http::Method::POST, "/v1/load-balancers/listeners");
     let value = r#"{"detail":"Not for this pool."}"#;

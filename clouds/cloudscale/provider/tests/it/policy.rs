@@ -99,6 +99,7 @@ fn switched(policy: &str) -> [&str; 4] {
 #[tokio::test(start_paused = true)]
 async fn another_traffic_policy_goes_pool_by_pool() {
     let world = World::with_nodes(3);
+    world.speaks_plainly();
     world.run("web").await.settled();
     for (policy, port) in POLICIES {
         switch(&world, policy, port);

@@ -138,6 +138,7 @@ async fn a_full_pool_holds_up_no_other_pool_and_no_listener() {
 #[tokio::test(start_paused = true)]
 async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
     let mut world = settled(2).await;
+    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -165,6 +166,7 @@ async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
 #[tokio::test(start_paused = true)]
 async fn pools_that_are_replaced_at_the_quota_take_the_places_of_their_own() {
     let world = settled(1).await;
+    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -215,6 +217,7 @@ async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
         Canned::json(400, &body)
     };
     let mut world = settled(3).await;
+    world.speaks_plainly();
     for pool in world.sim.pools() {
         let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
         let refuse = Fault::on(http::Method::POST, path.as_str()).always();
@@ -300,6 +303,7 @@ async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one(
 async fn a_member_that_is_lost_is_asked_for_once_in_a_pass_and_draws_in_no_other_pool() {
     for text in ["The subnet is locked.", "The quota for members is exceeded."] {
         let world = settled(3).await;
+        world.speaks_plainly();
         for pool in world.sim.pools() {
             let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
             let refuse = |text: &str| Canned::json(400, &format!(r#"{{"detail":"{text}"}}"#));
@@ -336,6 +340,7 @@ async fn a_member_that_is_lost_is_asked_for_once_in_a_pass_and_draws_in_no_other
 async fn members_of_nodes_that_left_go_while_a_replacement_is_refused() {
     for nodes in [1, 3] {
         let mut world = settled(nodes).await;
+        world.speaks_plainly();
         let mut faults = Vec::new();
         for pool in world.sim.pools() {
             let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);

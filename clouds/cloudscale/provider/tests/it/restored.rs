@@ -45,7 +45,7 @@ async fn a_service_made_again_hears_how_to_keep_the_balancer_of_the_one_before()
         let (run, writes) = world.writes_of(world.run("web")).await;
         let text = run.complaint();
         assert!(text.contains("belongs to another service or cluster"), "{text}");
-        let offer = format!("set k8s.cloudscale.ch/loadbalancer-uuid to {there} at once");
+        let offer = format!("set k8s.cloudscale.ch/loadbalancer-uuid to {there}");
         assert_eq!(
             (text.contains(&offer), text.contains("choose another name")),
             (is_offered, !is_offered),

@@ -4,9 +4,10 @@ use bowline_cloudscale_sim::ServerSpec;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, service};
 
 /// Calls the API as somebody else's client.
 async fn call(world: &World, method: Method, path: &str, body: Value) -> Value {
@@ -110,4 +111,52 @@ async fn an_untagged_balancer_stays_untagged_when_it_changes_and_goes_when_its_s
     world.delete("web");
     world.run("web").await.settled();
     assert!(world.sim.load_balancers().is_empty());
+}
+
+/// The annotations of a Service come along when its manifest is exported and applied under another name.
+#[tokio::test(start_paused = true)]
+async fn a_copied_manifest_takes_no_balancer_that_a_go_manager_made() {
+    for name in ["k8s-service-uid-web", "edge"] {
+        // A Go manager let the copy have it too: then both show its addresses.
+        for is_shared in [false, true] {
+            let world = World::with_nodes(2);
+            as_upstream(&world).await;
+            let there = world.sim.load_balancers()[0].uuid;
+            world
+                .sim
+                .edit_load_balancer(there, |it| it.name = name.to_owned());
+            let ports = [("web", "TCP", 8080, 31300), ("admin", "TCP", 9000, 31301)];
+            world.put(service("copy", &ports));
+            for service in ["web", "copy"] {
+                world.annotate(service, "name", name);
+                let uuid = world.annotation("web", "uuid").unwrap();
+                world.annotate(service, "uuid", &uuid);
+            }
+            world.run("web").await.settled();
+            let status = world.facts("web").service.status.clone();
+            for (service, minute) in [("web", 15), ("copy", 16)] {
+                let created = format!("2026-02-03T08:{minute}:00Z").parse().unwrap();
+                world.edit(service, |it| it.metadata.creation_timestamp = Some(Time(created)));
+            }
+            if is_shared {
+                world.edit("copy", |service| service.status = status);
+            }
+            let (run, writes) = world.writes_of(world.run("copy")).await;
+            let text = run.complaint();
+            assert!(text.contains("it serves default/web"), "{text}");
+            assert!(
+                text.contains("remove k8s.cloudscale.ch/loadbalancer-uuid"),
+                "{text}"
+            );
+            assert_eq!(writes.len(), 0, "{name} {is_shared}");
+            let (run, writes) = world.writes_of(world.run("web")).await;
+            run.settled();
+            assert_eq!(writes.len(), 0, "{name} {is_shared}");
+            // With an annotation less it gets its own.
+            world.remove_annotation("copy", "uuid");
+            world.remove_annotation("copy", "name");
+            world.run("copy").await.settled();
+            assert_eq!(world.sim.load_balancers().len(), 2);
+        }
+    }
 }

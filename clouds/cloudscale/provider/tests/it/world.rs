@@ -6,8 +6,9 @@ use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, Url};
 use bowline_cloud_provider::{ClusterFacts, Labels, Node, ServerVersion, Service, ServiceFacts};
 use bowline_cloudscale::{Cloudscale, Options};
 use bowline_cloudscale_client::Settings;
+use bowline_cloudscale_sim::kit::World as SimWorld;
 use bowline_cloudscale_sim::kit::journal::Entry;
-use bowline_cloudscale_sim::{CloudscaleSim, ServerSpec};
+use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ServerSpec};
 use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
 pub(crate) use bowline_provider_kit::{Outcome, Run};
 use jiff::Timestamp;
@@ -44,7 +45,12 @@ pub(crate) fn provider(sim: &CloudscaleSim) -> Cloudscale {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::over(CloudscaleSim::builder().seed(7).build())
+        Self::over(
+            CloudscaleSim::builder()
+                .seed(7)
+                .behaviour(bowline_provider_kit::world().behaviour())
+                .build(),
+        )
     }
 
     pub(crate) fn over(sim: CloudscaleSim) -> Self {
@@ -72,6 +78,18 @@ impl World {
             &[("web", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
         ));
         world
+    }
+
+    /// The API has one of each, says so plainly, and takes twins of members: for tests that count each write of a replacement.
+    pub(crate) fn speaks_plainly(&self) {
+        self.sim.set_behaviour(|behaviour| {
+            *behaviour = Behaviour {
+                unique_listener_ports: true,
+                one_monitor_per_pool: true,
+                duplicate_members: true,
+                ..SimWorld::Kind.behaviour()
+            };
+        });
     }
 
     /// A process that starts anew: nothing is remembered.

@@ -112,20 +112,22 @@ impl Client {
         Ok(rules)
     }
 
-    /// What a public address forwards to virtual machines, port by port.
+    /// What a public address, or any, forwards to virtual machines, port by port.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
     pub async fn port_forwarding_rules(
         &self,
-        address: &PublicIpId,
+        address: Option<&PublicIpId>,
     ) -> Result<Vec<PortForwardingRule>, ApiError> {
         let mut parameters = Parameters::default();
-        parameters.set("ipaddressid", address.as_str());
+        if let Some(address) = address {
+            parameters.set("ipaddressid", address.as_str());
+        }
         parameters.set("listall", "true");
         let mut rules: Vec<PortForwardingRule> = self.list("listPortForwardingRules", parameters).await?;
-        rules.retain(|rule| is_or_unsaid(&rule.public_ip_id, Some(address)));
+        rules.retain(|rule| address.is_none() || is_or_unsaid(&rule.public_ip_id, address));
         Ok(rules)
     }
 

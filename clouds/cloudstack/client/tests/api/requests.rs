@@ -50,7 +50,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
     }
     client.load_balancer_rule_instances(&"r".into()).await.unwrap();
     client.firewall_rules(&"i".into()).await.unwrap();
-    client.port_forwarding_rules(&"i".into()).await.unwrap();
+    client.port_forwarding_rules(Some(&"i".into())).await.unwrap();
     assert_eq!(client.network_acl_list(&"l".into()).await.unwrap(), None);
     client.network_acls(&"l".into()).await.unwrap();
     let project = "projectid=5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10";

@@ -13,7 +13,7 @@ use super::{Failure, Observed, Seen};
 use crate::members::MemberIndex;
 use crate::objects::{
     Abilities, Address, Firewall, FirewallId, FirewallList, FirewallRule, FirewallRuleId, IngressPort,
-    Network, NetworkId, PortRange, PublicIpId, Rule, RuleId, VirtualMachineId,
+    Neighbour, Network, NetworkId, PortRange, PublicIpId, Rule, RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -33,7 +33,7 @@ pub(crate) enum Need {
     Recovered(NetworkId),
     /// The rules of others on an address.
     RulesOfOthers(PublicIpId),
-    /// The rules of others in networks that share the ACL list of this one.
+    /// What others have in networks that share the ACL list of this one.
     Neighbours(NetworkId),
     /// A firewall.
     Firewall(FirewallId),
@@ -70,14 +70,16 @@ pub(crate) enum Fact {
     RulesOfOthers(PublicIpId, Vec<Rule>),
     /// What an address forwards to a virtual machine.
     Forwarded(PublicIpId, String),
-    /// The rules of others behind the ACL list of a network.
-    Neighbours(NetworkId, Vec<Rule>),
+    /// What others have behind the ACL list of a network.
+    Neighbours(NetworkId, Vec<Neighbour>),
     /// The rules of a firewall that let ports in.
     Firewall(FirewallId, FirewallList),
     /// Another Service deletes an item of an ACL list.
     Going(FirewallRuleId),
     /// A firewall that cannot be listed, by the ID of its address or ACL list.
     Unlisted(String, CloudError),
+    /// Something that could not be read.
+    Unreadable(Need, CloudError),
     /// The members of a rule.
     Members(RuleId, BTreeSet<VirtualMachineId>),
     /// The rules of the Service.
@@ -172,8 +174,8 @@ impl Observed {
         self.rules_of_others(address).map(<[_]>::is_empty)
     }
 
-    /// The rules of others behind the ACL list of a network.
-    pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Rule], Unread> {
+    /// What others have behind the ACL list of a network.
+    pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Neighbour], Unread> {
         known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
     }
 
@@ -217,7 +219,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
         Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
         Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
-        Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
+        Fact::Neighbours(network, found) => drop(observed.neighbours.insert(network, found)),
         Fact::Firewall(id, FirewallList { mut rules, ranges }) => {
             if let Some(recent) = own.firewalls.get(&id) {
                 recent.lay_over(&mut rules, |rule| &rule.id);
@@ -227,6 +229,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         }
         Fact::Going(item) => _ = observed.going.insert(item),
         Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
+        Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
         Fact::Rules(rules) => observed.rules = rules,
         Fact::Now(now) => observed.now = Some(now),

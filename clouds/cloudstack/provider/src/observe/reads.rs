@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
 use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
-use futures::future::try_join_all;
+use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -88,7 +88,7 @@ impl Reads {
         &self,
         intent: &Intent,
         last: Option<Observed>,
-        mut memory: Memory<Remembered>,
+        mut memory: Memory<Remembered, CloudStep>,
     ) -> Result<Seen, CloudError> {
         let observed = match last {
             Some(observed) => observed,
@@ -120,7 +120,11 @@ impl Reads {
     }
 
     /// Everything that the decision needs, from the beginning.
-    async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
+    async fn all(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered, CloudStep>,
+    ) -> Result<Seen, CloudError> {
         let (observed, known) = self.beginning(intent).await?;
         memory.own.known = known;
         if let Intent::Wanted(wanted) = intent {
@@ -135,7 +139,7 @@ impl Reads {
     pub(crate) async fn verified(
         &self,
         intent: &Intent,
-        mut memory: Memory<Remembered>,
+        mut memory: Memory<Remembered, CloudStep>,
     ) -> Result<Seen, CloudError> {
         let (mut observed, known) = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
@@ -270,6 +274,10 @@ impl Reads {
                 }
                 Err(failure.error.clone())
             }
+            None if !seen.unreadable.is_empty() => {
+                let error = seen.observed.unreadable.pop_first();
+                Err(error.map_or_else(|| CloudError::other("unreadable"), |(_, error)| error))
+            }
             None if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK => {
                 Err(CloudError::transient(format!(
                     "{}: a public IP is still being acquired or released",
@@ -320,13 +328,16 @@ impl Reads {
             let facts = needs
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));
-            let read = try_join_all(facts).await;
-            let own = &mut observed.memory.own;
-            match read {
-                Ok(facts) => facts.into_iter().for_each(|fact| see(observed, fact)),
-                // It does not hide what failed first.
-                Err(_) if own.failure.is_some() && !own.is_blind => own.is_blind = true,
-                Err(error) => return Err(error),
+            for (need, read) in needs.iter().zip(join_all(facts).await) {
+                let is_failing = observed.memory.own.failure.is_some();
+                match read {
+                    Ok(fact) => see(observed, fact),
+                    // Then more would be too much as well. But it does not hide what failed first.
+                    Err(error) if matches!(error.kind(), ErrorKind::Throttled { .. }) && !is_failing => {
+                        return Err(error);
+                    }
+                    Err(error) => see(observed, Fact::Unreadable(need.clone(), error)),
+                }
             }
         }
         if let Intent::Wanted(wanted) = intent {
@@ -381,7 +392,7 @@ impl Reads {
             Need::Recovered(id) => {
                 let mut found = self.addresses(&PublicIpQuery::Allocated).await?;
                 if let Some(network) = observed.known_network(id) {
-                    found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
+                    found.retain(|address| address.is_near(network) || address.is_underway_anywhere());
                 }
                 Fact::Recovered(id.clone(), found)
             }

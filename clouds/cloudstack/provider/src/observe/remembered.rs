@@ -26,8 +26,6 @@ pub(crate) struct Remembered {
     pub(crate) failure: Option<Failure>,
     /// Whether a change of members failed.
     pub(crate) cannot_follow: bool,
-    /// A read failed that was to tell more after a failure: what is taken back is so without it.
-    pub(crate) is_blind: bool,
     /// Something of a balancer that goes was seen: the keys are those of its account.
     pub(crate) has_seen: bool,
     /// What was made for a balancer that was not there before: it goes again after a failure.

@@ -46,8 +46,10 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     };
     removal.open_ports(draft);
     for (address, rules) in addresses {
-        let removed = removal.address(draft, address, &rules);
-        draft.take(removed);
+        draft.part(|draft| {
+            let removed = removal.address(draft, address, &rules);
+            draft.take(removed);
+        });
     }
     if draft.is_idle() {
         prove(draft, absent)?;

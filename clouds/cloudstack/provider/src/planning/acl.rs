@@ -3,6 +3,7 @@
 use super::Draft;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
+use crate::events::ITEM_KEPT;
 use crate::intent::Wanted;
 use crate::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
 use crate::observe::Unread;
@@ -12,8 +13,8 @@ use crate::step::{Closing, CloudStep, Opening};
 /// tells what it is for was made by a person, and stays whatever it says.
 ///
 /// Items for other sources that were made for the Service go, and those for everybody if not everybody may connect: earlier
-/// managers made them, and they would make the restriction void. So do those of the Service that say the same once more, as
-/// when a list did not show yet what was made.
+/// managers made them, and they would make the restriction void. Those that others may need stay, and people are told. Those of
+/// the Service that say the same once more go too, as when a list did not show yet what was made.
 pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Result<(), Unread> {
     let claim = &draft.identity.claim;
     let items = draft.observed.allowing(&new.at, new.ingress)?;
@@ -24,7 +25,17 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Re
     // The Service's own one is not surplus because a person made one like it.
     right.sort_by_key(|item| item.has_reason);
     obsolete.retain(|item| is_own(item, claim));
+    let before = obsolete.clone();
     let obsolete = without_those_of_others(draft, &new.at, &new.network, obsolete)?;
+    for left in before.iter().filter(|item| !obsolete.contains(item)) {
+        draft.notes.push(ITEM_KEPT.note(format!(
+            "item {} of ACL list {} lets more in at {} than the service asks for, and stays, because others may need it{}",
+            left.id,
+            new.at.name,
+            new.ingress,
+            for_example(draft, &new, left)
+        )));
+    }
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
             draft.claim.open(sources);
@@ -45,6 +56,18 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Re
         draft.cloud(CloudStep::close(&new.at, item, true));
     }
     Ok(())
+}
+
+/// The first of those who may need an item.
+fn for_example(draft: &Draft<'_>, new: &Opening, item: &FirewallRule) -> String {
+    let observed = draft.observed;
+    let (Ok(neighbours), Ok(items)) = (observed.neighbours(&new.network), observed.firewall(&new.at.id))
+    else {
+        return String::new();
+    };
+    let mut neighbours = neighbours.iter();
+    let first = neighbours.find(|other| draft.identity.is_relied_on(item, items, other));
+    first.map_or_else(String::new, |other| format!(", such as {other}"))
 }
 
 /// Notes for which sources items will have to be made.
@@ -70,7 +93,7 @@ pub(super) fn is_own(item: &FirewallRule, claim: &Claim) -> bool {
     !item.has_reason && (item.sources.is_everything() || claim.has_opened(&item.sources))
 }
 
-/// The items that no rule of somebody else behind the same list relies on.
+/// The items that nothing of somebody else behind the same list relies on.
 pub(super) fn without_those_of_others<'a>(
     draft: &Draft<'a>,
     list: &Firewall,
@@ -80,8 +103,8 @@ pub(super) fn without_those_of_others<'a>(
     if !items.is_empty() {
         let neighbours = draft.observed.neighbours(network)?;
         let all = draft.observed.firewall(&list.id)?;
-        let is_relied_on = |item: &FirewallRule, rule| draft.identity.is_relied_on(item, all, rule);
-        items.retain(|item| !neighbours.iter().any(|rule| is_relied_on(item, rule)));
+        let is_relied_on = |item: &FirewallRule, other| draft.identity.is_relied_on(item, all, other);
+        items.retain(|item| !neighbours.iter().any(|other| is_relied_on(item, other)));
     }
     Ok(items)
 }

@@ -45,6 +45,8 @@ pub(super) struct Draft<'a> {
     /// How long a claim still stands in the way.
     pub(super) blocked: Option<Duration>,
     pub(super) refusal: Option<Refusal>,
+    /// Whether something is not decided, because what it takes cannot be read.
+    pub(super) is_blind: bool,
     /// Why not all is as it is wanted when the rest is done.
     pub(super) shortfall: Option<Refusal>,
     pub(super) settled: Option<LoadBalancerStatus>,
@@ -65,6 +67,7 @@ impl<'a> Draft<'a> {
             waiting: None,
             blocked: None,
             refusal: None,
+            is_blind: false,
             shortfall: None,
             settled: None,
             again: None,
@@ -125,16 +128,31 @@ impl<'a> Draft<'a> {
     pub(super) fn need(&mut self, need: Need) {
         if need.opened().is_some_and(|id| self.own().unclosed.rests(id)) {
             self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+        } else if self.observed.unreadable.contains_key(&need) {
+            self.is_blind = true;
         } else {
             self.needs.insert(need);
         }
     }
 
-    /// What is planned by a decision, apart from the rest.
+    /// What is planned by a decision, apart from the rest. One that lacks what cannot be read takes nothing away.
     pub(super) fn apart<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> (T, Vec<CloudStep>) {
         let before = std::mem::take(&mut self.steps);
+        let was_blind = std::mem::take(&mut self.is_blind);
         let decided = decide(self);
-        (decided, std::mem::replace(&mut self.steps, before))
+        let mut steps = std::mem::replace(&mut self.steps, before);
+        if self.is_blind {
+            steps.retain(|step| !step.takes_away() || step.changes_members());
+        }
+        self.is_blind |= was_blind;
+        (decided, steps)
+    }
+
+    /// Decides on something that nothing else leans on.
+    pub(super) fn part<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> T {
+        let (decided, steps) = self.apart(decide);
+        steps.into_iter().for_each(|step| self.plan(step));
+        decided
     }
 
     pub(super) fn wait(&mut self, reason: String) {
@@ -291,6 +309,7 @@ impl<'a> Draft<'a> {
             && self.waiting.is_none()
             && self.blocked.is_none()
             && self.refusal.is_none()
+            && !self.is_blind
             && self.observed.pending.is_empty()
     }
 
@@ -333,7 +352,7 @@ impl<'a> Draft<'a> {
             Answer::Settled(status)
         } else {
             // A failure is told by the next look.
-            look_again("a write failed")
+            look_again("a write or a read failed")
         };
         Plan {
             answer,

@@ -11,7 +11,7 @@ use super::ownership::{self, State, any_address};
 use super::removal::{Removal, by_address};
 use super::{Draft, Stop, members};
 use crate::claim::Claimed;
-use crate::events::NODES_LEFT_OUT;
+use crate::events::{NODES_LEFT_OUT, ONE_INSTANCE};
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{AddressRef, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule};
@@ -42,6 +42,10 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
     let members = draft.observed.members_of(&wanted.nodes);
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
         draft.notes.push(NODES_LEFT_OUT.note(missing));
+    }
+    for [one, other] in members.iter().flat_map(|members| &members.twins) {
+        let text = format!("nodes {one} and {other} have the same virtual machine, which is a member once");
+        draft.notes.push(ONE_INSTANCE.note(text));
     }
     let network = network(draft.observed, settled.as_ref(), members.as_ref())?;
     let settled = match settled {
@@ -181,8 +185,10 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     let elsewhere = rules.filter(|rule| rule.address.id != home.address.id);
     let removal = Removal::beside(wanted, &home.address);
     for (address, rules) in by_address(elsewhere) {
-        let removed = removal.address(draft, address, &rules);
-        draft.take(removed);
+        draft.part(|draft| {
+            let removed = removal.address(draft, address, &rules);
+            draft.take(removed);
+        });
     }
 }
 

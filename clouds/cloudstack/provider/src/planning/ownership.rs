@@ -231,7 +231,7 @@ pub(super) fn of_taken(
     if address.is_static_nat {
         State::GivenAway("leads to one virtual machine by static NAT")
     } else if address.is_elsewhere(network) {
-        State::GivenAway("belongs to another network or VPC than the nodes")
+        State::GivenAway("belongs to another network, tier or VPC than the nodes")
     } else if claim.names(&address.address.id) || (claim.is_inherited() && observed.rules.is_empty()) {
         State::Held
     } else if identity.is_owned_by_others(&address.address, false) {

@@ -83,7 +83,7 @@ fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<
         let mut ports = wanted.ports.iter();
         let is_wanted = ports.any(|port| rule.public_port == Some(port.port));
         if rule.address.id == home.address.id && !is_wanted {
-            removal.rule(draft, rule, Impact::Considerable);
+            draft.part(|draft| removal.rule(draft, rule, Impact::Considerable));
         }
     }
 }

@@ -150,8 +150,10 @@ impl<'a> Removal<'a> {
                 })
             };
             if !draft.observed.rules.iter().any(is_of_rule) {
-                let closing = self.closing(draft, port, false);
-                has_shut(draft, closing);
+                draft.part(|draft| {
+                    let closing = self.closing(draft, port, false);
+                    has_shut(draft, closing);
+                });
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         take_back(draft, wanted);
     }
     // Whatever is refused, nobody is balanced over who left.
-    if !draft.has_writes() && !own.cannot_follow && !own.is_blind {
+    if !draft.has_writes() && !own.cannot_follow {
         members::follow_nodes(draft, wanted);
     }
 }
@@ -75,7 +75,6 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         };
         match observed.rules.iter().find(is_there) {
             None => draft.cloud(CloudStep::CreateRule(replaced.clone())),
-            Some(_) if observed.memory.own.is_blind => {}
             Some(rule) => {
                 let members = observed.members_of(&wanted.nodes);
                 members::follow(draft, wanted, members.as_ref(), rule);

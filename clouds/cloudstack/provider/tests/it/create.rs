@@ -205,6 +205,55 @@ async fn a_machine_without_a_nic_keeps_nobody_else_out() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_nodes_of_one_machine_are_one_member_and_are_named() {
+    let world = World::with_service().await;
+    let id = world.sim.vm_named("pool-a-8").unwrap().id;
+    world.add_node("renamed", Some(&id));
+    let run = world.run(WEB).await.settled();
+    let note = run
+        .notes
+        .iter()
+        .find(|note| note.reason == "NodesShareInstance")
+        .unwrap();
+    assert!(
+        note.text.contains("pool-a-8") && note.text.contains("renamed"),
+        "{}",
+        note.text
+    );
+    assert_eq!(world.members("tcp-443"), MACHINES);
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_address_of_another_tier_is_refused_by_its_own_name() {
+    for conflicts in [false, true] {
+        let world = World::vpc("tier-acl").await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.other_tiers_conflict = conflicts);
+        let (vpc, list) = (
+            world.sim.vpcs().remove(0).id,
+            world.sim.acl_list("tier-acl").unwrap(),
+        );
+        let other = world.sim.add_network(NetworkSpec::tier("other", &vpc, list));
+        let theirs = world.sim.take_address(AddressSpec {
+            network: Some(other.clone()),
+            vpc: Some(vpc),
+            ..AddressSpec::at("203.0.113.77".parse().unwrap())
+        });
+        world.add_web();
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        let complaint = run.complaint();
+        assert!(
+            complaint.contains("203.0.113.77") && complaint.contains("tier"),
+            "{complaint}"
+        );
+        assert_eq!(writes, Vec::<String>::new(), "{theirs}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_network_without_load_balancing_is_named() {
     let site = Site::new();
     let network = site.sim.add_network(NetworkSpec {

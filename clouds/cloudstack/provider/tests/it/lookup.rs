@@ -8,7 +8,10 @@ use crate::world::{MACHINES, WEB, World};
 #[tokio::test(start_paused = true)]
 async fn small_pages_hide_nothing() {
     let site = Site::built(|builder| builder);
-    site.sim.set_behaviour(|behaviour| behaviour.page_size = Some(2));
+    site.sim.set_behaviour(|behaviour| {
+        behaviour.page_size = Some(2);
+        behaviour.carry_everything();
+    });
     site.sim.add_vms("node", 7);
     let world = World::around(site).await;
     for name in ["node-6", "node-7"] {

@@ -1,6 +1,7 @@
 //! The provider over the simulator of the API.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
+mod blind;
 mod calls;
 mod change;
 mod create;

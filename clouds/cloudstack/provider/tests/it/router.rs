@@ -1,7 +1,7 @@
 //! What the API stores is not what the router of a network does: lists with commas, protocols that are only stored, and
 //! one port for TCP and UDP.
 
-use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, ProtocolUpdates, RuleSpec};
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, Behaviour, FirewallSpec, ProtocolUpdates, RuleSpec};
 use serde_json::json;
 
 use crate::world::{MACHINES, NAME, Outcome, UID, WEB, World};
@@ -221,8 +221,9 @@ async fn the_proxy_protocol_reaches_the_router_whatever_the_server_makes_of_upda
     }
 }
 
-/// TCP 443 with UDP 443, and TCP 80.
+/// TCP 443 with UDP 443, and TCP 80, where UDP is carried.
 fn add_both(world: &World) {
+    world.sim.set_behaviour(Behaviour::carry_everything);
     world.add(
         WEB,
         UID,

@@ -305,3 +305,40 @@ async fn what_is_there_too_often_is_deleted_once_whoever_notices() {
         assert_eq!(items(&world), [left]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_item_for_everybody_that_a_forwarding_or_a_static_nat_may_need_stays() {
+    for (nat, port, is_needed) in [(true, 0, true), (false, 443, true), (false, 22, false)] {
+        for restricts in [false, true] {
+            let what = format!("static NAT {nat}, port {port}, restricts {restricts}");
+            let world = World::vpc("tier-acl").await;
+            world.add(WEB, UID, &[("TCP", 443, 31443)]);
+            world.run(WEB).await.settled();
+            let vm = world.sim.vm_named("cp-a").unwrap().id;
+            let address = world.sim.take_address(AddressSpec {
+                network: Some(world.rule("tcp-443").network),
+                ..AddressSpec::in_vpc(world.sim.vpcs().remove(0).id)
+            });
+            match nat {
+                true => world.sim.set_static_nat(&address, Some(&vm)),
+                false => drop(world.sim.add_port_forwarding(&address, port, &vm)),
+            }
+            match restricts {
+                true => restrict(&world, WEB, &json!(["192.0.2.0/24"])),
+                false => world.delete(WEB),
+            }
+            let run = world.run(WEB).await.settled();
+            assert_eq!(items(&world).contains(&EVERYBODY.to_owned()), is_needed, "{what}");
+            assert_eq!(
+                run.has_note("NetworkACLItemKept"),
+                is_needed && restricts,
+                "{what}: {:#?}",
+                run.notes
+            );
+            if restricts {
+                assert!(items(&world).contains(&RANGED.to_owned()), "{what}");
+                assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+            }
+        }
+    }
+}

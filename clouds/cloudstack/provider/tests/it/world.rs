@@ -1,5 +1,6 @@
 //! A cluster around the provider: Nodes, Services, and the service controller without a manager.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use bowline_cloud_provider::plan::{ReportedOutcome, ReportedWave};
 use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, ServiceFacts};
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
-use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
+use bowline_cloudstack_sim::{Behaviour, Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
 use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, predict};
 pub(crate) use bowline_provider_kit::{Outcome, Run};
 use serde_json::{Value, json};
@@ -104,7 +105,9 @@ impl World {
         world
     }
 
+    /// The same, in networks that are balanced by something that carries UDP.
     pub(crate) fn add_web(&self) {
+        self.sim.set_behaviour(Behaviour::carry_everything);
         self.add(WEB, UID, &[("TCP", 443, 31443), ("UDP", 4500, 31500)]);
     }
 
@@ -336,6 +339,27 @@ impl World {
                 format!("{} {} {port} {}", item.list, item.protocol, cidrs.join(","))
             })
             .collect()
+    }
+
+    /// The ports that are served: with a rule that has members, and open.
+    pub(crate) fn served(&self) -> Vec<u16> {
+        let openings = [self.openings(), self.acl_items()].concat();
+        let is_open = |port: u16| {
+            openings
+                .iter()
+                .any(|open| open.split(' ').any(|word| word == port.to_string()))
+        };
+        let rules = self.sim.rules().into_iter();
+        let served = rules.filter(|rule| rule.members.len() == MACHINES.len() && is_open(rule.public_port));
+        served.map(|rule| rule.public_port).collect()
+    }
+
+    /// The ID of the one address that rules are on.
+    #[track_caller]
+    pub(crate) fn address_of_rules(&self) -> String {
+        let addresses: BTreeSet<String> = self.sim.rules().into_iter().map(|rule| rule.address).collect();
+        assert_eq!(addresses.len(), 1, "{addresses:?}");
+        addresses.into_iter().collect()
     }
 
     /// The one address that is held.

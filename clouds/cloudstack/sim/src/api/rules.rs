@@ -53,15 +53,16 @@ impl Call<'_> {
         let public_port = params.port("publicport", "publicPort")?.unwrap_or_default();
         let protocol = params.text("protocol").map(check_protocol).transpose()?;
         let word = protocol.as_deref().unwrap_or("tcp").to_lowercase();
-        if word == "udp" && !self.state.behaviour.takes_udp {
-            return Err(ApiError::parameter(
-                "LB service provider cannot support this rule",
-            ));
-        }
         let cidrs = self.new_cidrs()?;
         let address = self.usable_address()?.clone();
         let network = self.network_of(&address)?;
         self.check_port(&address, &network, public_port)?;
+        let behaviour = &self.state.behaviour;
+        if behaviour.stats_port == Some(public_port) || (word == "udp" && !behaviour.takes_udp) {
+            return Err(ApiError::parameter(
+                "LB service provider cannot support this rule",
+            ));
+        }
         if let Some((number, taken)) = self.state.holder(&address.id, public_port, &word) {
             return Err(ApiError::conflict((public_port, public_port), number, taken));
         }
@@ -174,12 +175,15 @@ impl Call<'_> {
                 address.address
             )));
         }
-        let other = address.network.as_ref().filter(|it| *it != id);
-        if address.vpc.is_some() && other.is_some() {
-            return Err(ApiError::parameter(format!(
-                "ip address {} is already associated with another tier",
-                address.address
-            )));
+        let tier = address.network.as_ref().filter(|it| *it != id);
+        if let Some(tier) = tier.filter(|_| address.vpc.is_some()) {
+            if !self.state.behaviour.other_tiers_conflict {
+                return Ok(tier.clone());
+            }
+            let text = "New rule is for a different network than what's specified in rule";
+            let there = self.state.rules.values().find(|rule| rule.address == address.id);
+            let number = there.map_or(0, |rule| rule.number);
+            return Err(ApiError::new(537, format!("{text} {number}")));
         }
         if !network.offers("Lb") {
             return Err(ApiError::parameter(format!(

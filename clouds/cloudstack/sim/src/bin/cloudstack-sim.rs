@@ -35,6 +35,15 @@ fn command() -> Command {
                 .default_value("isolated"),
         )
         .arg(
+            option(
+                "balancing",
+                "KIND",
+                "What balances: a virtual router, which carries no UDP and keeps port 8081 to itself, or something that carries everything",
+            )
+            .value_parser(["virtual-router", "other"])
+            .default_value("virtual-router"),
+        )
+        .arg(
             option("job-time", "MILLISECONDS", "How long a job takes")
                 .value_parser(value_parser!(u64))
                 .default_value("0"),
@@ -64,12 +73,15 @@ fn builder(arguments: &ArgMatches, common: Common) -> anyhow::Result<Builder> {
     let texts = |name: &str| arguments.get_many::<String>(name).unwrap_or_default();
     let text = |name: &str| texts(name).next().cloned().unwrap_or_default();
     let number = |name: &str| arguments.get_one::<u64>(name).copied().unwrap_or_default();
-    let behaviour = Behaviour {
+    let mut behaviour = Behaviour {
         version: text("version"),
         job_time: Duration::from_millis(number("job-time")),
         page_size: Some(usize::try_from(number("page-size"))?),
         ..Behaviour::default()
     };
+    if text("balancing") == "other" {
+        behaviour.carry_everything();
+    }
     let mut builder = CloudstackSim::builder()
         .settings(common.settings())
         .behaviour(behaviour)

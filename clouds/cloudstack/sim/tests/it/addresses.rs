@@ -176,8 +176,13 @@ async fn address_of_a_vpc_is_in_a_tier_while_it_has_rules() {
     let one = caller.try_rule(&id, "a", 80, &in_tier).await.unwrap();
     let two = caller.try_rule(&id, "b", 81, &in_tier).await.unwrap();
     assert_eq!(network().await, json!(tier));
-    let refused = caller.try_rule(&id, "c", 82, &[("networkid", &other)]).await;
-    assert_eq!(refused.unwrap_err().0, 431, "one tier per address");
+    // One tier per address, whichever is asked for.
+    let elsewhere = [("networkid", other.as_str())];
+    let three = caller.try_rule(&id, "c", 82, &elsewhere).await.unwrap();
+    assert_eq!(three["loadbalancer"]["networkid"], json!(tier));
+    sim.set_behaviour(|it| it.other_tiers_conflict = true);
+    let refused = caller.try_rule(&id, "d", 83, &elsewhere).await;
+    assert_eq!(refused.unwrap_err().0, 537);
     let wish = [
         ("ipaddressid", id.as_str()),
         ("protocol", "tcp"),
@@ -185,7 +190,7 @@ async fn address_of_a_vpc_is_in_a_tier_while_it_has_rules() {
     ];
     assert_eq!(caller.refusal("createFirewallRule", &wish).await.0, 431);
     assert_eq!(caller.get("listFirewallRules", &wish[..1]).await, json!({}));
-    for rule in [one, two] {
+    for rule in [one, two, three] {
         assert_eq!(network().await, json!(tier));
         let rule = text(&rule["loadbalancer"]["id"]);
         caller

@@ -138,6 +138,7 @@ async fn port_of_the_routers_own_dns_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn port_is_held_once_whatever_the_protocol() {
     let (sim, vms) = cloud();
+    sim.set_behaviour(Behaviour::carry_everything);
     let caller = Caller::new(&sim);
     let address = caller.associate().await;
     caller.rule(&address, "a", 443).await;
@@ -324,25 +325,31 @@ async fn a_protocol_that_is_updated_reaches_the_router_only_where_the_server_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_for_udp_are_refused_by_some_servers() {
+async fn a_virtual_router_carries_no_udp_and_keeps_its_statistics_port() {
     let (sim, _) = cloud();
-    sim.set_behaviour(|it| it.takes_udp = false);
     let caller = Caller::new(&sim);
     let address = caller.associate().await;
-    let refused = caller
-        .try_rule(&address, "a", 53, &[("protocol", "udp")])
-        .await
-        .unwrap_err();
-    assert_eq!(
-        refused,
-        (431, "LB service provider cannot support this rule".to_owned())
-    );
+    let refused = (431, "LB service provider cannot support this rule".to_owned());
     caller.rule(&address, "a", 53).await;
+    for (port, protocol) in [(53, "udp"), (4500, "UDP"), (8081, "tcp")] {
+        let answer = caller
+            .try_rule(&address, "b", port, &[("protocol", protocol)])
+            .await;
+        assert_eq!(answer.unwrap_err(), refused, "{protocol} {port}");
+    }
+    sim.set_behaviour(Behaviour::carry_everything);
+    for (port, protocol) in [(4500, "udp"), (8081, "tcp")] {
+        caller
+            .try_rule(&address, "b", port, &[("protocol", protocol)])
+            .await
+            .unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn firewall_is_opened_for_a_rule_that_does_not_forbid_it() {
     let (sim, _) = cloud();
+    sim.set_behaviour(Behaviour::carry_everything);
     let caller = Caller::new(&sim);
     let address = caller.associate().await;
     caller
@@ -393,6 +400,7 @@ async fn old_rules_lack_what_they_were_made_without() {
 #[tokio::test(start_paused = true)]
 async fn a_protocol_is_listed_as_it_was_sent() {
     let (sim, _) = cloud();
+    sim.set_behaviour(Behaviour::carry_everything);
     let caller = Caller::new(&sim);
     let address = caller.associate().await;
     for (port, sent) in [(80, None), (443, Some("TCP")), (53, Some("UDP"))] {

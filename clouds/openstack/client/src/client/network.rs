@@ -103,6 +103,23 @@ impl Client {
         .await
     }
 
+    /// Deletes a port.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_port(&self, id: &PortId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Neutron,
+            Method::DELETE,
+            operation::PORTS_DELETE,
+            "ports",
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+
     /// Takes a tag off a port.
     ///
     /// # Errors

@@ -11,6 +11,9 @@ use crate::client::PER_PAGE;
 pub struct Port {
     /// Its id.
     pub id: PortId,
+    /// Its name; several may share one.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: String,
     /// The network that it belongs to, where the API says so.
     #[serde(default)]
     pub network_id: Option<NetworkId>,
@@ -20,6 +23,9 @@ pub struct Port {
     /// The id of what it belongs to: a server, a router; empty if nothing.
     #[serde(default, deserialize_with = "or_default")]
     pub device_id: String,
+    /// What kind of thing that is, e.g. `compute:nova`; empty if nothing.
+    #[serde(default, deserialize_with = "or_default")]
+    pub device_owner: String,
     /// Its addresses.
     #[serde(default, deserialize_with = "list")]
     pub fixed_ips: Vec<FixedIp>,

@@ -42,7 +42,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
     let Seen { observed, memory } = seen;
     Some(match step {
         CloudStep::CreateBalancer { new, .. } => Shown::Balancer(balancer(memory, new)),
-        CloudStep::DeleteBalancer { .. } => return None,
+        CloudStep::DeleteBalancer { .. } | CloudStep::DeletePort { .. } => return None,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts_of(balancer)?;
             return part(memory, parts, change);

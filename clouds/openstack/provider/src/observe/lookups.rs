@@ -30,6 +30,8 @@ pub(crate) enum Lookup {
     Monitors,
     /// The ports of the project.
     Ports,
+    /// Those that Octavia made for load balancers that are not there.
+    Leaked,
     /// The floating IPs of the project.
     FloatingIps,
     /// The one of this address, which the list does not have.
@@ -53,12 +55,14 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
     if !observed.is_listed {
         missing.push(Lookup::Balancers);
     } else if let Some(id) = &identity.annotated
-        && !observed.gone.contains(id)
-        && observed.balancers.iter().all(|balancer| balancer.id != *id)
+        && !observed.is_known(id)
     {
         missing.push(Lookup::Balancer(id.clone()));
     }
     missing.extend(marks(identity, observed, own));
+    if own.seeks_leaks && observed.leaked.is_none() {
+        missing.push(Lookup::Leaked);
+    }
     match intent {
         Intent::Wanted(wanted) => {
             if observed.features.is_none() {
@@ -101,7 +105,7 @@ fn own_beside<'a>(intent: &Intent, observed: &'a Observed) -> Option<&'a LoadBal
     let Intent::Absent(identity) = intent else {
         return None;
     };
-    match ownership::resolve_removed(identity, &observed.balancers, &observed.gone) {
+    match ownership::resolve_removed(identity, observed) {
         Found::One { balancer, .. } if !identity.options.deletes_by_cascade => {
             ownership::own_beside(identity, &observed.balancers, balancer)
         }
@@ -129,7 +133,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         missing.push(Lookup::FloatingIps);
     }
     let mut needs_ports = options.manages_security_groups;
-    let found = ownership::resolve(identity, &observed.balancers, &observed.gone);
+    let found = ownership::resolve(identity, observed);
     let balancer = match &found {
         Found::One { balancer, role, .. } => Some((*balancer, *role)),
         _ => None,
@@ -137,7 +141,12 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     needs_ports |= match balancer {
         Some(_) => placement::is_detected(wanted) && wanted.member_subnet.is_none(),
         None => {
-            placement::is_detected(wanted) || wanted.vip.port.is_some() || wanted.second_family().is_some()
+            placement::is_detected(wanted)
+                || wanted.vip.port.is_some()
+                || wanted.second_family().is_some()
+                // Should the creation be refused, it is seen whether its port is left behind with the address.
+                || wanted.own_address().is_some()
+                || creation::has_former_address(wanted, own)
         }
     };
     if let Some((balancer, role)) = balancer
@@ -218,6 +227,7 @@ fn of_active(
             let Some(features) = observed.features else {
                 return;
             };
+            let features = features.of_balancer(&wanted.identity.options, Some(balancer));
             let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, own);
             if there.is_predicted {
                 // Nothing is written to ids that are made up: what was sent is read as it came to be.
@@ -282,7 +292,7 @@ fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>)
 fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
     group_of(identity, observed, missing);
     let mut needs_ports = observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
-    let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
+    let found = ownership::resolve_removed(identity, observed);
     // What rests on annotations alone has to be borne out by addresses and parts.
     let is_claim = matches!(&found, Found::One { balancer, .. }
         if ownership::claimed_tag(identity, balancer).is_some());

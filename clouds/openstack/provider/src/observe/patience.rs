@@ -1,11 +1,15 @@
 //! How long a load balancer is waited for.
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{LoadBalancerId, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ProvisioningStatus};
 
 use super::{Memory, Observed, is_pending, looks};
 use crate::intent::Intent;
-use crate::ownership;
+use crate::ownership::{self, Found};
+
+/// The looks at a load balancer that is being deleted, 72 s, before another one is made beside it. A Go manager makes it at once; by
+/// then the address is mostly free again.
+const GOING_LOOKS: usize = 15;
 
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
@@ -20,15 +24,27 @@ const PENDING_REMEDY: &str = "Octavia takes no other change until it has done wi
 /// A load balancer that stays as it is for too long is an error: the reconcile is tried again by the schedule.
 pub(super) fn give_up_in_time(
     intent: &Intent,
-    observed: &Observed,
+    observed: &mut Observed,
     memory: &Memory,
     is_ours: impl Fn(&LoadBalancerId) -> bool,
 ) -> Result<(), CloudError> {
     let identity = intent.identity();
-    let pending = || {
-        let all = observed.balancers.iter();
-        all.filter(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer))
+    let is_wanted = matches!(intent, Intent::Wanted(_));
+    let going = match ownership::resolve(identity, observed) {
+        Found::Going(balancer) if is_wanted => Some(balancer.id.clone()),
+        _ => None,
     };
+    if let Some(going) = going {
+        if looks(memory) >= GOING_LOOKS {
+            observed.leave_alone(going);
+        }
+        return Ok(());
+    }
+    let is_waited_for = |balancer: &&LoadBalancer| {
+        let is_other = is_wanted && ownership::is_going(balancer);
+        is_pending(balancer) && !is_other && ownership::is_candidate(identity, balancer)
+    };
+    let pending = || observed.balancers.iter().filter(is_waited_for);
     let meant = pending().find(|balancer| ownership::is_meant(identity, balancer));
     let pending = meant.or_else(|| pending().next());
     let is_changed_by_others = pending.is_some_and(|balancer| {

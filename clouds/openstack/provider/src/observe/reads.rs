@@ -1,6 +1,7 @@
 //! The reads. Lists of the whole project are read once for all who ask together.
 
 mod again;
+mod leaked;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Memory, Observed, Parts, Remembered, Unread};
+use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Remembered, Unread};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
 use crate::made_groups::MadeGroups;
@@ -52,7 +53,6 @@ type Version = (Instant, Option<(u32, u32)>);
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
-    is_ovn: bool,
     version: Mutex<Option<Version>>,
     versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
     balancers: Listing<LoadBalancer>,
@@ -87,6 +87,7 @@ enum Answer {
     Members(Vec<(PoolId, Result<Vec<Member>, String>)>),
     Monitors(Result<BTreeMap<MonitorId, Monitor>, String>),
     Ports(Arc<Vec<Port>>),
+    Leaked(Leaked),
     FloatingIps(Arc<Vec<FloatingIp>>),
     FloatingIp(String, Option<FloatingIp>),
     Networks(Arc<Vec<Network>>),
@@ -141,12 +142,11 @@ async fn all_monitors(client: Client) -> Result<Option<Arc<Vec<Monitor>>>, Cloud
 }
 
 impl Reads {
-    pub(crate) fn new(client: &Client, is_ovn: bool) -> Self {
+    pub(crate) fn new(client: &Client) -> Self {
         let under_way = Arc::new(UnderWay::default());
         let changes = Arc::clone(&under_way);
         let pace = move || POLL_INTERVAL.max(changes.pause());
         Self {
-            is_ovn,
             version: Mutex::default(),
             versions: SharedRead::single(Duration::ZERO, client, newest_version),
             balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
@@ -253,6 +253,7 @@ impl Reads {
                 Answer::Monitors(told(all.await)?.map(by_id))
             }
             Lookup::Ports => Answer::Ports(self.ports.ask().await?),
+            Lookup::Leaked => Answer::Leaked(self.leaked().await?),
             Lookup::FloatingIps => Answer::FloatingIps(self.floating_ips.ask().await?),
             Lookup::FloatingIp(address) => {
                 let found = self.client.floating_ip_at(&address).await?;
@@ -341,7 +342,7 @@ impl Reads {
                 }
             }
         };
-        Ok(Features::of(version, self.is_ovn))
+        Ok(Features::of(version))
     }
 
     async fn parts(&self, observed: &Observed, of: LoadBalancerId) -> Result<Parts, CloudError> {
@@ -442,6 +443,7 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
             (None, _) => {}
         },
         Answer::Ports(ports) => observed.ports = Some(ports),
+        Answer::Leaked(leaked) => observed.leaked = Some(leaked),
         Answer::FloatingIps(listed) => observed.floating_ips = Some(own.over(listed)),
         Answer::FloatingIp(_, Some(found)) => {
             Arc::make_mut(observed.floating_ips.get_or_insert_default()).push(found);

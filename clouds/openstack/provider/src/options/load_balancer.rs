@@ -7,9 +7,6 @@ use std::collections::BTreeMap;
 pub(super) use self::read::read;
 use bowline_openstack_client::{NetworkId, SubnetId};
 
-/// The provider of load balancers that forwards packets itself and has the fewest features.
-const OVN: &str = "ovn";
-
 /// The defaults and limits of load balancers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadBalancerOptions {
@@ -79,14 +76,6 @@ impl Default for LoadBalancerOptions {
             wait_steps: 23,
             classes: BTreeMap::new(),
         }
-    }
-}
-
-impl LoadBalancerOptions {
-    /// Whether load balancers are OVN's, which lack most features whatever Octavia's version is.
-    #[must_use]
-    pub fn is_ovn(&self) -> bool {
-        self.provider == OVN
     }
 }
 

@@ -75,8 +75,8 @@ const FORMER: &str = "kube_service_former_default_web";
 
 /// What was found, in short.
 fn found(identity: &Identity, candidates: &[LoadBalancer], gone: &[&str]) -> String {
-    let gone: Vec<LoadBalancerId> = gone.iter().map(|id| LoadBalancerId::from(*id)).collect();
-    match resolve(identity, candidates, &gone) {
+    let observed = observed(candidates, gone, &[]);
+    match resolve(identity, &observed) {
         Found::None => "none".into(),
         Found::Missing(id) => format!("missing {id}"),
         Found::Going(balancer) => format!("going {}", balancer.id),
@@ -84,25 +84,27 @@ fn found(identity: &Identity, candidates: &[LoadBalancer], gone: &[&str]) -> Str
         Found::One {
             balancer,
             role,
-            surplus,
-            older,
-        } => {
-            let older = if older.is_empty() {
-                String::new()
-            } else {
-                format!(" older {}", ids(&older))
-            };
-            format!("{role:?} {} surplus {}{older}", balancer.id, ids(&surplus))
-        }
+            twins,
+        } => format!("{role:?} {} twins {}", balancer.id, ids(&twins)),
+    }
+}
+
+fn observed(candidates: &[LoadBalancer], gone: &[&str], marked: &[&str]) -> Observed {
+    let those = |ids: &[&str]| ids.iter().map(|id| LoadBalancerId::from(*id)).collect();
+    Observed {
+        balancers: candidates.to_vec(),
+        gone: those(gone),
+        marked: those(marked),
+        ..Observed::default()
     }
 }
 
 #[test]
 fn the_annotation_counts_before_any_name() {
     let both = [balancer("01", WEB, &[WEB]), balancer("02", API, &[API])];
-    assert_eq!(found(&naming("02", None), &both, &[]), "Guest 02 surplus ");
-    assert_eq!(found(&naming("01", None), &both, &[]), "Owner 01 surplus ");
-    assert_eq!(found(&identity(), &both, &[]), "Owner 01 surplus ");
+    assert_eq!(found(&naming("02", None), &both, &[]), "Guest 02 twins ");
+    assert_eq!(found(&naming("01", None), &both, &[]), "Owner 01 twins ");
+    assert_eq!(found(&identity(), &both, &[]), "Owner 01 twins ");
 }
 
 #[test]
@@ -112,27 +114,39 @@ fn what_the_annotation_names_in_vain_is_forgotten_only_beside_an_address() {
     let named = [balancer("01", WEB, &[])];
     assert_eq!(
         found(&naming("09", Some("10.0.0.5")), &named, &["09"]),
-        "Owner 01 surplus "
+        "Owner 01 twins "
     );
 }
 
 #[test]
 fn of_several_the_oldest_is_kept_if_all_were_surely_made_for_the_service() {
     let twins = [balancer("02", WEB, &[WEB]), balancer("01", WEB, &[WEB])];
-    assert_eq!(found(&identity(), &twins, &[]), "Owner 01 surplus 02");
+    assert_eq!(found(&identity(), &twins, &[]), "Owner 01 twins 02");
     // The annotation counts before the age.
     let mut three = vec![balancer("03", WEB, &[WEB])];
     three.extend(twins.clone());
+    assert_eq!(found(&naming("02", None), &three, &[]), "Owner 02 twins 01, 03");
+    // Only what bears the Service's mark is superfluous, and that counts before the age.
+    let seen = observed(&three, &[], &["02", "03"]);
+    let web = identity();
+    let Found::One {
+        balancer: used,
+        twins,
+        ..
+    } = resolve(&web, &seen)
+    else {
+        panic!("{three:?}")
+    };
+    let (superfluous, kept) = surplus(&seen, twins);
     assert_eq!(
-        found(&naming("02", None), &three, &[]),
-        "Owner 02 surplus 03 older 01"
+        (used.id.as_str(), ids(&superfluous), ids(&kept)),
+        ("02", "03".into(), "01".into())
     );
-    // Nothing says that it came later.
-    three[0].created_at = None;
-    assert_eq!(
-        found(&naming("02", None), &three, &[]),
-        "Owner 02 surplus  older 03, 01"
-    );
+}
+
+#[test]
+fn of_several_none_is_chosen_if_one_of_them_is_shared_or_was_made_by_hand() {
+    let twins = [balancer("02", WEB, &[WEB]), balancer("01", WEB, &[WEB])];
     let shared = [balancer("01", WEB, &[WEB]), balancer("02", WEB, &[WEB, API])];
     assert_eq!(found(&identity(), &shared, &[]), "several 01, 02");
     let mut by_hand = twins.clone();
@@ -145,7 +159,7 @@ fn an_own_load_balancer_is_not_removed_because_the_service_uses_another_one_now(
     let both = [balancer("01", WEB, &[WEB]), balancer("02", API, &[API, WEB])];
     assert_eq!(
         found(&naming("02", Some("10.0.0.5")), &both, &[]),
-        "Guest 02 surplus "
+        "Guest 02 twins "
     );
 }
 
@@ -155,8 +169,8 @@ fn names_are_compared_exactly_and_in_their_order() {
     let former = balancer("02", FORMER, &[FORMER]);
     let other_case = balancer("03", "KUBE_SERVICE_LAB_DEFAULT_WEB", &[]);
     let all = [old, former, other_case];
-    assert_eq!(found(&identity(), &all, &[]), "Owner 02 surplus ");
-    assert_eq!(found(&identity(), &all[..1], &[]), "Owner 01 surplus ");
+    assert_eq!(found(&identity(), &all, &[]), "Owner 02 twins ");
+    assert_eq!(found(&identity(), &all[..1], &[]), "Owner 01 twins ");
     assert_eq!(found(&identity(), &all[2..], &[]), "none");
 }
 
@@ -243,7 +257,8 @@ fn a_copied_service_proves_no_renaming() {
         };
         let claimed = claimed_tag(&identity, &made);
         assert_eq!(claimed, is_ours.then_some(OTHER), "{created:?}");
-        let found = resolve(&identity, std::slice::from_ref(&made), &[]);
+        let observed = observed(std::slice::from_ref(&made), &[], &[]);
+        let found = resolve(&identity, &observed);
         let Found::One { role, .. } = found else {
             panic!("{found:?}")
         };

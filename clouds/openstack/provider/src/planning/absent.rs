@@ -17,17 +17,21 @@ pub(super) const POLICY_REMEDY: &str = "somebody made that policy: delete it, or
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
+    let leaked = super::leaks::removal(seen, None);
+    if !leaked.is_empty() {
+        return apply(leaked);
+    }
     let mut held = None;
-    match ownership::resolve_removed(identity, &seen.balancers, &seen.gone) {
+    match ownership::resolve_removed(identity, seen) {
         Found::Several(balancers) => return Answer::Refused(several(identity, &balancers)),
         Found::Going(balancer) => return wait_for(balancer, seen),
         Found::One {
             balancer,
             role,
-            surplus,
-            // They are found when the one that the annotation names is gone.
-            older: _,
+            twins,
         } => {
+            // The others are found when the one that the annotation names is gone.
+            let (surplus, _) = ownership::surplus(seen, twins);
             if let Some(busy) = surplus.iter().chain([&balancer]).find(|there| is_pending(there)) {
                 return wait_for(busy, seen);
             }

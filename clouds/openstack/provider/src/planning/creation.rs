@@ -6,7 +6,7 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, dangling, floating, guards, waiting};
+use super::{Next, annotate, apply, dangling, floating, guards, leaks, waiting};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
@@ -40,12 +40,24 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut
         return wait;
     }
     notes.extend(guards::gone_note(identity, seen));
+    notes.extend(guards::left_alone_note(identity, seen));
     // It leads nowhere. Beside another load balancer it would be taken for a person's mistake.
     if identity.annotated.is_some() {
         return annotate(keys::ID.key, None);
     }
-    match step(wanted, features, seen, notes) {
-        Ok(step) => apply(vec![step]),
+    match new(wanted, features, seen, notes) {
+        Ok((new, takes_any_address)) => {
+            // Nobody gets the address as long as what is left of a refused creation has it.
+            let leaked = leaks::removal(seen, new.vip_address.as_deref());
+            let creation = || CloudStep::CreateBalancer {
+                new: Box::new(new),
+                takes_any_address,
+            };
+            apply(match leaked.is_empty() {
+                true => vec![creation()],
+                false => leaked,
+            })
+        }
         Err(refusal) => Answer::Refused(refusal),
     }
 }
@@ -70,17 +82,19 @@ fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note
         &[Bars::All, Bars::Parts, Bars::Status, Bars::Creation],
     )
     .or_else(|| guards::certificate(wanted, seen))
+    .or_else(|| guards::unmakeable(wanted, features))
     .or_else(|| fault_of_members(wanted, seen))
     .or_else(|| floating::outlook(wanted, seen, notes))
 }
 
-/// The call that makes the load balancer.
-fn step(
+/// The load balancer that is to be made, and whether any other address will do. Where Octavia refused one with all its parts, an empty
+/// one comes first: what is refused then leaves no port behind, and holds up no other part.
+fn new(
     wanted: &Wanted,
     features: Features,
     seen: &Seen,
     notes: &mut Vec<Note>,
-) -> Result<CloudStep, Refusal> {
+) -> Result<(NewLoadBalancer, bool), Refusal> {
     let identity = &wanted.identity;
     let options = &identity.options;
     let ports = seen.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
@@ -132,16 +146,13 @@ fn step(
                 ip_address: None,
             })
             .collect(),
-        listeners: if options.is_serial {
+        listeners: if options.is_serial || seen.memory.own.is_tree_refused {
             Vec::new()
         } else {
             tree.into_iter().map(desired::tree).collect()
         },
     };
-    Ok(CloudStep::CreateBalancer {
-        new: Box::new(new),
-        takes_any_address,
-    })
+    Ok((new, takes_any_address))
 }
 
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an

@@ -13,9 +13,11 @@ use crate::observe::{Parts, Remembered};
 use crate::ownership::{self, Role};
 use crate::step::CloudStep;
 
-/// Whether it is known, whatever a load balancer has, that nothing can have come through it.
+/// Whether it is known, whatever a load balancer has, that nothing can have come through it. One that is older than the Service may
+/// have served it before: a Service that is restored has no status.
 fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
-    own.created.as_ref() == Some(&balancer.id) || !identity.is_published
+    let is_older = || ownership::is_made_before(balancer.created_at.as_deref(), identity.created);
+    own.created.as_ref() == Some(&balancer.id) || !identity.is_published && !is_older()
 }
 
 /// Whether the parts of a load balancer decide what becomes of it: also where it names no listener, because that proves nothing by

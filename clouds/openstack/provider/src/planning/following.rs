@@ -152,7 +152,8 @@ impl There<'_> {
         }
         let there = Some((self.balancer, self.role));
         let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
-        let changes = groups::missing_rules(self.wanted, self.seen, &subnets, &self.served_ports());
+        let is_ovn = self.features.is_ovn;
+        let changes = groups::missing_rules(self.wanted, self.seen, &subnets, &self.served_ports(), is_ovn);
         changes.into_iter().map(CloudStep::Group).collect()
     }
 
@@ -165,7 +166,8 @@ impl There<'_> {
         let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
         notes.extend(groups::shared_address_note(self.wanted, &subnets));
-        let changes = groups::next(self.wanted, self.seen, &subnets, &self.served_ports(), &seats)?;
+        let (served, is_ovn) = (self.served_ports(), self.features.is_ovn);
+        let changes = groups::next(self.wanted, self.seen, &subnets, &served, &seats, is_ovn)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn next(
     subnets: &MemberSubnets,
     served: &[&Served],
     seats: &Seats,
+    is_ovn: bool,
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
@@ -44,7 +45,7 @@ pub(super) fn next(
             },
         }]);
     };
-    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats)?;
+    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
     let refused = seen.memory.own.rule_failure.as_ref();
     match refused.or(seats.without_server.as_ref()) {
         _ if !opening.is_empty() => Ok(opening),
@@ -62,13 +63,14 @@ pub(super) fn missing_rules(
     seen: &Seen,
     subnets: &MemberSubnets,
     served: &[&Served],
+    is_ovn: bool,
 ) -> Vec<GroupChange> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups || seen.memory.own.rule_failure.is_some() {
         return Vec::new();
     }
     let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
-    let rules = kept.and_then(|there| rules(wanted, seen, there, &subnets.ids(), served).ok());
+    let rules = kept.and_then(|there| rules(wanted, seen, there, &subnets.ids(), served, is_ovn).ok());
     rules.map_or_else(Vec::new, |rules| rules.opening)
 }
 
@@ -86,9 +88,10 @@ fn changes(
     there: &SecurityGroup,
     (subnets, served): (&MemberSubnets, &[&Served]),
     seats: &Seats,
+    is_ovn: bool,
 ) -> Result<Changes, Refusal> {
     let subnets = subnets.ids();
-    let mut changes = rules(wanted, seen, there, &subnets, served)?;
+    let mut changes = rules(wanted, seen, there, &subnets, served, is_ovn)?;
     if wanted.is_unclear() {
         changes.closing.clear(); // a source that cannot be read may be what they let in
     }
@@ -114,6 +117,7 @@ fn rules(
     there: &SecurityGroup,
     subnets: &[SubnetId],
     served: &[&Served],
+    is_ovn: bool,
 ) -> Result<Changes, Refusal> {
     let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
@@ -149,11 +153,7 @@ fn rules(
         node_ports: &node_ports,
         health_check: wanted.health_check_port,
         member_networks: &networks,
-        sources: wanted
-            .identity
-            .options
-            .is_ovn()
-            .then_some(wanted.listener.sources.ranges.as_slice()),
+        sources: is_ovn.then_some(wanted.listener.sources.ranges.as_slice()),
     });
     let changes = rules::changes(&wanted_rules, &there.rules);
     let group = &there.id;

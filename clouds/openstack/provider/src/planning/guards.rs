@@ -7,7 +7,7 @@ use crate::annotations as keys;
 use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::settings::{Bars, Flaw};
-use crate::intent::{Identity, Wanted};
+use crate::intent::{Identity, Protocol, Wanted};
 use crate::members::Family;
 use crate::observe::{KeyAnswer, Observed, Seen, is_pending};
 use crate::ownership::{self, Role};
@@ -43,18 +43,18 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
     )))
 }
 
-/// What is told of load balancers of the Service that are not younger than the one that it names: Octavia tells seconds.
-pub(super) fn older_note(
+/// What is told of load balancers of the Service's name of which no pool says that they were made for it.
+pub(super) fn kept_note(
     identity: &Identity,
     balancer: &LoadBalancer,
-    older: &[&LoadBalancer],
+    kept: &[&LoadBalancer],
 ) -> Option<Note> {
-    (!older.is_empty()).then(|| {
+    (!kept.is_empty()).then(|| {
         DUPLICATE_KEPT.note(format!(
-            "Service {} uses load balancer {}, and there are others of the same name that were not made after it: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
+            "Service {} uses load balancer {}, and there are others of the same name, of which nothing tells for whom they were made: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
             identity.service,
             balancer.id,
-            ownership::ids(older)
+            ownership::ids(kept)
         ))
         .even_at_start()
     })
@@ -99,6 +99,19 @@ pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
         identity.service
     ));
     Some(note.even_at_start())
+}
+
+/// What is told of load balancers that Octavia does not get rid of: another one takes their place.
+pub(super) fn left_alone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+    let ids: Vec<&str> = seen.left_alone.iter().map(|id| id.as_str()).collect();
+    (!ids.is_empty()).then(|| {
+        GONE.note(format!(
+            "load balancer {} of Service {} stays PENDING_DELETE: Bowline leaves it alone and makes another one in its place; ask the operator of the cloud to look at Octavia's workers",
+            ids.join(", "),
+            identity.service
+        ))
+        .even_at_start()
+    })
 }
 
 /// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,
@@ -161,13 +174,63 @@ pub(super) fn flaw(wanted: &Wanted, features: Features, bars: &[Bars]) -> Option
 
 /// Why a load balancer that is there keeps its parts as they are, but for the members, which follow the nodes.
 pub(super) fn held(wanted: &Wanted, features: Features, observed: &Observed) -> Option<Refusal> {
-    flaw(wanted, features, &[Bars::All, Bars::Parts]).or_else(|| certificate(wanted, observed))
+    flaw(wanted, features, &[Bars::All, Bars::Parts])
+        .or_else(|| certificate(wanted, observed))
+        .or_else(|| beyond_provider(&layer_7(wanted), features))
+}
+
+/// Why no load balancer is made of a provider that does not do all of what is asked for. Octavia asks it only when the load balancer's
+/// port is there, and leaves that behind.
+pub(super) fn unmakeable(wanted: &Wanted, features: Features) -> Option<Refusal> {
+    let mut beyond = layer_7(wanted);
+    let method = wanted.pool.method.as_str();
+    if !["", "SOURCE_IP_PORT", "SOURCE_IP"].contains(&method) {
+        let origin = wanted.origins(&[keys::LB_METHOD.key]);
+        beyond.push((
+            format!("balances by {method}"),
+            format!("set {origin} to SOURCE_IP_PORT"),
+        ));
+    }
+    if wanted.monitor.is_some() && wanted.ports.iter().any(|port| port.protocol == Protocol::Sctp) {
+        let remedy = format!("switch {} off", keys::MONITOR.key);
+        beyond.push(("checks members of SCTP ports".to_owned(), remedy));
+    }
+    beyond_provider(&beyond, features)
+}
+
+/// What asks for more than connections that are passed on, each with what to do where that cannot be had.
+fn layer_7(wanted: &Wanted) -> Vec<(String, String)> {
+    let tls = wanted
+        .listener
+        .tls
+        .is_some()
+        .then_some(("ends TLS", keys::TLS.key));
+    let http = wanted
+        .listener
+        .forwards_for
+        .then_some(("speaks HTTP", keys::X_FORWARDED_FOR.key));
+    let proxy = wanted
+        .pool
+        .proxy
+        .is_some()
+        .then_some(("writes PROXY headers", keys::PROXY_PROTOCOL.key));
+    let asked = [tls, http, proxy].into_iter().flatten();
+    asked
+        .map(|(what, key)| (what.to_owned(), format!("take {key} off")))
+        .collect()
+}
+
+/// What the provider `ovn` does not do (`OvnProviderDriver` of ovn-octavia-provider).
+fn beyond_provider(beyond: &[(String, String)], features: Features) -> Option<Refusal> {
+    let (what, remedy) = beyond.first().filter(|_| features.is_ovn)?;
+    let refusal = Refusal::new(format!("no load balancer of the provider ovn {what}"));
+    Some(refusal.with_remedy(remedy.clone()))
 }
 
 /// What is told as long as sources are asked for that cannot be kept to.
 pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
     let options = &wanted.identity.options;
-    let are_kept = features.allowed_cidrs || options.is_ovn() && options.manages_security_groups;
+    let are_kept = features.allowed_cidrs || features.is_ovn && options.manages_security_groups;
     (wanted.listener.sources.is_asked && !are_kept).then(|| {
         SOURCE_RANGES_IGNORED.note(format!(
             "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",

@@ -260,6 +260,8 @@ mod tests {
         });
         Port {
             id: format!("port-{}", addresses.join("-")).into(),
+            name: String::new(),
+            device_owner: String::new(),
             network_id: Some("n".into()),
             status: PortStatus::Active,
             device_id: String::new(),

@@ -134,6 +134,8 @@ mod tests {
     fn port(id: &str, server: &str, address: &str, groups: &[&str]) -> Port {
         Port {
             id: id.into(),
+            name: String::new(),
+            device_owner: String::new(),
             network_id: Some("n".into()),
             status: PortStatus::Active,
             device_id: server.to_owned(),

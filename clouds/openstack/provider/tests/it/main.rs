@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod abilities;
 mod bare;
 mod behind;
 mod calls;
@@ -29,6 +30,7 @@ mod persistence;
 mod policies;
 mod projects;
 mod refused;
+mod refused_creation;
 mod rename;
 mod repair;
 mod repair_traffic;

@@ -156,6 +156,48 @@ async fn of_two_clusters_that_make_one_at_once_each_keeps_its_own() {
     }
 }
 
+/// It has no pools yet, and nothing else tells whose it is.
+#[tokio::test(start_paused = true)]
+async fn a_younger_one_that_another_cluster_has_just_begun_is_no_duplicate() {
+    let mut first = World::with_nodes(1);
+    first.configure(|options| options.is_serial = true);
+    let second = first.another_cluster();
+    let hidden = |is_hidden: bool| {
+        for id in balancers(&first) {
+            let name = if is_hidden {
+                "hidden"
+            } else {
+                "kube_service_lab_default_web"
+            };
+            first.sim.edit_load_balancer(id, |it| {
+                it.part.name = name.to_owned();
+                it.part.meta.tags = vec![name.to_owned()];
+            });
+        }
+    };
+    first.run("web").await.settled();
+    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    hidden(true);
+    second.run_with("web", Interruption::AfterStep(1)).await;
+    hidden(false);
+    let both = balancers(&first);
+    assert_eq!(both.len(), 2);
+    let (run, writes) = first.writes_of(first.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(run.reasons(), ["LoadBalancerDuplicateKept"]);
+    // Nor is it taken for the first one's where the annotation is lost.
+    first.remove_annotation("web", "load-balancer-id");
+    first.sim.edit_load_balancer(both[1], |it| {
+        it.part.meta.created_at = "2001-01-01T00:00:00".into()
+    });
+    first.run("web").await.settled();
+    assert_eq!(
+        first.annotation("web", "load-balancer-id"),
+        Some(both[0].to_string())
+    );
+    assert_eq!(balancers(&first), both);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_stopped_process_made_is_found_again_beside_that_of_another_cluster() {
     for is_serial in [false, true] {

@@ -35,7 +35,7 @@ fn orphans(state: &State, found: &mut Vec<String>) {
     }
     for it in state.ports.values() {
         let may_stay = state.behaviour.keeps_vip_ports;
-        if it.device_owner == "Octavia" && !is_vip(it.id) && !may_stay {
+        if ["Octavia", "ovn-lb:vip"].contains(&it.device_owner.as_str()) && !is_vip(it.id) && !may_stay {
             found.push(format!("port {} has no load balancer", it.name));
         }
         if it.groups.iter().any(|group| !state.groups.contains_key(group)) {

@@ -37,6 +37,7 @@ async fn a_balancer_is_made_with_its_members_before_its_ports() {
 #[tokio::test(start_paused = true)]
 async fn a_creation_costs_its_writes_and_three_lists() {
     let world = World::new(3);
+    world.sim.set_behaviour(|behaviour| behaviour.page_size = 100);
     let (run, calls) = world.calls_of(world.run()).await;
     run.settled();
     let writes = calls.iter().filter(|call| call.write).count();
@@ -46,6 +47,7 @@ async fn a_creation_costs_its_writes_and_three_lists() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_when_nothing_changed() {
     let mut world = World::new(3);
+    world.sim.set_behaviour(|behaviour| behaviour.page_size = 100);
     world.run().await.settled();
     world.restart();
     let (run, calls) = world.calls_of(world.run()).await;

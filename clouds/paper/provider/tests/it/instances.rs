@@ -37,6 +37,7 @@ fn present(answer: &InstanceResult) -> &Instance {
 #[tokio::test(start_paused = true)]
 async fn a_thousand_nodes_cost_a_page_per_hundred() {
     let world = World::new(1_000);
+    world.sim.set_behaviour(|behaviour| behaviour.page_size = 100);
     let (answers, calls) = world
         .calls_of(ask(&world, &world.nodes, Purpose::Existence))
         .await;
@@ -115,6 +116,7 @@ async fn absence_is_the_apis_own_404_to_this_machine() {
 #[tokio::test(start_paused = true)]
 async fn one_machine_is_asked_for_and_of_several_only_those_that_the_listing_lacks() {
     let world = World::new(3);
+    world.sim.set_behaviour(|behaviour| behaviour.page_size = 100);
     let calls = async |nodes: &[Arc<Node>]| {
         world
             .calls_of(ask(&world, nodes, Purpose::Existence))

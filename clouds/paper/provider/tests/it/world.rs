@@ -44,7 +44,8 @@ pub(crate) fn provider(sim: &PaperSim, config: &str) -> Paper {
 impl World {
     /// A world with nodes `n1`, `n2`, ... and a Service `web` of two ports.
     pub(crate) fn new(nodes: usize) -> Self {
-        let sim = PaperSim::builder().seed(7).build();
+        let behaviour = bowline_provider_kit::world().behaviour();
+        let sim = PaperSim::builder().seed(7).behaviour(behaviour).build();
         let services = Services::default();
         let mut world = Self {
             cloud: provider(&sim, "{}"),

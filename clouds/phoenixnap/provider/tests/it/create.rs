@@ -249,6 +249,7 @@ async fn an_attachment_that_failed_is_made_again_by_a_sync_or_by_the_sweeper() {
             let world = World::with_service();
             world.sim.set_behaviour(|behaviour| {
                 behaviour.failing_attachments = 1;
+                behaviour.failed_attachment_is_final = false;
                 behaviour.failed_attachment_stays = stays;
                 behaviour.attach_time = Duration::from_secs(3);
             });
@@ -577,6 +578,7 @@ async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
     let world = World::with_service();
     world.sim.set_behaviour(|behaviour| {
         behaviour.failing_attachments = 1;
+        behaviour.failed_attachment_is_final = false;
         behaviour.failed_attachment_stays = true;
     });
     world.run(KEY).await.settled();

@@ -99,6 +99,9 @@ async fn a_hostname_that_two_servers_have_is_no_guess() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_403_is_gone_only_if_the_list_does_not_have_it() {
     let world = World::new();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.missing_status = 403);
     let id = world.sim.add_server(ServerSpec::new("w9"));
     let provider_id = format!("phoenixnap://{id}");
     let ask = || ask(&world, "w9", Some(&provider_id), Purpose::Existence);
@@ -149,6 +152,9 @@ async fn a_404_in_anybodys_words_is_proof_only_together_with_the_list() {
 async fn an_empty_list_proves_nothing_about_servers_that_answer_403() {
     for list in [None, Some("[]"), Some("null"), Some(r#"[{"id":7}]"#)] {
         let world = World::new();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.missing_status = 403);
         let ids = world.sim.add_servers("n", 2);
         ids.iter().for_each(|id| assert!(world.sim.remove_server(id)));
         if let Some(list) = list {

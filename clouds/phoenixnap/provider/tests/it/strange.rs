@@ -332,6 +332,9 @@ async fn a_server_that_cannot_be_read_hides_only_itself_and_never_proves_an_abse
         let world = World::new();
         world
             .sim
+            .set_behaviour(|behaviour| behaviour.missing_status = 403);
+        world
+            .sim
             .faults()
             .add(listed("servers.list", &json!([odd, good])));
         let answer = ask(&world, "worker-1", None, Purpose::Metadata).await;

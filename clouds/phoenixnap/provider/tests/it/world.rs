@@ -68,7 +68,8 @@ impl World {
     }
 
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
-        let sim = PhoenixnapSim::builder().seed(7).build();
+        let behaviour = bowline_provider_kit::world().behaviour();
+        let sim = PhoenixnapSim::builder().seed(7).behaviour(behaviour).build();
         sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         let cloud = provider(&sim, &options(variables));
         Self::of(sim, cloud)

@@ -101,30 +101,35 @@ fn what_is_given_back_or_released_can_be_given_again() {
 }
 
 #[test]
-fn a_network_that_is_not_the_clusters_is_told() {
+fn what_is_odd_about_the_networks_of_a_node_is_told_and_nothing_that_overlaps_them_is_given() {
     let mut allocator = Allocator::new(&ranges());
-    assert_eq!(
-        allocator
-            .observe(&node("a", "1", &[net("192.168.0.0/24"), net("10.200.0.0/28")]))
-            .unwrap_err()
-            .to_string(),
-        "192.168.0.0/24 not in --cluster-cidr, or one too many of a family"
-    );
-    assert_eq!(
-        granted(&mut allocator, &node("b", "2", &[]))[0],
-        "10.200.0.16/28",
-        "what can be accounted for is"
-    );
-    let two = node("c", "3", &[net("10.200.0.128/28"), net("10.200.0.144/28")]);
-    assert!(allocator.observe(&two).is_err());
+    let texts = |name: &str, uid: &str, networks: &[&str]| Node {
+        pod_cidrs: networks.iter().map(|text| (*text).to_owned()).collect(),
+        ..node(name, uid, &[])
+    };
+    let odd = allocator.observe(&texts(
+        "a",
+        "1",
+        &["192.168.0.0/24", "nonsense", "010.200.0.1/28"],
+    ));
+    assert_eq!(odd.outside, ["192.168.0.0/24", "nonsense"]);
+    assert_eq!(odd.shared_with, [""; 0].map(NodeName::new));
+    let odd = allocator.observe(&texts("b", "2", &["10.200.0.0/27", "10.200.0.128/28"]));
+    assert_eq!(odd.outside, [""; 0], "two of a family");
+    assert_eq!(odd.shared_with, [NodeName::new("a")]);
+    let given: Vec<String> = (0..9)
+        .map(|n| granted(&mut allocator, &node(&format!("n{n}"), "3", &[])).swap_remove(0))
+        .collect();
+    assert_eq!(given[..2], ["10.200.0.32/28", "10.200.0.48/28"]);
+    assert!(!given.contains(&"10.200.0.128/28".to_owned()), "{given:?}");
 }
 
 #[test]
 fn the_books_count_what_was_taken_and_freed() {
     let mut allocator = Allocator::new(&ranges());
     let a = node("a", "1", &[net("10.200.0.128/27")]);
-    allocator.observe(&a).unwrap();
-    allocator.observe(&a).unwrap();
+    allocator.observe(&a);
+    allocator.observe(&a);
     granted(&mut allocator, &node("b", "2", &[]));
     allocator.release(&a);
     let account = &allocator.accounts()[0];
@@ -208,7 +213,7 @@ proptest! {
                 Step::Write(n) => if let (Some(networks), Some(node)) = (given.remove(&n), nodes.get_mut(&n)) {
                     allocator.written(node);
                     node.pod_cidrs = networks.iter().map(ToString::to_string).collect();
-                    prop_assert!(allocator.observe(node).is_ok());
+                    prop_assert!(allocator.observe(node).outside.is_empty());
                 },
                 Step::Fail(n) => if given.remove(&n).is_some() {
                     prop_assert!(allocator.give_back(&nodes[&n]));
@@ -218,7 +223,7 @@ proptest! {
                 {
                     given.remove(&n);
                     node.pod_cidrs = vec![format!("10.200.0.{}/28", u32::from(block) * 16)];
-                    prop_assert!(allocator.observe(node).is_ok());
+                    prop_assert!(allocator.observe(node).outside.is_empty());
                 },
                 Step::Delete(n) => if let Some(node) = nodes.remove(&n) {
                     given.remove(&n);
@@ -228,7 +233,7 @@ proptest! {
                     given.clear();
                     allocator = Allocator::new(&ranges);
                     for node in nodes.values().filter(|node| !node.pod_cidrs.is_empty()) {
-                        prop_assert!(allocator.observe(node).is_ok());
+                        prop_assert!(allocator.observe(node).outside.is_empty());
                     }
                 }
             }

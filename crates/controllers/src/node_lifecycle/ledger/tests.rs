@@ -432,7 +432,7 @@ fn a_held_node_is_asked_for_at_growing_distance_at_once() {
         for _ in 0..5 {
             assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
             world.rule(&node, sighting);
-            let due = world.ledger.suspects[&node.name].due().unwrap();
+            let due = world.ledger.suspects.by_name[&node.name].due().unwrap();
             distances.push((due - world.now().instant).as_secs());
         }
         assert!(distances.is_sorted() && distances[4] >= 55, "{distances:?}");

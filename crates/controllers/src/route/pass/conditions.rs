@@ -6,7 +6,7 @@ use bowline_kube_io::KubeError;
 use super::Pass;
 use crate::conflict;
 use crate::queue::Stated;
-use crate::route::attempts::Wish;
+use crate::route::attempts::{Next, Wish};
 use crate::route::verdict::Verdict;
 use crate::route::{NAME, RouteController};
 
@@ -31,6 +31,9 @@ impl RouteController {
                 return;
             }
             let _working = self.ctx.heartbeat.begin();
+            if !self.conditions.may_write(&self.ctx, &node, &verdict).await {
+                return;
+            }
             let written = self
                 .ctx
                 .kube
@@ -42,7 +45,8 @@ impl RouteController {
                 )
                 .await;
             match written {
-                Ok(_) => {
+                Ok(written) => {
+                    self.conditions.written(&node, verdict, &written.resource_version);
                     tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "Condition NetworkUnavailable set");
                     break;
                 }
@@ -52,10 +56,10 @@ impl RouteController {
                 // It is gone: the watch brings the news.
                 Err(KubeError::NotFound(_)) => break,
                 Err(error) => {
-                    let stated = Stated::by_kube(&error);
+                    let next = Next::Soon(Stated::by_kube(&error));
                     let say = self
                         .attempts()
-                        .failed(wish, &error.to_string(), stated, pass.share, || error.to_string());
+                        .failed(wish, &error.to_string(), next, pass.share, || error.to_string());
                     if say.is_some() {
                         tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to set the condition NetworkUnavailable; it will be tried again");
                     }

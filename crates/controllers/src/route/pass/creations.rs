@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bowline_cloud_provider::{ErrorKind, Node, Route, RouteChange};
+use bowline_cloud_provider::{Node, Route, RouteChange};
 use futures::future;
 use ipnet::IpNet;
 
 use super::Pass;
 use super::deletions::Deletion;
-use crate::queue::Stated;
-use crate::route::attempts::Wish;
+use crate::events;
+use crate::route::attempts::{Next, Wish};
 use crate::route::calls::{Answer, Calls};
 use crate::route::plan::{self, Action, NodeTable};
 use crate::route::verdict::{self, Verdict};
 use crate::route::{NAME, RouteController};
-use crate::{conflict, events};
 
 impl RouteController {
     /// Gives a Node its routes, then says on it whether they are there.
@@ -30,6 +29,7 @@ impl RouteController {
         let creations = table.networks.iter().map(|network| async move {
             match (&network.destination, network.action) {
                 (_, Action::Keep) => true,
+                (_, Action::Taken) => false,
                 (Ok(destination), _) => {
                     // One destination, one route: what stands in its place goes first.
                     if let Some(deletion) = deletions.get(destination) {
@@ -73,7 +73,7 @@ impl RouteController {
                 is_incomplete: false,
             },
         };
-        let Some(Answer { begun, result }) = self.try_to_create(&change, calls).await else {
+        let Some(Answer { begun, result }) = calls.make(change).await else {
             return false;
         };
         match result {
@@ -88,7 +88,7 @@ impl RouteController {
                 let say = self.attempts().failed(
                     wish,
                     &error.to_string(),
-                    Stated::by_cloud(&error),
+                    Next::of_write(&error),
                     pass.share,
                     text,
                 );
@@ -99,22 +99,5 @@ impl RouteController {
                 false
             }
         }
-    }
-
-    /// What came of a creation, since its first try; `None`: the controller is stopping, and it was not begun.
-    async fn try_to_create(&self, change: &RouteChange, calls: &Calls) -> Option<Answer> {
-        let mut answer = calls.make(change.clone()).await?;
-        for _ in 1..conflict::TRIES {
-            let is_conflict = matches!(&answer.result, Err(error) if error.kind() == ErrorKind::Conflict);
-            if !is_conflict || self.ctx.stop.is_cancelled() {
-                break;
-            }
-            conflict::pause(&self.ctx.jitter).await;
-            let Some(again) = calls.make(change.clone()).await else {
-                break;
-            };
-            answer.result = again.result;
-        }
-        Some(answer)
     }
 }

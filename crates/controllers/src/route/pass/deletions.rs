@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ErrorKind, Node, Route, RouteChange};
+use bowline_cloud_provider::{ErrorKind, Route, RouteChange};
 use bowline_kube_io::KubeError;
 use futures::future::{self, BoxFuture, FutureExt as _, Shared};
 use ipnet::IpNet;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::Pass;
 use crate::queue::Stated;
-use crate::route::attempts::Wish;
+use crate::route::attempts::{Next, Wish};
 use crate::route::calls::{Answer, Calls};
 use crate::route::plan::{self, Plan};
 use crate::route::{NAME, RouteController};
@@ -22,6 +22,9 @@ use crate::route::{NAME, RouteController};
 /// How long the API server may take for the list of all Nodes. Page after page it may take longer than a controller is believed to
 /// get on; the routes in question are kept until it is asked again.
 const LISTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// Why a route is kept whose Node is not known.
+const IS_THERE: &str = "its node was missing from the list of nodes, but is there";
 
 /// The deletions of routes to one destination, for those who have to wait for them.
 pub(super) type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
@@ -56,9 +59,7 @@ impl RouteController {
             };
             match &known {
                 Ok(known) if !known.contains(&address) => return true,
-                Ok(_) => {
-                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, %address, "Route kept: the node with its address was missing from the list of nodes, but is there");
-                }
+                Ok(_) => self.keep(pass, route, IS_THERE, Stated::Nothing),
                 Err(error) => self.cannot_tell(pass, route, error),
             }
             false
@@ -74,24 +75,40 @@ impl RouteController {
     ) -> BTreeMap<IpNet, Deletion<'a>> {
         let mut by_destination: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
         for route in routes {
-            by_destination.entry(route.destination).or_default().push(route);
+            by_destination
+                .entry(route.destination.trunc())
+                .or_default()
+                .push(route);
         }
+        // Once for all routes.
+        let ids: Arc<BTreeSet<Arc<str>>> = match routes.is_empty() {
+            true => Arc::default(),
+            false => {
+                let nodes = self.ctx.nodes.all();
+                Arc::new(nodes.iter().filter_map(|node| node.provider_id.clone()).collect())
+            }
+        };
         by_destination
             .into_iter()
             .map(|(destination, routes)| {
-                let deletions =
-                    future::join_all(routes.into_iter().map(|route| self.delete(pass, route, calls)));
-                (destination, deletions.map(drop).boxed().shared())
+                let ids = Arc::clone(&ids);
+                let deletions = async move {
+                    let all = routes
+                        .into_iter()
+                        .map(|route| self.delete(pass, route, &ids, calls));
+                    future::join_all(all).await;
+                };
+                (destination, deletions.boxed().shared())
             })
             .collect()
     }
 
-    async fn delete(&self, pass: &Pass, route: &Route, calls: &Calls) {
+    async fn delete(&self, pass: &Pass, route: &Route, ids: &BTreeSet<Arc<str>>, calls: &Calls) {
         let wish = Wish::delete(route);
         if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
             return;
         }
-        if !self.has_no_node(pass, route).await {
+        if !self.has_no_node(pass, route, ids).await {
             return;
         }
         let target = route.target_node.as_ref().map_or("", |node| node.as_str());
@@ -100,7 +117,8 @@ impl RouteController {
         };
         match result {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                if self.failed(pass, wish, &error).is_some() {
+                let next = Next::of_write(&error);
+                if self.failed(pass, wish, &error, next).is_some() {
                     tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Failed to delete a route; it will be tried again");
                 }
             }
@@ -116,13 +134,9 @@ impl RouteController {
 
     /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
     /// is no proof: the API server is asked for it by its name.
-    async fn has_no_node(&self, pass: &Pass, route: &Route) -> bool {
-        let nodes = &self.ctx.nodes;
-        let id = route.target_provider_id.as_ref();
-        let is_known = |name| {
-            let has_id = |node: &Arc<Node>| id.is_some() && node.provider_id.as_deref() == id.map(|id| &**id);
-            nodes.get(name).is_some() || nodes.all().iter().any(has_id)
-        };
+    async fn has_no_node(&self, pass: &Pass, route: &Route, ids: &BTreeSet<Arc<str>>) -> bool {
+        let id = route.target_provider_id.as_deref();
+        let is_known = |name| self.ctx.nodes.get(name).is_some() || id.is_some_and(|id| ids.contains(id));
         let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
             return true;
         };
@@ -133,7 +147,7 @@ impl RouteController {
         match self.ctx.kube.has_node(name).await {
             Ok(false) => true,
             Ok(true) => {
-                tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, "Route kept: its node was missing from the list of nodes, but is there");
+                self.keep(pass, route, IS_THERE, Stated::Nothing);
                 false
             }
             Err(error) => {
@@ -145,13 +159,19 @@ impl RouteController {
 
     /// Remembers that a route is kept because its Node may be there.
     fn cannot_tell(&self, pass: &Pass, route: &Route, error: &KubeError) {
-        let (text, wish) = (error.to_string(), Wish::delete(route));
+        let why = format!("it is not known whether its node is gone: {error}");
+        self.keep(pass, route, &why, Stated::by_kube(error));
+    }
+
+    /// Remembers that a route is kept, and why: it is asked about again later.
+    fn keep(&self, pass: &Pass, route: &Route, why: &str, stated: Stated) {
+        let (wish, next) = (Wish::delete(route), Next::Soon(stated));
         let say = self
             .attempts()
-            .failed(wish, &text, Stated::by_kube(error), pass.share, || text.clone());
+            .failed(wish, why, next, pass.share, || why.to_owned());
         if say.is_some() {
             let target = route.target_node.as_ref().map_or("", |node| node.as_str());
-            tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
+            tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, why, "Route kept; it will be asked for again");
         }
     }
 }

@@ -132,7 +132,7 @@ pub(super) struct Intent {
     nodes: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Write {
     Create {
         name: String,
@@ -238,7 +238,7 @@ impl Reconciler for Cloud {
         &self,
         intent: &Intent,
         last: Option<Self::Observed>,
-        memory: &mut Memory<Failure>,
+        memory: &mut Memory<Failure, Write>,
     ) -> Result<Self::Observed, CloudError> {
         if let Some(error) = memory.own.0.take() {
             return Err(error);
@@ -458,12 +458,12 @@ impl Reconciler for Sweep {
         Ok(())
     }
 
-    async fn observe(&self, (): &(), _: Option<()>, _: &mut Memory) -> Result<(), CloudError> {
+    async fn observe(&self, (): &(), _: Option<()>, _: &mut Memory<(), Write>) -> Result<(), CloudError> {
         self.0.state.lock().unwrap().sweeps += 1;
         Ok(())
     }
 
-    fn plan(&self, (): &(), _: &Seen<()>) -> LoadBalancerPlan<Write> {
+    fn plan(&self, (): &(), _: &Seen<(), (), Write>) -> LoadBalancerPlan<Write> {
         let note = self.0.state.lock().unwrap().sweep_note.clone();
         Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
     }

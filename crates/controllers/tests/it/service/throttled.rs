@@ -57,3 +57,26 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_looked_a
     let settled = world.cloud.calls("read").last().unwrap().0;
     assert!((7 + 10 + 20..40).contains(&settled.as_secs()), "{settled:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_asks_for_a_minute_has_it_whatever_changes_meanwhile() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let after = seconds(60);
+    let throttled = CloudError::new(ErrorKind::Throttled { after }, "429 Too Many Requests");
+    world.cloud.set(|cloud| cloud.read_errors.push_back(throttled));
+    world.annotate("web", "cloud.example/a", "1");
+    world.pass(seconds(1)).await;
+    let calls = world.cloud.calls("").len();
+    world.annotate("web", "cloud.example/a", "2");
+    world.add_node("b");
+    world.pass(seconds(30)).await;
+    world.edit("web", |s| {
+        s["spec"]["sessionAffinity"] = serde_json::json!("ClientIP")
+    });
+    world.pass(seconds(28)).await;
+    assert_eq!(world.cloud.calls("").len(), calls);
+    world.pass(seconds(2)).await;
+    assert!(world.cloud.calls("set-nodes(web: a b)").len() == 1);
+}

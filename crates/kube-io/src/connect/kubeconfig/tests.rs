@@ -223,7 +223,7 @@ fn several_documents_are_merged_and_a_user_may_be_missing() {
 }
 
 #[test]
-fn a_token_in_the_place_of_a_path_is_not_shown() {
+fn a_path_that_leads_nowhere_is_shown_and_a_token_in_its_place_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config");
     for (line, key) in [
@@ -238,6 +238,16 @@ fn a_token_in_the_place_of_a_path_is_not_shown() {
         std::fs::write(&path, GOOD.replace("token: SECRET", &line)).unwrap();
         let error = read(&path).unwrap_err();
         assert!(error.contains(key) && !error.contains(SECRET), "{error}");
+    }
+    for missing in ["/etc/not-there/token", "pki/client.key", "client.key"] {
+        let line = format!("tokenFile: {missing}");
+        std::fs::write(&path, GOOD.replace("token: SECRET", &line)).unwrap();
+        let shown = folder.path().join(missing);
+        let error = format!(
+            "`tokenFile` names the file `{}`, which does not exist",
+            shown.display()
+        );
+        assert_eq!(read(&path).unwrap_err(), error);
     }
     std::fs::write(folder.path().join("t"), SECRET).unwrap();
     for good in ["tokenFile: t", "tokenFile: /var/not-there"] {

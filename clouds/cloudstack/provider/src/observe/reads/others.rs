@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{Class, NetworkId, PublicIpId, RuleQuery};
-use futures::future::try_join;
+use bowline_cloudstack_client::{Class, NetworkId, PortForwardingRule, PublicIpId, PublicIpQuery, RuleQuery};
+use futures::future::{try_join, try_join3};
 
 use super::super::{Fact, Observed, RECENT, wire};
 use super::{Reads, saying};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
-use crate::objects::{Firewall, FirewallRule, IngressPort, Rule};
+use crate::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
 use crate::planning;
 
 impl Reads {
@@ -49,25 +49,30 @@ impl Reads {
     /// What an address forwards to a virtual machine, which nobody but a person can have asked for. Whoever may not ask sees
     /// nothing of it.
     async fn forwarded(&self, id: &PublicIpId) -> Result<Option<String>, CloudError> {
-        let rules = match self.client.port_forwarding_rules(id).await {
-            Ok(rules) => rules,
-            Err(error) if is_refusal(error.class) => {
-                tracing::warn!(
-                    address = id.as_str(),
-                    err = %error,
-                    "A public IP is released without a look at the ports that it forwards. Let the role of the API keys use listPortForwardingRules"
-                );
-                return Ok(None);
-            }
-            Err(error) => {
-                let error = CloudError::from(error);
-                return Err(error.context("error retrieving port forwarding rules"));
-            }
-        };
+        let rules = self.forwardings(Some(id)).await?;
         Ok(rules.first().map(|rule| match rule.public_port {
             Some(port) => format!("port forwarding rule {} for port {port}", rule.id),
             None => format!("port forwarding rule {}", rule.id),
         }))
+    }
+
+    /// The port forwarding rules of an address, or all. Whoever may not ask sees none.
+    async fn forwardings(&self, address: Option<&PublicIpId>) -> Result<Vec<PortForwardingRule>, CloudError> {
+        match self.whole.port_forwarding_rules(address).await {
+            Ok(rules) => Ok(rules),
+            Err(error) if is_refusal(error.class) => {
+                tracing::warn!(
+                    address = address.map(PublicIpId::as_str),
+                    err = %error,
+                    "A public IP is released, or a network ACL item deleted, without a look at the ports that are forwarded. Let the role of the API keys use listPortForwardingRules"
+                );
+                Ok(Vec::new())
+            }
+            Err(error) => {
+                let error = CloudError::from(error);
+                Err(error.context("error retrieving port forwarding rules"))
+            }
+        }
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -78,25 +83,25 @@ impl Reads {
         Ok(rules.filter(|rule| !is_own(rule)).collect())
     }
 
-    /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
+    /// What others have that relies on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
     pub(super) async fn users_of(
         &self,
         identity: &Identity,
         list: &Firewall,
         item: &FirewallRule,
         items: &[FirewallRule],
-    ) -> Result<Vec<Rule>, CloudError> {
-        let is_user = |rule: &Rule| identity.is_relied_on(item, items, rule);
+    ) -> Result<Vec<Neighbour>, CloudError> {
+        let is_user = |other: &Neighbour| identity.is_relied_on(item, items, other);
         self.behind(identity, Some(list), None, is_user).await
     }
 
-    /// Rules of others on the ports in question, in all networks behind the same ACL list.
+    /// What others have on the ports in question, in all networks behind the same ACL list.
     pub(super) async fn neighbours(
         &self,
         intent: &Intent,
         observed: &Observed,
         network: &NetworkId,
-    ) -> Result<Vec<Rule>, CloudError> {
+    ) -> Result<Vec<Neighbour>, CloudError> {
         let identity = intent.identity();
         let known = observed.known_network(network);
         let list = known.and_then(|network| network.acl.as_ref());
@@ -107,24 +112,36 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.ingress_ports());
         }
-        let is_on_port = |rule: &Rule| ports.iter().any(|port| rule.may_need(*port));
+        let is_on_port = |other: &Neighbour| ports.iter().any(|port| other.may_need(*port));
         self.behind(identity, list, Some(network), is_on_port).await
     }
 
-    /// Those rules of others that are in a network, or in any other one behind an ACL list.
+    /// What others have in a network, or in any other one behind an ACL list.
     async fn behind(
         &self,
         identity: &Identity,
         list: Option<&Firewall>,
         network: Option<&NetworkId>,
-        is_wanted: impl Fn(&Rule) -> bool + Send,
-    ) -> Result<Vec<Rule>, CloudError> {
+        is_wanted: impl Fn(&Neighbour) -> bool + Send,
+    ) -> Result<Vec<Neighbour>, CloudError> {
+        let (rules, forwardings, addresses) = try_join3(
+            self.others(identity, &RuleQuery::All),
+            self.forwardings(None),
+            self.addresses(&PublicIpQuery::Allocated),
+        )
+        .await?;
+        let rules = rules
+            .into_iter()
+            .map(|rule| (rule.network.clone(), Neighbour::Rule(rule)));
+        let forwardings = forwardings
+            .into_iter()
+            .filter_map(|rule| Some((rule.network_id.clone()?, Neighbour::Forwarding(rule))));
+        let nats = addresses.into_iter().filter(|address| address.is_static_nat);
+        let nats = nats.filter_map(|nat| Some((nat.network?, Neighbour::StaticNat(nat.address))));
         let mut behind = Vec::new();
-        for rule in self.others(identity, &RuleQuery::All).await? {
-            if is_wanted(&rule)
-                && (network == Some(&rule.network) || self.has_list(&rule.network, list).await?)
-            {
-                behind.push(rule);
+        for (place, other) in rules.chain(forwardings).chain(nats) {
+            if is_wanted(&other) && (network == Some(&place) || self.has_list(&place, list).await?) {
+                behind.push(other);
             }
         }
         Ok(behind)

@@ -3,6 +3,7 @@
 use super::*;
 use crate::annotations::ACL_SOURCES;
 use crate::names;
+use crate::objects::Neighbour;
 
 #[test]
 fn a_vpc_opens_its_acl_list_and_speaks_tcp_to_it() {
@@ -30,7 +31,10 @@ fn an_acl_item_that_others_need_is_kept() {
     world.settle();
     let mut neighbour = world.rule("tcp-443").clone();
     (neighbour.id, neighbour.name) = ("s".into(), "other".to_owned());
-    world.observed.neighbours.insert("n1".into(), vec![neighbour]);
+    world
+        .observed
+        .neighbours
+        .insert("n1".into(), vec![Neighbour::Rule(neighbour)]);
     world.is_wanted = false;
     world.settle();
     let left: Vec<String> = world.observed.firewalls[&acl()]
@@ -100,7 +104,10 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
         let mut rule = world.rule("tcp-443").clone();
         rule.name = rule.name.replace(NAME, &names::balancer(uid));
         rule.id = "theirs".into();
-        world.observed.neighbours.insert("n1".into(), vec![rule]);
+        world
+            .observed
+            .neighbours
+            .insert("n1".into(), vec![Neighbour::Rule(rule)]);
         world.is_wanted = false;
         world.settle();
         let left = world.observed.firewalls[&acl()].iter();

@@ -429,7 +429,7 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
             None,
             AddressState::Allocated,
             "n2",
-            State::GivenAway("belongs to another network or VPC than the nodes"),
+            State::GivenAway("belongs to another network, tier or VPC than the nodes"),
         ),
     ] {
         assert_eq!(state(ids, known, network), Ok(expected), "{ids:?} {known:?}");

@@ -34,7 +34,7 @@ impl Reads {
             self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
             memory.own.change_pause = self.under_way.pause();
-            patience::give_up_in_time(intent, &observed, memory, |id| self.under_way.is_ours(id))?;
+            patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
             if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
                 observed.parts = None;
@@ -115,8 +115,9 @@ impl Reads {
         let all = self.list_with(list).await?;
         let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
         let of_service = all.iter().filter(|balancer| {
-            let is_ours =
-                ownership::is_candidate(identity, balancer) && !observed.is_of_another(&balancer.id);
+            let is_ours = ownership::is_candidate(identity, balancer)
+                && !observed.is_of_another(&balancer.id)
+                && !observed.left_alone.contains(&balancer.id);
             is_ours || was_seen(&balancer.id)
         });
         let mut now: Vec<LoadBalancer> = of_service.cloned().collect();

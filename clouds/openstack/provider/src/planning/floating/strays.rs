@@ -24,7 +24,11 @@ pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_i
         return false;
     };
     match ports.iter().find(|port| port.id == *id) {
-        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| observed.gone.contains(&id)),
+        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| {
+            // Of one that Octavia does not get rid of, the Service takes back what it records.
+            let is_left = observed.left_alone.contains(&id) && is_recorded(identity, floating_ip);
+            observed.gone.contains(&id) || is_left
+        }),
         // It went while both were read. Should it be there and not be shown, what is surely the Service's is all that moves.
         None => is_ours(identity, observed, floating_ip),
     }
@@ -62,16 +66,11 @@ pub(crate) fn stray_needs(
             ..StrayNeeds::default()
         };
     };
-    let is_known = |id: &LoadBalancerId| {
-        observed.gone.contains(id)
-            || observed.is_of_another(id)
-            || observed.balancers.iter().any(|there| there.id == *id)
-    };
     let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
     let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
     StrayNeeds {
         ports: false,
-        balancers: balancers.filter(|id| !is_known(id)).collect(),
+        balancers: balancers.filter(|id| !observed.is_known(id)).collect(),
     }
 }
 

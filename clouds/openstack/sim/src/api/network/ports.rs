@@ -46,6 +46,20 @@ impl Call<'_> {
                 self.state.ports.insert(id, changed);
                 self.port_answer(id)
             }
+            ("DELETE", [id]) => {
+                let port = self.port(id)?;
+                // `prevent_l3_port_deletion`: others may be deleted, whatever has them.
+                if port.device_owner.starts_with("network:router_") {
+                    let text = format!(
+                        "Port {id} cannot be deleted directly via the port API: has device owner {}.",
+                        port.device_owner
+                    );
+                    return Err(ApiError::neutron(StatusCode::CONFLICT, "ServicePortInUse", text));
+                }
+                let id = port.id;
+                self.state.remove_port(id);
+                self.done()
+            }
             ("DELETE", [id, "tags", tag]) => {
                 let port = self.port(id)?.id;
                 let now = self.state.clock.rfc3339_seconds();

@@ -150,15 +150,18 @@ impl Call<'_> {
             provider,
             vips: wish.fixed_ips().to_vec(),
         };
+        let id = part.id;
+        let (vip, additional_vips, owns_port) = self.vip(wish, id, &parent.provider)?;
+        // The port is there by now. Whatever is refused from here on takes back the load balancer, and not the port: so does Octavia 19
+        // (`post` in `octavia/api/v2/controllers/load_balancer.py`, which only rolls back its database). What cannot be read is
+        // refused before all that.
         let tree = match self.tree(&fields, &parent) {
-            Ok(tree) => tree,
-            Err(refused) => {
-                self.release_vip(wish);
+            Err(refused) if refused.is_unreadable() && owns_port => {
+                self.state.remove_port(vip.port);
                 return Err(refused);
             }
+            tree => tree?,
         };
-        let (vip, additional_vips, owns_port) = self.vip(wish, part.id)?;
-        let id = part.id;
         let balancer = LoadBalancer {
             part,
             vip,

@@ -185,8 +185,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Gives the addresses back that are held for a load balancer which is not made.
-    pub(super) fn release_vip(&mut self, wish: VipWish) {
+    /// Gives the addresses back that are held for a port which is not made.
+    fn release_vip(&mut self, wish: VipWish) {
         if wish.port.is_none() {
             for fixed_ip in wish.fixed_ips {
                 self.state.release(fixed_ip);
@@ -195,7 +195,12 @@ impl Call<'_> {
     }
 
     /// The first address, the further ones, and whether the port was made for them.
-    pub(super) fn vip(&mut self, wish: VipWish, balancer: Id) -> Result<(Vip, Vec<FixedIp>, bool), ApiError> {
+    pub(super) fn vip(
+        &mut self,
+        wish: VipWish,
+        balancer: Id,
+        provider: &str,
+    ) -> Result<(Vip, Vec<FixedIp>, bool), ApiError> {
         let VipWish {
             network,
             fixed_ips,
@@ -206,13 +211,19 @@ impl Call<'_> {
         })?;
         let (fixed_ip, further) = (*first, further.to_vec());
         let made = port.is_none();
+        // `allocate_vip` of Octavia 19, and `create_vip_port` of ovn-octavia-provider since April 2026: before that, its ports bore the
+        // name alone.
+        let (name, device_owner) = match provider {
+            "ovn" => (format!("ovn-lb-vip-{balancer}"), "ovn-lb:vip"),
+            _ => (format!("octavia-lb-{balancer}"), "Octavia"),
+        };
         let port = port.unwrap_or_else(|| {
             self.state.add_port(PortWish {
-                name: format!("octavia-lb-{balancer}"),
+                name,
                 network,
                 project: self.caller.project.clone(),
                 device: format!("lb-{balancer}"),
-                device_owner: "Octavia",
+                device_owner,
                 fixed_ips,
                 is_active: false,
             })

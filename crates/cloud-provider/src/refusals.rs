@@ -1,0 +1,271 @@
+//! The one book of refusals: what a cloud definitely refused is held back until what is asked changes, or a pause is over.
+//!
+//! The session notes and holds back by itself (`erased.rs`), so a provider that does nothing is safe: a refused write is repeated
+//! after longer and longer pauses, and all that does not lean on it goes on. A provider says which failures are no refusals
+//! ([`Reconciler::refusal_of`](crate::Reconciler::refusal_of)), and its plan may ask [`Refusals`] in order to go on with other
+//! parts. A new process begins with an empty book, and tries once more.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use bowline_plan::Refusal;
+use jiff::Timestamp;
+
+use crate::{AnnotationSpec, Changeability, Kept, ServiceFacts};
+
+/// How long a write is held back that was refused once. The time doubles with each further refusal.
+const SHORTEST: Duration = Duration::from_secs(5);
+
+/// The longest time for which a write is held back.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+/// Who asks the cloud for something, what is asked for, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// The UID of the Service.
+    pub uid: String,
+    /// What people ask for, as a number: another one lifts all refusals.
+    pub asked: u64,
+    /// The wall time of the question.
+    pub now: Timestamp,
+}
+
+impl Asker {
+    /// The Service of a reconcile. What a person asks for is in the spec and in the annotations of `table`, but for those that the
+    /// provider writes.
+    #[must_use]
+    pub fn of(facts: &ServiceFacts, table: &[AnnotationSpec]) -> Self {
+        let metadata = &facts.service.metadata;
+        let mut hash = DefaultHasher::new();
+        facts.is_wanted.hash(&mut hash);
+        format!("{:?}", facts.service.spec).hash(&mut hash);
+        let asked = table.iter().filter(|spec| spec.change != Changeability::Written);
+        for spec in asked {
+            let value = metadata.annotations.as_ref().and_then(|all| all.get(spec.key));
+            value.hash(&mut hash);
+        }
+        Self {
+            uid: metadata.uid.clone().unwrap_or_default(),
+            asked: hash.finish(),
+            now: facts.now,
+        }
+    }
+}
+
+/// A write that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Refused<S> {
+    step: S,
+    why: Refusal,
+    /// How often in a row.
+    times: u32,
+    since: Timestamp,
+}
+
+impl<S> Refused<S> {
+    /// Whether the pause is not over. A clock that was set back ends it: it lasts no longer than it is long.
+    fn is_held_back(&self, now: Timestamp) -> bool {
+        let passed = Duration::try_from(now.duration_since(self.since));
+        passed.is_ok_and(|passed| passed < pause(self.times))
+    }
+}
+
+/// How long a write is held back after so many refusals in a row.
+fn pause(times: u32) -> Duration {
+    let doublings = times.saturating_sub(1).min(16);
+    SHORTEST.saturating_mul(1 << doublings).min(LONGEST)
+}
+
+/// What was refused to each Service, for as long as the process lives. A field of the provider; see
+/// [`Reconciler::refusals`](crate::Reconciler::refusals).
+#[derive(Debug)]
+pub struct RefusalBook<S>(Kept<String, Page<S>>);
+
+#[derive(Debug)]
+struct Page<S> {
+    asked: u64,
+    refused: Vec<Refused<S>>,
+}
+
+impl<S> Default for RefusalBook<S> {
+    fn default() -> Self {
+        Self(Kept::default())
+    }
+}
+
+impl<S: Clone> RefusalBook<S> {
+    /// What is held back now.
+    pub(crate) fn of(&self, asker: &Asker) -> Refusals<S> {
+        self.0.with(&asker.uid, |page| {
+            let page = page.as_ref().filter(|page| page.asked == asker.asked);
+            let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
+            let held = refused.iter().filter(|one| one.is_held_back(asker.now));
+            Refusals(held.map(|one| (one.step.clone(), one.why.clone())).collect())
+        })
+    }
+
+    /// A write was refused.
+    pub(crate) fn note(&self, asker: &Asker, step: &S, why: &Refusal, is_same: impl Fn(&S) -> bool) {
+        self.0.with(&asker.uid, |page| {
+            page.take_if(|page| page.asked != asker.asked);
+            let page = page.get_or_insert_with(|| Page {
+                asked: asker.asked,
+                refused: Vec::new(),
+            });
+            let before = page.refused.iter().position(|one| is_same(&one.step));
+            let times = before.map_or(0, |at| page.refused.swap_remove(at).times);
+            page.refused.push(Refused {
+                step: step.clone(),
+                why: why.clone(),
+                times: times.saturating_add(1),
+                since: asker.now,
+            });
+        });
+    }
+
+    /// These writes are refused no more.
+    pub(crate) fn lift(&self, uid: &String, is_it: impl Fn(&S) -> bool) {
+        self.0.with(uid, |page| {
+            if let Some(known) = page {
+                known.refused.retain(|one| !is_it(&one.step));
+            }
+            page.take_if(|page| page.refused.is_empty());
+        });
+    }
+}
+
+/// What is held back in a reconcile: what the book said when it began, and what was refused since. Part of its
+/// [`Memory`](crate::Memory), for the plan to ask.
+#[derive(Debug, Clone)]
+pub struct Refusals<S>(Vec<(S, Refusal)>);
+
+impl<S> Default for Refusals<S> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<S> Refusals<S> {
+    /// All of them, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&S, &Refusal)> {
+        self.0.iter().map(|(step, why)| (step, why))
+    }
+
+    /// Whether nothing was refused.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Why the first of these writes was refused.
+    pub fn first(&self, is_it: impl Fn(&S) -> bool) -> Option<&Refusal> {
+        self.iter().find(|(step, _)| is_it(step)).map(|(_, why)| why)
+    }
+
+    /// Something changed by which these writes are worth another try in this reconcile, as room that was made. The book forgets
+    /// them when they are taken.
+    pub fn lift(&mut self, is_it: impl Fn(&S, &Refusal) -> bool) {
+        self.0.retain(|(step, why)| !is_it(step, why));
+    }
+
+    /// A write was refused. The session says so by itself; for tests of plans.
+    pub fn add(&mut self, step: S, why: Refusal) {
+        self.0.push((step, why));
+    }
+}
+
+impl<S: PartialEq> Refusals<S> {
+    /// Why just this write is held back.
+    #[must_use]
+    pub fn why(&self, step: &S) -> Option<&Refusal> {
+        self.first(|refused| refused == step)
+    }
+
+    /// The steps that may be written, and why the first of the others is held back.
+    #[must_use]
+    pub fn hold_back(&self, steps: Vec<S>) -> (Vec<S>, Option<&Refusal>) {
+        let why = steps.iter().find_map(|step| self.why(step));
+        let steps = steps.into_iter().filter(|step| self.why(step).is_none());
+        (steps.collect(), why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asker(asked: u64, second: i64) -> Asker {
+        Asker {
+            uid: "u-1".to_owned(),
+            asked,
+            now: Timestamp::from_second(second).unwrap(),
+        }
+    }
+
+    fn held(book: &RefusalBook<&'static str>, asker: &Asker) -> Vec<&'static str> {
+        book.of(asker).iter().map(|(step, _)| *step).collect()
+    }
+
+    fn note(book: &RefusalBook<&'static str>, asker: &Asker, step: &'static str) {
+        book.note(asker, &step, &Refusal::new("no"), |known| *known == step);
+    }
+
+    #[test]
+    fn the_same_is_held_back_for_longer_and_longer() {
+        let pauses = [1, 2, 3, 9, 10, 100].map(|times| pause(times).as_secs());
+        assert_eq!(pauses, [5, 10, 20, 1_280, 1_800, 1_800]);
+        let book = RefusalBook::default();
+        note(&book, &asker(1, 100), "a");
+        assert_eq!(held(&book, &asker(1, 104)), ["a"]);
+        assert!(held(&book, &asker(1, 105)).is_empty());
+        note(&book, &asker(1, 105), "a");
+        assert_eq!(held(&book, &asker(1, 114)), ["a"]);
+        assert!(held(&book, &asker(1, 115)).is_empty());
+    }
+
+    #[test]
+    fn another_wish_lifts_all_refusals() {
+        let book = RefusalBook::default();
+        note(&book, &asker(1, 100), "a");
+        assert!(held(&book, &asker(2, 100)).is_empty());
+        note(&book, &asker(2, 100), "b");
+        assert_eq!(held(&book, &asker(2, 100)), ["b"]);
+        assert!(
+            held(&book, &asker(1, 100)).is_empty(),
+            "what was asked before is forgotten"
+        );
+    }
+
+    #[test]
+    fn a_write_that_was_taken_counts_anew_and_others_stay() {
+        let book = RefusalBook::default();
+        for second in [100, 105] {
+            note(&book, &asker(1, second), "a");
+            note(&book, &asker(1, second), "b");
+        }
+        book.lift(&"u-1".to_owned(), |step| *step == "a");
+        assert_eq!(held(&book, &asker(1, 114)), ["b"]);
+        note(&book, &asker(1, 114), "a");
+        assert!(held(&book, &asker(1, 119)).is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_ends_the_pause() {
+        let book = RefusalBook::default();
+        note(&book, &asker(1, 100), "a");
+        assert!(held(&book, &asker(1, 50)).is_empty());
+    }
+
+    #[test]
+    fn steps_that_were_refused_are_split_off() {
+        let mut refusals = Refusals::default();
+        refusals.add("b", Refusal::new("quota").of_limit(true));
+        let (steps, why) = refusals.hold_back(vec!["a", "b", "c"]);
+        assert_eq!(
+            (steps, why),
+            (vec!["a", "c"], Some(&Refusal::new("quota").of_limit(true)))
+        );
+        refusals.lift(|_, why| why.is_limit);
+        assert!(refusals.is_empty());
+    }
+}

@@ -1,0 +1,242 @@
+//! What this process writes on a Service, and what others make of it.
+//!
+//! What is changed back is put back from memory, by the rule of `put_back.rs`, and the cloud is asked nothing. An annotation may as
+//! well be changed by a person who means it, so its first change in a row leads to a real look; only if that look writes the same
+//! again, is the same change a fight from then on. Annotations whose changes lead to nothing, time after time, are looked at less and
+//! less often by the same schedule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_kube_io::KubeError;
+
+use super::status::is_published;
+use super::{Key, ServiceController};
+use crate::put_back::{Again, Part, PutBack, Row};
+use crate::queue::Stated;
+
+/// Time to the next try where a sync of the Service is under way.
+const BESIDE_A_SYNC: Duration = Duration::from_secs(1);
+
+/// What is remembered of one Service.
+#[derive(Default)]
+pub(super) struct Fights {
+    rows: PutBack,
+    /// What is to be put back.
+    due: BTreeSet<Part>,
+    /// What is told of then.
+    untold: BTreeSet<Part>,
+    /// The annotations that this process wrote.
+    annotations: BTreeMap<String, Ours>,
+    /// What this process published, or found as it would publish it.
+    status: Option<LoadBalancerStatus>,
+    /// Annotations whose last change led to nothing.
+    idle: BTreeSet<String>,
+    /// The changes of such annotations in a row.
+    idle_row: Row,
+    /// A look because of them is asked for.
+    is_look_due: bool,
+    /// The changes that the next sync serves, and those that are being served.
+    changes: Changes,
+    served: Changes,
+}
+
+/// An annotation that this process wrote.
+#[derive(Default)]
+struct Ours {
+    /// `None`: somebody changed it, and no sync has written it again since.
+    value: Option<String>,
+    /// What somebody made of it the last time.
+    against: Option<Option<String>>,
+}
+
+/// What has changed on a Service.
+#[derive(Default)]
+struct Changes {
+    annotations: BTreeSet<String>,
+    /// And something else.
+    is_more: bool,
+}
+
+/// What a change of a Service asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// A look, and announced.
+    pub(super) sync: bool,
+    /// A look after this time, for those before it led to nothing.
+    pub(super) look: Option<Duration>,
+    /// Something is put back after this time.
+    pub(super) put_back: Option<Duration>,
+}
+
+impl Fights {
+    /// Annotations are others now than this process last knew: each with what it is now. Nothing else is.
+    pub(super) fn annotations_changed(&mut self, diff: &BTreeMap<String, Option<String>>) -> Asked {
+        let mut asked = Asked::default();
+        let is_in_row = self.rows.is_in_row(Part::Annotations);
+        let (mut is_fight, mut is_taken, mut is_idle) = (false, false, false);
+        for (key, theirs) in diff {
+            self.changes.annotations.insert(key.clone());
+            match self.annotations.get_mut(key) {
+                Some(ours) if ours.value.is_some() && is_in_row && ours.against.as_ref() == Some(theirs) => {
+                    is_fight = true;
+                }
+                Some(ours) => {
+                    is_taken = true;
+                    (ours.value, ours.against) = (None, Some(theirs.clone()));
+                }
+                None if self.idle.contains(key) => is_idle = true,
+                None => asked.sync = true,
+            }
+        }
+        if is_fight {
+            asked.put_back = self.lost(Part::Annotations);
+        }
+        let mut look = |Again { after, .. }: Again| match after.is_zero() {
+            true => asked.sync = true,
+            false => asked.look = asked.look.max(Some(after)),
+        };
+        if !self.is_look_due {
+            if is_taken {
+                look(self.rows.again(Part::Annotations));
+            }
+            if is_idle {
+                look(self.idle_row.again());
+            }
+        }
+        self.is_look_due |= asked.look.is_some();
+        asked
+    }
+
+    /// More than annotations has changed.
+    pub(super) fn changed(&mut self) {
+        self.changes.is_more = true;
+    }
+
+    /// What was published is there no more, or another text.
+    pub(super) fn lost_status(&self, old: &Service, new: &Service) -> bool {
+        let status = self.status.as_ref();
+        status.is_some_and(|status| is_published(old, status) && !is_published(new, status))
+    }
+
+    /// A part was changed back: after which time it is put back. `None`: that is due already.
+    pub(super) fn lost(&mut self, part: Part) -> Option<Duration> {
+        if !self.due.insert(part) {
+            return None;
+        }
+        let Again { after, is_news } = self.rows.again(part);
+        if is_news {
+            self.untold.insert(part);
+        }
+        Some(after)
+    }
+
+    /// This process wrote on the Service.
+    pub(super) fn wrote(&mut self, write: &KubeWrite) {
+        let (KubeWrite::AnnotateService(annotations) | KubeWrite::SetLoadBalancerIp { annotations, .. }) =
+            write;
+        for (key, value) in annotations {
+            match value {
+                Some(value) => self.annotations.entry(key.clone()).or_default().value = Some(value.clone()),
+                None => drop(self.annotations.remove(key)),
+            }
+        }
+    }
+
+    /// The Service shows this status.
+    pub(super) fn published(&mut self, status: &LoadBalancerStatus) {
+        self.status = Some(status.clone());
+    }
+
+    /// A sync begins that looks at the cloud.
+    pub(super) fn look_begins(&mut self) {
+        let Changes { annotations, is_more } = std::mem::take(&mut self.changes);
+        self.served.annotations.extend(annotations);
+        self.served.is_more |= is_more;
+        self.is_look_due = false;
+    }
+
+    /// It has settled. `is_vain`: the cloud was not written, and the status is as before.
+    pub(super) fn look_settled(&mut self, is_vain: bool) {
+        let Changes { annotations, is_more } = std::mem::take(&mut self.served);
+        for key in annotations {
+            match is_vain && !is_more {
+                true => self.idle.insert(key),
+                false => self.idle.remove(&key),
+            };
+        }
+        // What the look did not write again is the other's by now.
+        self.annotations.retain(|_, ours| ours.value.is_some());
+    }
+
+    /// What is not as this process wrote it: as the write that puts it back.
+    fn lacking(&self, service: &Service) -> Vec<(String, Option<String>)> {
+        let shown = service.metadata.annotations.as_ref();
+        let ours = self.annotations.iter().filter_map(|(key, ours)| {
+            let value = ours.value.as_ref()?;
+            (shown.and_then(|shown| shown.get(key)) != Some(value))
+                .then(|| (key.clone(), Some(value.clone())))
+        });
+        ours.collect()
+    }
+}
+
+impl ServiceController {
+    /// Puts back what others changed back on a Service, and tells of it. It has a key of its own, so the schedule by which the cloud
+    /// is asked goes on as it is.
+    pub(super) async fn put_back(&self, key: &ServiceKey, queued: &Key) {
+        let living = self.services.get(key).filter(|service| facts::is_wanted(service));
+        // What a sync writes is not written beside it.
+        if living.is_some() && self.queue.is_held(&Key::Service(key.clone())) {
+            return self.queue.add_after(queued.clone(), BESIDE_A_SYNC);
+        }
+        let (due, untold) = self.tracked(key, |tracked| {
+            let fights = &mut tracked.fights;
+            (
+                std::mem::take(&mut fights.due),
+                std::mem::take(&mut fights.untold),
+            )
+        });
+        let Some(service) = living else {
+            return self.forget_unused(key);
+        };
+        for part in untold {
+            self.ctx.tell_changed_back(&*service, part).await;
+        }
+        match self.write_back(key, service).await {
+            Ok(()) => self.queue.forget(queued),
+            Err(error) => {
+                if !matches!(error, KubeError::GateClosed) {
+                    tracing::warn!(service = %key, err = %error, "What somebody changed back on a Service could not be written, will be tried again");
+                }
+                self.tracked(key, |tracked| tracked.fights.due.extend(due));
+                self.queue.retry_after(queued.clone(), Stated::by_kube(&error));
+            }
+        }
+    }
+
+    async fn write_back(&self, key: &ServiceKey, mut service: Arc<Service>) -> Result<(), KubeError> {
+        let before = Arc::clone(&service);
+        let annotations = self.tracked(key, |tracked| tracked.fights.lacking(&service));
+        if !annotations.is_empty() {
+            let write = KubeWrite::AnnotateService(annotations.clone());
+            self.tracked(key, |tracked| tracked.expect_write(&write));
+            let written = self.provider.kube.annotate_service(&service, &annotations).await;
+            self.tracked(key, |tracked| tracked.written(&write, written.is_ok()));
+            service = Arc::new(written?);
+        }
+        if !facts::has_finalizer(&service) {
+            service = Arc::new(self.ctx.kube.set_service_finalizer(&service, true).await?);
+        }
+        let status = self.tracked(key, |tracked| tracked.fights.status.clone());
+        if let Some(status) = status.filter(|status| !is_published(&service, status)) {
+            service = Arc::new(self.ctx.kube.patch_service_status(&service, &status).await?);
+        }
+        if !Arc::ptr_eq(&before, &service) {
+            tracing::info!(service = %key, "What somebody changed back on a Service is put back");
+        }
+        Ok(())
+    }
+}
