@@ -30,10 +30,7 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             format!("{value} in {}", cel::list(allowed.iter().copied())),
             words(allowed),
         ),
-        (Accepts::NotBlank, _) => (
-            format!("{value}.trim() != ''"),
-            "a text that is not blank".to_owned(),
-        ),
+        (Accepts::NotBlank, _) => (format!("{value} != ''"), "a text that is not blank".to_owned()),
         (Accepts::Uuid, _) => (or_nothing(value, &cel::is_uuid(value)), "a UUID".to_owned()),
         (Accepts::Uuids, _) => (
             items(value, &cel::is_uuid("i.trim()")),
@@ -43,13 +40,10 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             or_nothing(value, &cel::is_hostname(value)),
             "a DNS name in lower case, such as www.example.org".to_owned(),
         ),
-        (Accepts::Address, _) => {
-            let trimmed = format!("{value}.trim()");
-            (
-                or_nothing(&trimmed, &cel::is_address(&trimmed)),
-                "an IP address".to_owned(),
-            )
-        }
+        (Accepts::Address, _) => (
+            or_nothing(value, &cel::is_address(value)),
+            "an IP address".to_owned(),
+        ),
         (Accepts::Networks, ValueKind::List) => (
             items(value, &cel::is_network("i.trim()")),
             "a JSON list of networks in CIDR notation, such as [\"192.0.2.0/24\"]".to_owned(),

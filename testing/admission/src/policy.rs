@@ -166,7 +166,8 @@ fn values(cloud: &Cloud) -> Policy {
     };
     let of_table = cloud.table.iter().filter_map(|spec| {
         let value = format!("variables.annotations[{}]", cel::text(spec.key));
-        let check = check(spec, &value)?;
+        // As the readers have it, blanks around do not count.
+        let check = check(spec, &format!("{value}.trim()"))?;
         let wrong = format!("must be {}", check.allowed);
         Some(Validation {
             expression: format!(

@@ -28,11 +28,6 @@ impl<'a> Reader<'a> {
         facts::annotation(self.service, spec.key)
     }
 
-    /// The value, if there is one to be read: of what has no meaning when it is empty, that counts as absent.
-    fn said(&self, spec: &AnnotationSpec) -> Option<&'a str> {
-        self.given(spec).filter(|text| !text.is_empty())
-    }
-
     /// The value, or else the default.
     pub(crate) fn text(&self, spec: &AnnotationSpec, default: &'a str) -> &'a str {
         self.given(spec).unwrap_or(default)
@@ -40,7 +35,7 @@ impl<'a> Reader<'a> {
 
     /// Exactly `true` or `false`.
     pub(crate) fn flag(&mut self, spec: &AnnotationSpec, default: bool) -> bool {
-        match self.said(spec) {
+        match self.given(spec) {
             None => default,
             Some("true") => true,
             Some("false") => false,
@@ -66,7 +61,7 @@ impl<'a> Reader<'a> {
 
     /// A decimal number, perhaps with a sign.
     pub(crate) fn number(&mut self, spec: &AnnotationSpec, default: i64) -> i64 {
-        match self.said(spec) {
+        match self.given(spec) {
             None => default,
             Some(text) => text.parse().unwrap_or_else(|_| {
                 self.ignore(spec, text, "must be a whole number");
@@ -133,18 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn blanks_around_do_not_count_and_of_a_number_or_a_flag_nothing_is_no_value() {
+    fn blanks_around_do_not_count() {
         let service = service(&[
             (CONNECTION_LIMIT.key, " 7\n"),
-            (TIMEOUT_CLIENT_DATA.key, ""),
             (KEEP_FLOATING_IP.key, "true\r\n"),
-            (INTERNAL.key, " "),
             (PROXY_PROTOCOL.key, "v2 "),
         ]);
         let mut reader = Reader::new(&service);
         assert_eq!(reader.number(&CONNECTION_LIMIT, -1), 7);
-        assert_eq!(reader.number(&TIMEOUT_CLIENT_DATA, 50_000), 50_000);
-        assert!(reader.flag(&KEEP_FLOATING_IP, false) && reader.flag(&INTERNAL, true));
+        assert!(reader.flag(&KEEP_FLOATING_IP, false));
         assert_eq!(reader.word(&PROXY_PROTOCOL, "false"), "v2");
         assert_eq!(reader.into_ignored(), [""; 0]);
     }

@@ -15,6 +15,7 @@ use crate::options::LoadBalancerOptions;
 use crate::subnets::floating::WantedSubnet;
 
 mod namesakes;
+mod notes;
 mod ports;
 mod read;
 pub(crate) mod settings;

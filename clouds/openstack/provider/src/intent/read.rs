@@ -3,22 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts, spelling};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{KeyKind, PoolProtocol};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::namesakes::{self, Namesakes};
-use super::ports;
 use super::settings::{Bars, Flaw};
 use super::{
-    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Protocol,
-    Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
+    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
+    Sources, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES, UNMONITORED};
-use crate::members::{self, Family, NodeFilter};
+use crate::events::NO_VALID_NODES;
+use crate::members::{Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::subnets::floating::{self, WantedSubnet, Words};
@@ -223,9 +222,11 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )));
     }
-    wanted.notes.extend(unaddressed(&wanted));
-    wanted.notes.extend(unmonitored(&wanted, is_monitored_by_service));
-    wanted.notes.extend(ignored_note(reader, &wanted));
+    wanted.notes.extend(notes::unaddressed(&wanted));
+    wanted
+        .notes
+        .extend(notes::unmonitored(&wanted, is_monitored_by_service));
+    wanted.notes.extend(notes::ignored_note(reader, &wanted));
     wanted
 }
 
@@ -279,23 +280,6 @@ fn publish(reader: &Reader<'_>, is_proxied: bool, options: &LoadBalancerOptions)
     }
 }
 
-/// What is told of annotations that have no effect, or another one than somebody meant.
-fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
-    let selected = reader.given(&keys::NODE_SELECTOR).and_then(NodeFilter::nonsense);
-    let selector = selected.map(|part| {
-        format!(
-            "no Node fits {}: no label can be `{part}`; write `key=value`, or `key` for any value, with commas between",
-            keys::NODE_SELECTOR.key
-        )
-    });
-    let ignored = reader.into_ignored();
-    let ignored =
-        (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
-    let texts = ignored.into_iter().chain(selector).chain(unproxied(wanted));
-    let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| IGNORED_ANNOTATIONS.note(texts.join("; ")))
-}
-
 fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -324,54 +308,6 @@ fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<
             ClassOptions::default()
         }
     }
-}
-
-/// Which ports get no PROXY header although one is asked for.
-fn unproxied(wanted: &Wanted) -> Option<String> {
-    wanted.pool.proxy.as_ref()?;
-    let mut ports = wanted.ports.iter().filter(|port| port.protocol != Protocol::Tcp);
-    let port = ports.next()?;
-    Some(format!(
-        "{} has no effect on port {} and others that are not TCP: Octavia has no PROXY header for them",
-        keys::PROXY_PROTOCOL.key,
-        port.port
-    ))
-}
-
-/// Which nodes are no members because they have no address. Those that no provider has initialised yet have none by nature.
-fn unaddressed(wanted: &Wanted) -> Option<Note> {
-    let has_none = |node: &Node| match &wanted.families[..] {
-        [] => members::address(node, None).is_none(),
-        families => families
-            .iter()
-            .all(|family| members::address(node, Some(*family)).is_none()),
-    };
-    let nodes = wanted.nodes.iter();
-    let is_initialised = |node: &Node| node.provider_id.is_some() && !node.is_uninitialized();
-    let without = nodes.filter(|node| is_initialised(node) && has_none(node));
-    let names: Vec<&str> = without.map(|node| node.name.as_str()).collect();
-    let first = names.first()?;
-    let others = match names.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {others} other nodes"),
-    };
-    Some(NO_VALID_NODES.note(format!(
-        "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
-    )))
-}
-
-/// What is told where nothing tells the load balancer which nodes have endpoints, and those without drop what they get.
-fn unmonitored(wanted: &Wanted, is_of_service: bool) -> Option<Note> {
-    wanted.health_check_port.filter(|_| wanted.monitor.is_none())?;
-    let origin = match is_of_service {
-        true => format!("{} of the Service is not true", keys::MONITOR.key),
-        false => "create-monitor of [LoadBalancer] in cloud.conf is not true".to_owned(),
-    };
-    Some(UNMONITORED.note(format!(
-        "Service {} has externalTrafficPolicy: Local and no health monitors, so connections to nodes without endpoints of it are lost: {origin}; set {}: \"true\" on the Service, or create-monitor = true in cloud.conf",
-        wanted.identity.service,
-        keys::MONITOR.key
-    )))
 }
 
 /// Who may connect: the spec's ranges, else the annotation's, else everybody.
