@@ -166,8 +166,7 @@ fn values(cloud: &Cloud) -> Policy {
     };
     let of_table = cloud.table.iter().filter_map(|spec| {
         let value = format!("variables.annotations[{}]", cel::text(spec.key));
-        // As the readers have it, blanks around do not count.
-        let check = check(spec, &format!("{value}.trim()"))?;
+        let check = check(spec, &value)?;
         let wrong = format!("must be {}", check.allowed);
         Some(Validation {
             expression: format!(
