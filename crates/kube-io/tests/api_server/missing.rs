@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServiceKey};
-use bowline_kube_api::{ApiBody, ApiService, BoxError, KubeApi, Status};
+use bowline_kube_api::{ApiBody, ApiService, BoxError, Effect, Fault, KubeApi, Status};
 use bowline_kube_io::{
     Body, Cache, CacheKey, Kube, KubeError, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
@@ -294,6 +294,38 @@ async fn a_question_that_fails_is_asked_again_and_keeps_no_other_waiting() {
     until("b is gone", || !is_known("b")).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     assert!(is_known("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_questions_fail_a_new_one_does_not_ask_the_others_again() {
+    for status in [
+        Status::internal("etcd"),
+        Status::new(403, "Forbidden", "no"),
+        Status::too_many_requests(1),
+    ] {
+        let (api, proxy) = (server(), Proxy::default());
+        let name = |number| format!("n{number:02}");
+        for number in 0..60 {
+            api.apply_json(node(&name(number))).unwrap();
+        }
+        let watched = nodes_of(proxy.before(&api));
+        watched.cache.synced().await;
+        let what = format!("{status:?}");
+        api.faults()
+            .inject(Fault::new(Effect::Answer(status)).verb("list").resource("nodes"));
+        for number in 0..50 {
+            api.delete("Node", "", &name(number));
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        // Each for itself at most, and eight after each wait.
+        let asked = by_name(&api, "nodes");
+        assert!(asked <= 50 + 8 * 8, "{asked}: {what}");
+        assert_eq!(watched.cache.len(), 60, "{what}");
+        api.faults().clear();
+        until("they are proved gone", || watched.cache.len() == 10).await;
+        let asked_since = by_name(&api, "nodes") - asked;
+        assert!(asked_since <= 60, "{asked_since}: {what}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
