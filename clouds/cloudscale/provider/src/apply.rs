@@ -17,7 +17,7 @@ mod in_the_way;
 mod put_back;
 mod refusals;
 
-use refusals::{can_be_in_the_way, holds_up_nothing, is_about_what_is_asked, is_refusal, of_write};
+use refusals::{can_be_in_the_way, holds_up_nothing, is_refusal, of_write};
 
 /// What the answer to a write told.
 #[derive(Debug, Default)]
@@ -32,9 +32,7 @@ pub(crate) struct Learned {
     pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
-    /// Why the API refused a floating IP, which holds up nothing else.
-    pub(crate) refused_ip: Option<String>,
-    /// Why the API refused to create something that holds up nothing else.
+    /// Why the API refused something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
     /// Whether something went for it to make room there, and there was none; `None` if it says nothing about that.
     pub(crate) is_room_vain: Option<(Place, bool)>,
@@ -173,18 +171,6 @@ impl Writer<'_> {
             (Ok(learned), _) => Ok(learned),
             (Err(Failed { error, .. }), Some(balancer)) if self.is_busy(balancer, &error).await => {
                 Ok(Learned::busy())
-            }
-            (Err(Failed { error, .. }), _)
-                if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
-            {
-                Ok(Learned {
-                    refused_ip: Some(format!(
-                        "error during {}: {}",
-                        step.label(),
-                        CloudError::of_write(error)
-                    )),
-                    ..Learned::default()
-                })
             }
             (Err(Failed { error, left }), _) if left != Left::Both && holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;

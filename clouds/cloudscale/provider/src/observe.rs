@@ -17,7 +17,7 @@ use crate::step::CloudStep;
 pub(crate) mod reads;
 pub(crate) mod refused;
 
-use refused::{Place, Refused, Room, Vain};
+use refused::Vain;
 
 /// One observation.
 #[derive(Default)]
@@ -64,12 +64,8 @@ pub(crate) struct Remembered {
     pub(crate) done: Vec<CloudStep>,
     /// How often was read since the last of them.
     pub(crate) reads: u32,
-    /// Pools and members that the API refused to create.
-    pub(crate) refused: Refused,
     /// Where something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
     pub(crate) vain: Vain,
-    /// Floating IPs that the API did not want to lead to the balancer, and why.
-    pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
     /// Floating IPs that led elsewhere before, in words, each with the number of its move.
     pub(crate) moved_ips: Vec<(String, u64)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
@@ -121,11 +117,6 @@ impl Busy {
 }
 
 impl Remembered {
-    /// What is known of the room for what comes.
-    pub(crate) fn room(&self, place: Place) -> Room {
-        self.refused.room(&self.vain, place)
-    }
-
     /// Everything is read, and what the API said of being busy is to be seen anew.
     fn read_anew(&mut self) {
         (self.busy, self.is_reshaped) = (Busy::default(), false);
@@ -143,6 +134,11 @@ impl Observed {
             self.pools.clear();
             self.loose_listeners.clear();
         }
+    }
+
+    /// Whether a listener leads to a pool.
+    pub(crate) fn serves_a_port(&self) -> bool {
+        self.pools.iter().any(|pool| !pool.listeners.is_empty())
     }
 
     /// The balancer that serves the Service, if exactly one was found.

@@ -15,10 +15,12 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 
 use crate::annotations as keys;
 use crate::desired::Desired;
-use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
+use crate::events::{
+    DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, NODES_SHARE_ADDRESS, STILL_CHANGING,
+};
 use crate::intent::{Identity, Intent, Membership, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
-use crate::observe::Seen;
+use crate::observe::{Seen, refused};
 use crate::ownership::{self, Found, Owner};
 use crate::status;
 use crate::step::CloudStep;
@@ -217,6 +219,12 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
 /// What is told of nodes that are no members.
 fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
     let mut notes = Vec::from_iter(nodes_note(desired));
+    let sharing = &desired.sharing;
+    notes.extend(
+        (!sharing.is_empty()).then(|| {
+            NODES_SHARE_ADDRESS.note(format!("nodes share a private address: {}", sharing.join("; ")))
+        }),
+    );
     if !membership.nodes.is_empty() && !desired.has_members() {
         notes.push(NO_MEMBERS.note(if membership.allowed_subnets.is_empty() {
             "no node has a private address with a subnet, so the load balancer has no members".to_owned()
@@ -331,9 +339,14 @@ impl There<'_> {
         {
             return Answer::Refused(refusal.clone());
         }
-        let refused = &seen.memory.own.refused;
-        if let Some(refusal) = refused.of_ports() {
-            return Answer::Refused(refusal);
+        let refusals = &seen.memory.refusals;
+        let of_ports = refused::of_ports(refusals);
+        // Where a quota is in the way, the port comes as soon as there is room.
+        if let Some(refusal) = of_ports
+            .as_ref()
+            .filter(|why| why.is_limit || !seen.serves_a_port())
+        {
+            return Answer::Refused(refusal.clone());
         }
         if let Some(write) = annotations(wanted, balancer) {
             return Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
@@ -345,9 +358,10 @@ impl There<'_> {
             Err(refusal) => return Answer::Refused(refusal),
         };
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        let refusal = unkept_refusal
-            .or_else(|| refused.of_members())
-            .or_else(|| refused.of_attributes());
+        let refusal = of_ports
+            .or(unkept_refusal)
+            .or_else(|| refused::of_members(refusals))
+            .or_else(|| refused::of_attributes(refusals));
         match refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {

@@ -61,6 +61,11 @@ impl ApiError {
             || self.status() == Some(504)
     }
 
+    /// Whether the answer is longer than this client reads.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(&self.cause, Cause::Http(http) if matches!(http.failure, Failure::TooLarge { .. }))
+    }
+
     /// Whether the load balancer, or a part of it, is being changed and takes no other change now.
     pub fn is_busy(&self) -> bool {
         self.status() == Some(409)
@@ -92,12 +97,6 @@ impl ApiError {
     pub fn is_of_provider(&self) -> bool {
         let is_said = |message: &str| message.starts_with("Provider '") && message.contains("reports error");
         self.status() == Some(500) && self.message.as_deref().is_some_and(is_said)
-    }
-
-    /// Whether Octavia refuses the address that a load balancer is asked to have: Neutron's words, or its own.
-    pub fn is_of_address(&self) -> bool {
-        let message = self.message.as_deref().unwrap_or_default();
-        message.contains("IP address")
     }
 
     /// Whether a floating IP was refused because the address of the port has one already.

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
     ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, PortId, ProvisioningStatus};
+use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, Port, PortId, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LEAK_AGE, Memory, Observed, Remembered, Seen};
+use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
@@ -127,19 +127,26 @@ impl Balancers {
         })
     }
 
-    /// Looks how long ports that a refused creation may have left behind are seen.
-    fn look_for_leaks(&self, uid: &String, observed: &Observed, own: &mut Remembered) {
-        self.leaks.with(uid, |kept| {
+    /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
+    fn look_for_leaks(&self, intent: &Intent, observed: &Observed, own: &mut Remembered) {
+        let age = match intent {
+            Intent::Wanted(_) => LEAK_AGE,
+            Intent::Absent(_) => LAST_LEAK_AGE,
+        };
+        self.leaks.with(&intent.identity().uid, |kept| {
             let now = Instant::now();
             if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
                 since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
-                for port in leaked.ports.iter().filter(|_| leaked.is_credible) {
+                let before = own.ports_before.as_deref().map(Vec::as_slice).unwrap_or_default();
+                let is_new = |port: &&Port| before.iter().all(|there| there.id != port.id);
+                let came = |port: &&Port| own.is_creation_refused && is_new(port);
+                for port in leaked.ports.iter().filter(came) {
                     since.entry(port.id.clone()).or_insert(now);
                 }
-                let is_ripe = |since: &Instant| now.duration_since(*since) >= LEAK_AGE;
+                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= age;
                 let ripe = since.iter().filter(|(_, since)| is_ripe(since));
                 own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
-                kept.take_if(|kept| kept.since.is_empty() && leaked.is_credible);
+                kept.take_if(|kept| kept.since.is_empty());
             }
             own.seeks_leaks = kept.is_some();
         });
@@ -181,12 +188,12 @@ impl Reconciler for Balancers {
                 });
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
-                self.look_for_leaks(uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
             Some(last) => {
                 let observed = self.reads.again(intent, last, memory).await?;
-                self.look_for_leaks(&intent.identity().uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
         }

@@ -75,6 +75,7 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
         if *is_live {
             vacate(seen, balancer);
         }
+        seen.note_freed(balancer);
         predicted::floating_ips_without(seen, balancer);
         seen.is_gone(balancer);
         return;
@@ -86,8 +87,9 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 /// A creation was refused: what ports there are is to be seen anew.
 fn left_behind(seen: &mut Seen) {
     let before = seen.observed.ports.take();
-    seen.memory.own.ports_before = before;
-    seen.memory.own.seeks_leaks = true;
+    let own = &mut seen.memory.own;
+    own.ports_before = own.ports_before.take().or(before);
+    (own.is_creation_refused, own.seeks_leaks) = (true, true);
     seen.leaked = None;
 }
 
@@ -101,7 +103,7 @@ fn without_leaked(observed: &mut Observed, port: &PortId) {
 fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
     tracing::warn!(
         err = why.reason,
-        "OpenStack refuses a change; what does not depend on it goes on"
+        "OpenStack did not take a change; what does not depend on it goes on"
     );
     match step {
         CloudStep::CreateBalancer { .. } => left_behind(seen),
@@ -120,6 +122,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
         CloudStep::DeleteBalancer {
             balancer, is_live, ..
         } => {
+            seen.note_freed(balancer);
             let there = seen.balancers.iter().find(|there| there.id == *balancer);
             let has_failed =
                 there.is_some_and(|there| there.provisioning_status == ProvisioningStatus::Error);

@@ -38,6 +38,8 @@ pub(crate) struct Observed {
     pub(crate) marked: Vec<LoadBalancerId>,
     /// Load balancers that were asked for one by one, and are not there.
     pub(crate) gone: Vec<LoadBalancerId>,
+    /// The floating IPs that led to a load balancer that could be meant, when that went.
+    pub(crate) freed: Vec<FloatingIpId>,
     /// Load balancers that were waited for to go, and stay `PENDING_DELETE`. They are in no other list here.
     pub(crate) left_alone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
@@ -68,6 +70,9 @@ pub(crate) struct Observed {
 
 /// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
 pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
+
+/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
+pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
 
 /// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
 #[derive(Debug, Default)]
@@ -101,8 +106,19 @@ pub(crate) struct Parts {
     pub(crate) members: BTreeMap<PoolId, Vec<Member>>,
     /// The monitors, if they were asked for.
     pub(crate) monitors: Option<BTreeMap<MonitorId, Monitor>>,
+    /// What could not be read of them. Nothing is decided about it, and all else goes on.
+    pub(crate) unread: Unread,
     /// Whether all this was only told by what was sent, so that the ids are made up.
     pub(crate) is_predicted: bool,
+}
+
+/// Why parts of a load balancer could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The members of these pools.
+    pub(crate) members: BTreeMap<PoolId, String>,
+    /// The monitors.
+    pub(crate) monitors: Option<String>,
 }
 
 /// What a reconcile remembers.
@@ -188,7 +204,9 @@ pub(crate) struct Remembered {
     pub(crate) is_tree_doubtful: bool,
     /// A creation was refused, now or earlier, so ports may be left behind.
     pub(crate) seeks_leaks: bool,
-    /// The ports that there were before the creation that this reconcile was refused, if they were read.
+    /// Octavia refused a creation in this reconcile.
+    pub(crate) is_creation_refused: bool,
+    /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
     /// Ports that have been without their load balancer for [`LEAK_AGE`].
     pub(crate) ripe_leaks: BTreeSet<PortId>,
@@ -271,6 +289,7 @@ impl Parts {
             pools: Vec::new(),
             members: BTreeMap::new(),
             monitors: Some(BTreeMap::new()),
+            unread: Unread::default(),
             is_predicted: false,
         }
     }
@@ -380,8 +399,20 @@ impl Observed {
         }));
     }
 
+    /// Notes which floating IPs lead to a load balancer that goes.
+    pub(crate) fn note_freed(&mut self, id: &LoadBalancerId) {
+        let balancer = self.balancers.iter().find(|balancer| balancer.id == *id);
+        let Some(port) = balancer.and_then(|balancer| balancer.vip_port_id.as_ref()) else {
+            return;
+        };
+        let listed = self.floating_ips.iter().flat_map(|list| list.iter());
+        let leading = listed.filter(|there| there.port_id.as_ref() == Some(port));
+        self.freed.extend(leading.map(|there| there.id.clone()));
+    }
+
     /// A load balancer is gone.
     pub(crate) fn is_gone(&mut self, id: &LoadBalancerId) {
+        self.note_freed(id);
         self.balancers.retain(|balancer| balancer.id != *id);
         if !self.gone.contains(id) {
             self.gone.push(id.clone());
@@ -431,6 +462,7 @@ mod tests {
                 pools: vec![read(pool("a")), read(pool("b"))],
                 members: BTreeMap::new(),
                 monitors: None,
+                unread: Unread::default(),
                 is_predicted: false,
             };
             let found = parts.pool_of(&read(json!("web")));

@@ -241,6 +241,7 @@ impl There<'_> {
             Ok(_) => guards::held(wanted, self.features, seen)
                 .or_else(|| self.unmended())
                 .or_else(|| self.untaken())
+                .or_else(|| self.unread())
                 .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
             Err(refusal) => Some(refusal),
         };
@@ -307,10 +308,6 @@ impl There<'_> {
             &self.seen.memory,
         );
         if let Some(listener) = plan.conflict() {
-            // What is served already follows the Nodes.
-            if let Some(change) = plan.next_of_members() {
-                return Ok(Some(change));
-            }
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));

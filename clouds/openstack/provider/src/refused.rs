@@ -224,6 +224,46 @@ mod tests {
         }
     }
 
+    /// The words are Octavia's and Neutron's own.
+    #[test]
+    fn a_load_balancer_is_refused_for_its_address_its_number_or_its_parts() {
+        for (said, is_limit, about) in [
+            (
+                "Quota has been met for resources: Load Balancer",
+                true,
+                About::Number,
+            ),
+            ("No more IP addresses available on subnet s.", true, About::Number),
+            (
+                "Quota has been met for resources: Health Monitor",
+                true,
+                About::Parts,
+            ),
+            (
+                "Validation failure: CIDR fd00::/8 IP version incompatible",
+                false,
+                About::Parts,
+            ),
+            (
+                "Provider 'ovn' does not support a requested option: OVN provider does not support SOURCE_IP algorithm",
+                false,
+                About::Parts,
+            ),
+            (
+                "The VIP IP address is already in use: IP address 10.0.0.9 already allocated in subnet s",
+                false,
+                About::Address,
+            ),
+            (
+                "Provider 'amphora' reports error: IP address 10.9.9.9 is not a valid IP for the specified subnet.",
+                false,
+                About::Address,
+            ),
+        ] {
+            assert_eq!(About::of(&Refusal::new(said).of_limit(is_limit)), about, "{said}");
+        }
+    }
+
     #[test]
     fn a_refusal_is_about_the_setting_whose_value_or_words_it_has() {
         let subnet = "0c3e6a2f-0000-4000-8000-000000000001";

@@ -33,6 +33,8 @@ pub(crate) enum Learned {
     Blocks(Vec<IpBlock>),
     /// Nothing was bought.
     NotBought(Purchase),
+    /// Nothing was bought, because it was refused.
+    Refused(Refusal),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
@@ -66,9 +68,10 @@ impl Learned {
             // It may have been asked for by then.
             Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
-            Self::NotBought(_) | Self::NotAttached(Unattached::Full(_)) | Self::NoMarkName => {
-                WriteOutcome::NotTaken
-            }
+            Self::NotBought(_)
+            | Self::Refused(_)
+            | Self::NotAttached(Unattached::Full(_))
+            | Self::NoMarkName => WriteOutcome::NotTaken,
             Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
@@ -143,7 +146,7 @@ impl Writer<'_> {
         let key = &wanted.identity.key;
         let network = self.reads.network();
         if let Some(Err(full)) = network.map(|network| network.reserve(key)) {
-            return Ok(Learned::NotBought(Purchase::Refused(full)));
+            return Ok(Learned::Refused(full));
         }
         let bought = |block: Option<&str>| network.into_iter().for_each(|it| it.bought(key, block));
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
@@ -154,7 +157,7 @@ impl Writer<'_> {
                     Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
                     Bought::Unknown(why) => {
                         bought(None);
-                        return Ok(Learned::NotBought(Purchase::Refused(Refusal::new(why))));
+                        return Ok(Learned::Refused(Refusal::new(why)));
                     }
                 }
             }
@@ -206,7 +209,7 @@ impl Writer<'_> {
             )),
             _ => refusal,
         };
-        Ok(Learned::NotBought(Purchase::Refused(refusal)))
+        Ok(Learned::Refused(refusal))
     }
 }
 
@@ -242,9 +245,14 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
         _ => 0,
     };
     match others {
-        MOST_BLOCKS.. => Ok(Learned::NotAttached(Unattached::Full(format!(
-            "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
-        )))),
+        MOST_BLOCKS.. => {
+            let text = format!(
+                "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
+            );
+            Ok(Learned::NotAttached(Unattached::Full(
+                Refusal::new(text).of_limit(true),
+            )))
+        }
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
         _ => Err(error.into()),
     }

@@ -317,6 +317,7 @@ impl ServiceController {
         };
         self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
+            tracked.fights.look_ended(true);
             tracked.stays_unsettled(reason);
             tracked.interruptions = Interruptions::default();
             tracked.unfinished = Some(Progress {

@@ -72,6 +72,19 @@ async fn a_port_that_is_left_goes_also_where_the_service_is_well_by_then() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_port_that_is_left_goes_with_the_service() {
+    let world = World::with_nodes(1);
+    limit_members(&world, Some(0));
+    world.run("web").await;
+    assert_eq!(leaked(&world).len(), 1);
+    advance(Duration::from_secs(61)).await;
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    assert_eq!(leaked(&world).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_port_that_is_left_and_that_somebody_uses_stays() {
     let world = World::with_nodes(1);
     limit_members(&world, Some(0));

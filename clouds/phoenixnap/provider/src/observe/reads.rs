@@ -162,7 +162,7 @@ impl Reads {
             network: None,
             full: None,
             // Looked at anew: it is tried again.
-            unattached: None,
+            busy: None,
         };
         if let Intent::Wanted(wanted) = intent
             && observed.blocks.is_empty()

@@ -429,6 +429,12 @@ async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
     assert!(!calls.contains(&"public-networks.attach".to_owned()));
     assert_eq!(world.claim(KEY), None);
     world.sim.faults().clear();
+    // It is held back for a while, whatever else comes to the Service, or until a person wants something else.
+    world.annotate(KEY, "team", "blue");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("No /29 is left in NLD."), "{run:?}");
+    assert_eq!((calls, run.waves.len()), (vec!["ip-blocks.list".to_owned()], 0));
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let run = world.run(KEY).await.settled();
     assert_eq!(
         run.waited,
@@ -694,6 +700,7 @@ async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fr
         (1, 1),
         "{calls:?}"
     );
+    tokio::time::sleep(Duration::from_secs(5)).await;
     // Now they are believed to be known: it may be they that are wrong.
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");
