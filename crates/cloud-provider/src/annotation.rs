@@ -2,10 +2,10 @@
 
 use bowline_plan::Impact;
 
-/// How an annotation's value is read.
+/// How an annotation's value is read. Blanks and line ends around it do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A whole number: decimal digits, a sign if wanted, no blanks.
+    /// A whole number: decimal digits, a sign if wanted.
     Int,
     /// `true` or `false`.
     Bool,
@@ -37,7 +37,7 @@ pub enum Accepts {
     Uuids,
     /// A DNS name, or nothing: the API server takes no other one in a status.
     Hostname,
-    /// An IP address, or nothing. Blanks around it do not count.
+    /// An IP address, or nothing.
     Address,
     /// Networks in CIDR notation, as a JSON list or between commas. Blanks around each do not count.
     Networks,

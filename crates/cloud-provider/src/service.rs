@@ -212,7 +212,7 @@ pub mod facts {
             .flatten()
     }
 
-    /// An annotation's value.
+    /// An annotation's value, without blanks and line ends around it.
     #[must_use]
     pub fn annotation<'a>(service: &'a Service, key: &str) -> Option<&'a str> {
         service
@@ -220,7 +220,7 @@ pub mod facts {
             .annotations
             .as_ref()?
             .get(key)
-            .map(String::as_str)
+            .map(|value| value.trim())
     }
 
     /// The keys of annotations that begin as those of a provider do, and that it does not know.

@@ -30,7 +30,7 @@ use crate::metrics::IpamLabels;
 use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use crate::{conflict, events};
-use allocator::{Allocator, Grant};
+use allocator::{Allocator, Grant, Odd};
 use ranges::Ranges;
 
 /// The canonical name.
@@ -156,11 +156,23 @@ impl NodeIpamController {
             let pause = Stated::by_kube(&error).delay(LIST_PAUSE);
             self.ctx.stop.run_until_cancelled(sleep(pause)).await;
         };
-        let gone = self.books().gone.take().unwrap_or_default();
-        for node in nodes {
-            if !node.pod_cidrs.is_empty() && !gone.contains(&node.uid) {
-                self.note(&node);
-            }
+        // With the books at hand all the time: the end of a Node that goes meanwhile is noted after that.
+        let odd: Vec<(Arc<Node>, Odd)> = {
+            let mut books = self.books();
+            let gone = books.gone.take().unwrap_or_default();
+            let present = nodes
+                .into_iter()
+                .filter(|node| !node.pod_cidrs.is_empty() && !gone.contains(&node.uid));
+            let odd = present.map(|node| {
+                let odd = books.allocator.observe(&node);
+                (node, odd)
+            });
+            let odd = odd.filter(|(_, odd)| *odd != Odd::default()).collect();
+            self.show(&mut books);
+            odd
+        };
+        for (node, odd) in odd {
+            self.tell_odd(&node, odd);
         }
         true
     }
@@ -198,11 +210,18 @@ impl NodeIpamController {
     fn note(&self, node: &Node) {
         let odd = {
             let mut books = self.books();
+            if !self.is_there(node) {
+                return; // its end was noted already, and would not be again
+            }
             books.starving.remove(&node.name);
             let odd = books.allocator.observe(node);
             self.show(&mut books);
             odd
         };
+        self.tell_odd(node, odd);
+    }
+
+    fn tell_odd(&self, node: &Node, odd: Odd) {
         if !odd.outside.is_empty() {
             let networks = odd.outside.join(", ");
             let text = format!(

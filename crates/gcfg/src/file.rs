@@ -29,6 +29,14 @@ pub struct Variable {
     pub value: Option<String>,
 }
 
+impl Variable {
+    /// Whether there is nothing behind the equals sign: then the variable counts as not set, as its default has it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.value.as_deref() == Some("")
+    }
+}
+
 impl fmt::Debug for Variable {
     // Values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,6 +57,11 @@ pub enum KubeError {
         /// The API server's text.
         message: String,
     },
+    /// The answer is longer than so many MiB, and was not read to its end.
+    #[error(
+        "answer of the API server: it is longer than {0} MiB. Look for a proxy that answers for the API server."
+    )]
+    TooLong(usize),
     /// The answer could not be understood.
     #[error("answer of the API server: {0}")]
     Decode(String),

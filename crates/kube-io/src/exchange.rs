@@ -64,6 +64,8 @@ pub(crate) struct Call {
     content: Option<(&'static str, Bytes)>,
     rank: Rank,
     accept: &'static str,
+    /// How many bytes of the answer are read at most.
+    longest: usize,
 }
 
 /// The metadata alone: some 4 KiB of a Node instead of 30. A server that does not know this form answers with the whole object.
@@ -80,6 +82,7 @@ impl Call {
             content: None,
             rank: Rank::Ordinary,
             accept: JSON,
+            longest: LONGEST_ANSWER,
         }
     }
 
@@ -101,6 +104,7 @@ impl Call {
             content,
             rank: Rank::Ordinary,
             accept: JSON,
+            longest: LONGEST_ANSWER,
         }
     }
 
@@ -110,6 +114,11 @@ impl Call {
             accept: METADATA,
             ..self
         }
+    }
+
+    /// Reads less of the answer than of others.
+    pub(crate) fn reading(self, longest: usize) -> Self {
+        Self { longest, ..self }
     }
 
     pub(crate) fn ranked(self, rank: Rank) -> Self {
@@ -237,7 +246,7 @@ impl Kube {
         waited: Duration,
     ) -> Result<Vec<u8>, KubeError> {
         let (response, mut measured) = self.transmit(call, authorization, waited).await?;
-        let body = collect(response.into_body(), LONGEST_ANSWER).await?;
+        let body = collect(response.into_body(), call.longest).await?;
         measured.received(body.len());
         Ok(body)
     }
@@ -254,6 +263,7 @@ impl Kube {
             content,
             rank,
             accept,
+            ..
         } = call;
         let is_write = *method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
@@ -352,7 +362,7 @@ impl SecondTry<'_> {
 
 /// The most bytes of an answer: some twenty times a page of large Nodes. What is longer is not the API server's, or it would fill
 /// the memory until the process is killed.
-const LONGEST_ANSWER: usize = 64 << 20;
+pub(crate) const LONGEST_ANSWER: usize = 64 << 20;
 
 /// Reads a body into one piece. Each frame is let go as soon as it is copied, so a page of large Nodes is in memory
 /// once.
@@ -363,10 +373,7 @@ async fn collect(mut body: Body, longest: usize) -> Result<Vec<u8>, KubeError> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| transport(&error))?.into_data() {
             if data.len() > longest - collected.len() {
-                let longest = longest >> 20;
-                return Err(KubeError::Decode(format!(
-                    "it is longer than {longest} MiB. Look for a proxy that answers for the API server."
-                )));
+                return Err(KubeError::TooLong(longest >> 20));
             }
             collected.extend_from_slice(&data);
         }
@@ -402,6 +409,6 @@ mod tests {
         let body = || Body::from(vec![b'x'; 1000]);
         assert_eq!(collect(body(), 1000).await.unwrap().len(), 1000);
         let error = collect(body(), 999).await.unwrap_err();
-        assert!(matches!(error, KubeError::Decode(_)), "{error}");
+        assert_eq!(error, KubeError::TooLong(0));
     }
 }

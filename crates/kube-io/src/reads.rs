@@ -13,13 +13,16 @@ use serde_json::value::RawValue;
 use crate::cache::{CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, segment};
+use crate::exchange::{Call, LONGEST_ANSWER, segment};
 use crate::waits::is_passing;
 use crate::writes::node_path;
 use pages::Pages;
 
 /// Objects per page. A page of 100 large Nodes is 3 MiB of JSON, which is in memory only while it is converted.
 const PAGE: usize = 100;
+
+/// The most bytes of a page. Of one that is longer, fewer objects are asked for.
+const LONGEST_PAGE: usize = 8 << 20;
 
 /// How often a list is begun again because its continuation expired while it was read.
 const LIST_ATTEMPTS: usize = 3;
@@ -357,18 +360,30 @@ impl Kube {
         let mut pages = Pages::of(T::LIST);
         let (mut objects, mut nameless) = (Vec::new(), 0);
         let mut keys = BTreeSet::new();
+        let mut limit = PAGE;
         loop {
             // No resource version: with one, the API server answers from its cache and ignores the page size.
-            let mut path = format!("/api/v1/{}?limit={PAGE}", T::PLURAL);
+            let mut path = format!("/api/v1/{}?limit={limit}", T::PLURAL);
             if !pages.next().is_empty() {
                 path.push_str("&continue=");
                 path.push_str(&segment(pages.next()));
             }
+            let longest = if limit > 1 { LONGEST_PAGE } else { LONGEST_ANSWER };
+            let call = || Call::get(&*path).reading(longest);
             let answer = if pages.is_begun() {
-                self.read_patiently(&path, is_passing).await?
+                self.read_patiently(call, is_passing).await
             } else {
-                self.exchange(Call::get(path)).await?
+                self.exchange(call()).await
             };
+            let answer = match answer {
+                // Whoever may write huge objects must not be able to have the others not listed.
+                Err(KubeError::TooLong(_)) if limit > 1 => {
+                    limit = (limit / 8).max(1);
+                    continue;
+                }
+                answer => answer?,
+            };
+            limit = (limit * 2).min(PAGE);
             for item in pages.add(&answer)? {
                 match T::decode(item.get().as_bytes(), self) {
                     Ok(seen) if !keys.insert(seen.object.key()) => {
@@ -399,7 +414,7 @@ impl Kube {
         }
         let (plural, version) = (T::PLURAL, segment(pages.version()));
         let path = format!("/api/v1/{plural}?limit=1&resourceVersion={version}&resourceVersionMatch=Exact");
-        let answer = self.read_patiently(&path, is_passing).await?;
+        let answer = self.read_patiently(|| Call::get(&*path), is_passing).await?;
         pages.count(&answer)
     }
 

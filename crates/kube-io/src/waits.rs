@@ -69,13 +69,13 @@ impl Kube {
     /// read: whoever called would have to begin anew.
     pub(crate) async fn read_patiently(
         &self,
-        path: &str,
+        call: impl Fn() -> Call,
         passes: fn(&KubeError) -> bool,
     ) -> Result<Vec<u8>, KubeError> {
         let begun = Instant::now();
         let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
-            let error = match self.exchange(Call::get(path)).await {
+            let error = match self.exchange(call()).await {
                 Err(error) if passes(&error) => error,
                 done => return done,
             };
@@ -83,7 +83,7 @@ impl Kube {
             if begun.elapsed() + wait > PATIENCE {
                 return Err(error);
             }
-            tracing::debug!(path, err = %error, wait_seconds = wait.as_secs_f64(), "A read failed and is asked again");
+            tracing::debug!(err = %error, wait_seconds = wait.as_secs_f64(), "A read failed and is asked again");
             tokio::time::sleep(wait).await;
         }
     }

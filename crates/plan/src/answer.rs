@@ -144,12 +144,31 @@ pub enum RefusedBy {
     Cloud,
 }
 
+/// A text for people. It may quote a value in which something cannot be seen, such as a line end or a blank without a width: that is
+/// shown as an escape.
+pub(crate) fn visible(text: String) -> String {
+    fn is_hidden(letter: char) -> bool {
+        !matches!(letter, '"' | '\'' | '\\') && letter.escape_debug().len() > 1
+    }
+    if !text.contains(is_hidden) {
+        return text;
+    }
+    let mut shown = String::new();
+    for letter in text.chars() {
+        match is_hidden(letter) {
+            true => shown.extend(letter.escape_debug()),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
+
 impl Refusal {
     /// A refusal whose reason says all.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self {
-            reason: reason.into(),
+            reason: visible(reason.into()),
             remedy: None,
             is_limit: false,
             by: RefusedBy::Plan,
@@ -237,7 +256,7 @@ impl Note {
         Self {
             kind: NoteKind::Warning,
             reason,
-            text: text.into(),
+            text: visible(text.into()),
             is_said_at_start: false,
             occasion: 0,
         }
@@ -247,6 +266,14 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_in_a_text_is_shown() {
+        let hidden = "`7\n\t\u{a0}\u{200b}` is \"no\" number\\, Zürich";
+        let shown = "`7\\n\\t\\u{a0}\\u{200b}` is \"no\" number\\, Zürich";
+        assert_eq!(Refusal::new(hidden).reason, shown);
+        assert_eq!(Note::warning("Reason", hidden).text, shown);
+    }
 
     #[test]
     fn a_wave_without_steps_does_not_exist() {

@@ -1,5 +1,6 @@
 //! What people are told in events: the reasons, in tables.
 
+use crate::answer::visible;
 use crate::{Note, NoteKind};
 
 /// One reason of an event. The reference page is made from these.
@@ -43,7 +44,7 @@ impl EventSpec {
         Note {
             kind: self.kind,
             reason: self.reason,
-            text: text.into(),
+            text: visible(text.into()),
             is_said_at_start: false,
             occasion: 0,
         }

@@ -74,14 +74,14 @@ validations:
         [variables.known.filter(n, !(n in ['k8s.cloudscale.ch/loadbalancer-uuid', 'k8s.cloudscale.ch/loadbalancer-config-version']) && ((n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudscale') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-uuid' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].trim().matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-uuid must be a UUID
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-uuid is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] + '` and must be a UUID' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-config-version' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-config-version'] in ['1'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-config-version'].trim() in ['1'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-config-version must be 1
     messageExpression: |-
@@ -95,142 +95,142 @@ validations:
       variables.annotations['k8s.cloudscale.ch/loadbalancer-name'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-name is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-name'] + '` and must be a text that is not blank' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
-      || variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*(\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*(,[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*)*)?\])[ \t\r\n]*$')
-      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'(?i)"(address|subnet)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
-      && variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).all(a, a == '' || (isIP(a) || a.matches(r'^[0:]*:[fF]{4}:'))))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].trim().matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
+      || variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].trim().matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*(\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*(,[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*)*)?\])[ \t\r\n]*$')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].trim().matches(r'(?i)"(address|subnet)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].trim().findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).all(a, a == '' || (isIP(a) || a.matches(r'^[0:]*:[fF]{4}:'))))
     message: |-
       k8s.cloudscale.ch/loadbalancer-vip-addresses must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-vip-addresses is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] + '` and must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.touched)
-      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
-      && variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, ((isIP(i.trim()) || i.trim().matches(r'^[0:]*:[fF]{4}:')) || (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:')))))
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].trim().trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].trim().matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].trim().findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, ((isIP(i.trim()) || i.trim().matches(r'^[0:]*:[fF]{4}:')) || (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:')))))
     message: |-
       k8s.cloudscale.ch/loadbalancer-floating-ips must be a JSON list of IP addresses, such as ["198.51.100.7/32"]
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-floating-ips is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'] + '` and must be a JSON list of IP addresses, such as ["198.51.100.7/32"]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-pool-algorithm' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'] in ['round_robin', 'least_connections', 'source_ip'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'].trim() in ['round_robin', 'least_connections', 'source_ip'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-pool-algorithm must be one of: round_robin, least_connections, source_ip
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-pool-algorithm is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'] + '` and must be one of: round_robin, least_connections, source_ip' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-pool-protocol' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'] in ['tcp', 'proxy', 'proxyv2'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'].trim() in ['tcp', 'proxy', 'proxyv2'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-pool-protocol must be one of: tcp, proxy, proxyv2
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-pool-protocol is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'] + '` and must be one of: tcp, proxy, proxyv2' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-listener-protocol' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'] in ['tcp'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'].trim() in ['tcp'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-listener-protocol must be tcp
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-protocol is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'] + '` and must be tcp' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs' in variables.touched)
-      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
-      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].trim().trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].trim().matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].trim().findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
     message: |-
       k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'] + '` and must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets' in variables.touched)
-      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
-      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, i.trim().matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$')))
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim().trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim().matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim().findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, i.trim().matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$')))
     message: |-
       k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets must be a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"]
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'] + '` and must be a JSON list of UUIDs, such as ["2db69ba3-1864-4608-853a-0771b6885a3a"]' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].trim()) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms must be a whole number, 0 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'] + '` and must be a whole number, 0 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].trim()) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms must be a whole number, 0 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'] + '` and must be a whole number, 0 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].trim()) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms must be a whole number, 0 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'] + '` and must be a whole number, 0 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-type' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'] in ['ping', 'tcp', 'http', 'https', 'tls-hello', 'udp-connect'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'].trim() in ['ping', 'tcp', 'http', 'https', 'tls-hello', 'udp-connect'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-type must be one of: ping, tcp, http, https, tls-hello, udp-connect
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-type is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'] + '` and must be one of: ping, tcp, http, https, tls-hello, udp-connect' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
-      || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'^[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*$')
-      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'(?i)"(method|url_path|version|host)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
-      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'(?i)"expected_codes"[ \t\r\n]*:[ \t\r\n]*([^\[n \t\r\n]|\[[ \t\r\n]*[^"\] \t\r\n])'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].trim().matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
+      || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].trim().matches(r'^[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*$')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].trim().matches(r'(?i)"(method|url_path|version|host)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].trim().matches(r'(?i)"expected_codes"[ \t\r\n]*:[ \t\r\n]*([^\[n \t\r\n]|\[[ \t\r\n]*[^"\] \t\r\n])'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-http must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-http is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'] + '` and must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].trim()) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s must be a whole number, 1 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'] + '` and must be a whole number, 1 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].trim()) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s must be a whole number, 1 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'] + '` and must be a whole number, 1 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].trim()) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold must be a whole number, 1 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'] + '` and must be a whole number, 1 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^[+]?[0-9]+$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].trim()) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].trim().matches(r'^[+]?[0-9]+$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold must be a whole number, 1 or more
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'] + '` and must be a whole number, 1 or more' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-force-hostname' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'] == '' || size(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname']) <= 253 && variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname']))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].trim() == '' || size(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].trim()) <= 253 && variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].trim().matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].trim()))
     message: |-
       k8s.cloudscale.ch/loadbalancer-force-hostname must be a DNS name in lower case, such as www.example.org
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-force-hostname is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'] + '` and must be a DNS name in lower case, such as www.example.org' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-ip-mode' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'] in ['Proxy', 'VIP'])
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'].trim() in ['Proxy', 'VIP'])
     message: |-
       k8s.cloudscale.ch/loadbalancer-ip-mode must be one of: Proxy, VIP
     messageExpression: |-
       variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-ip-mode is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'] + '` and must be one of: Proxy, VIP' : ''
   - expression: |-
       !('k8s.cloudscale.ch/loadbalancer-node-selector' in variables.touched)
-      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-node-selector'].matches(r'^[ \t\r\n]*((![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?)([ \t\r\n]*,[ \t\r\n]*(![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?))*)?[ \t\r\n]*$'))
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-node-selector'].trim().matches(r'^[ \t\r\n]*((![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?)([ \t\r\n]*,[ \t\r\n]*(![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?))*)?[ \t\r\n]*$'))
     message: |-
       k8s.cloudscale.ch/loadbalancer-node-selector must be a label selector, such as pool=web or zone in (a, b)
     messageExpression: |-
@@ -530,21 +530,21 @@ validations:
         [variables.known.filter(n, !(n in ['service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks', 'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources', 'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'] in ['true', 'false'])
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'].trim() in ['true', 'false'])
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol must be one of: true, false
     messageExpression: |-
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-hostname' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'] == '' || size(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname']) <= 253 && variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname']))
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].trim() == '' || size(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].trim()) <= 253 && variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].trim().matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].trim()))
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-hostname must be a DNS name in lower case, such as www.example.org
     messageExpression: |-
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-hostname is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'] + '` and must be a DNS name in lower case, such as www.example.org' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode'] in ['', 'Proxy', 'VIP'])
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode'].trim() in ['', 'Proxy', 'VIP'])
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode must be one of: Proxy, VIP
     messageExpression: |-
@@ -558,14 +558,14 @@ validations:
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-address is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'] + '` and must be an IP address' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'] in ['true', 'false'])
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'].trim() in ['true', 'false'])
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip must be one of: true, false
     messageExpression: |-
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] == '' || variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].split(',').all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].trim() == '' || variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].trim().split(',').all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24
     messageExpression: |-
@@ -684,119 +684,119 @@ validations:
         [variables.known.filter(n, !(n in ['loadbalancer.openstack.org/load-balancer-id', 'loadbalancer.openstack.org/load-balancer-address']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('openstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('service.beta.kubernetes.io/openstack-internal-load-balancer' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'] in ['true', 'false'])
+      || (variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'].trim() in ['true', 'false'])
     message: |-
       service.beta.kubernetes.io/openstack-internal-load-balancer must be one of: true, false
     messageExpression: |-
       variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/openstack-internal-load-balancer is `' + variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('loadbalancer.openstack.org/keep-floatingip' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/keep-floatingip'] in ['true', 'false'])
+      || (variables.annotations['loadbalancer.openstack.org/keep-floatingip'].trim() in ['true', 'false'])
     message: |-
       loadbalancer.openstack.org/keep-floatingip must be one of: true, false
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/keep-floatingip'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/keep-floatingip is `' + variables.annotations['loadbalancer.openstack.org/keep-floatingip'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('loadbalancer.openstack.org/proxy-protocol' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/proxy-protocol'] in ['true', 'v1', 'v2', 'false', ''])
+      || (variables.annotations['loadbalancer.openstack.org/proxy-protocol'].trim() in ['true', 'v1', 'v2', 'false', ''])
     message: |-
       loadbalancer.openstack.org/proxy-protocol must be one of: true, v1, v2, false
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/proxy-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/proxy-protocol is `' + variables.annotations['loadbalancer.openstack.org/proxy-protocol'] + '` and must be one of: true, v1, v2, false' : ''
   - expression: |-
       !('loadbalancer.openstack.org/x-forwarded-for' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] in ['true', 'false'])
+      || (variables.annotations['loadbalancer.openstack.org/x-forwarded-for'].trim() in ['true', 'false'])
     message: |-
       loadbalancer.openstack.org/x-forwarded-for must be one of: true, false
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/x-forwarded-for'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/x-forwarded-for is `' + variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('loadbalancer.openstack.org/connection-limit' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/connection-limit'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/connection-limit']) >= -1 && int(variables.annotations['loadbalancer.openstack.org/connection-limit']) <= 2147483647 : false)
+      || (variables.annotations['loadbalancer.openstack.org/connection-limit'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/connection-limit'].trim()) >= -1 && int(variables.annotations['loadbalancer.openstack.org/connection-limit'].trim()) <= 2147483647 : false)
     message: |-
       loadbalancer.openstack.org/connection-limit must be a whole number from -1 to 2147483647
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/connection-limit'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/connection-limit is `' + variables.annotations['loadbalancer.openstack.org/connection-limit'] + '` and must be a whole number from -1 to 2147483647' : ''
   - expression: |-
       !('loadbalancer.openstack.org/timeout-client-data' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/timeout-client-data'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-client-data']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-client-data']) <= 2073600000 : false)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-client-data'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-client-data'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-client-data'].trim()) <= 2073600000 : false)
     message: |-
       loadbalancer.openstack.org/timeout-client-data must be a whole number from 0 to 2073600000
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/timeout-client-data'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-client-data is `' + variables.annotations['loadbalancer.openstack.org/timeout-client-data'] + '` and must be a whole number from 0 to 2073600000' : ''
   - expression: |-
       !('loadbalancer.openstack.org/timeout-member-connect' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect']) <= 2073600000 : false)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].trim()) <= 2073600000 : false)
     message: |-
       loadbalancer.openstack.org/timeout-member-connect must be a whole number from 0 to 2073600000
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-member-connect is `' + variables.annotations['loadbalancer.openstack.org/timeout-member-connect'] + '` and must be a whole number from 0 to 2073600000' : ''
   - expression: |-
       !('loadbalancer.openstack.org/timeout-member-data' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/timeout-member-data'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-data']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-data']) <= 2073600000 : false)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-member-data'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-data'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-data'].trim()) <= 2073600000 : false)
     message: |-
       loadbalancer.openstack.org/timeout-member-data must be a whole number from 0 to 2073600000
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/timeout-member-data'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-member-data is `' + variables.annotations['loadbalancer.openstack.org/timeout-member-data'] + '` and must be a whole number from 0 to 2073600000' : ''
   - expression: |-
       !('loadbalancer.openstack.org/timeout-tcp-inspect' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect']) <= 2073600000 : false)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].trim()) <= 2073600000 : false)
     message: |-
       loadbalancer.openstack.org/timeout-tcp-inspect must be a whole number from 0 to 2073600000
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-tcp-inspect is `' + variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'] + '` and must be a whole number from 0 to 2073600000' : ''
   - expression: |-
       !('loadbalancer.openstack.org/lb-method' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/lb-method'] in ['ROUND_ROBIN', 'LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT'])
+      || (variables.annotations['loadbalancer.openstack.org/lb-method'].trim() in ['ROUND_ROBIN', 'LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT'])
     message: |-
       loadbalancer.openstack.org/lb-method must be one of: ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP, SOURCE_IP_PORT
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/lb-method'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/lb-method is `' + variables.annotations['loadbalancer.openstack.org/lb-method'] + '` and must be one of: ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP, SOURCE_IP_PORT' : ''
   - expression: |-
       !('loadbalancer.openstack.org/enable-health-monitor' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/enable-health-monitor'] in ['true', 'false'])
+      || (variables.annotations['loadbalancer.openstack.org/enable-health-monitor'].trim() in ['true', 'false'])
     message: |-
       loadbalancer.openstack.org/enable-health-monitor must be one of: true, false
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/enable-health-monitor'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/enable-health-monitor is `' + variables.annotations['loadbalancer.openstack.org/enable-health-monitor'] + '` and must be one of: true, false' : ''
   - expression: |-
       !('loadbalancer.openstack.org/health-monitor-delay' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay']) <= 2147483647 : false)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].trim()) <= 2147483647 : false)
     message: |-
       loadbalancer.openstack.org/health-monitor-delay must be a whole number from 0 to 2147483647
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-delay is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-delay'] + '` and must be a whole number from 0 to 2147483647' : ''
   - expression: |-
       !('loadbalancer.openstack.org/health-monitor-timeout' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout']) <= 2147483647 : false)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].trim()) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].trim()) <= 2147483647 : false)
     message: |-
       loadbalancer.openstack.org/health-monitor-timeout must be a whole number from 0 to 2147483647
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-timeout is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'] + '` and must be a whole number from 0 to 2147483647' : ''
   - expression: |-
       !('loadbalancer.openstack.org/health-monitor-max-retries' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries']) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries']) <= 10 : false)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].trim()) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].trim()) <= 10 : false)
     message: |-
       loadbalancer.openstack.org/health-monitor-max-retries must be a whole number from 1 to 10
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-max-retries is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'] + '` and must be a whole number from 1 to 10' : ''
   - expression: |-
       !('loadbalancer.openstack.org/health-monitor-max-retries-down' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down']) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down']) <= 10 : false)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].trim().matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].trim()) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].trim()) <= 10 : false)
     message: |-
       loadbalancer.openstack.org/health-monitor-max-retries-down must be a whole number from 1 to 10
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-max-retries-down is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'] + '` and must be a whole number from 1 to 10' : ''
   - expression: |-
       !('loadbalancer.openstack.org/node-selector' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/node-selector'].matches(r'^[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*(,[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*)*$'))
+      || (variables.annotations['loadbalancer.openstack.org/node-selector'].trim().matches(r'^[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*(,[ \t\r\n]*(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(=([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)?)?[ \t\r\n]*)*$'))
     message: |-
       loadbalancer.openstack.org/node-selector must be labels with commas between them, such as pool=web,gpu; sets and negations are not known here
     messageExpression: |-
       variables.annotations['loadbalancer.openstack.org/node-selector'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/node-selector is `' + variables.annotations['loadbalancer.openstack.org/node-selector'] + '` and must be labels with commas between them, such as pool=web,gpu; sets and negations are not known here' : ''
   - expression: |-
       !('loadbalancer.openstack.org/hostname' in variables.touched)
-      || (variables.annotations['loadbalancer.openstack.org/hostname'] == '' || size(variables.annotations['loadbalancer.openstack.org/hostname']) <= 253 && variables.annotations['loadbalancer.openstack.org/hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['loadbalancer.openstack.org/hostname']))
+      || (variables.annotations['loadbalancer.openstack.org/hostname'].trim() == '' || size(variables.annotations['loadbalancer.openstack.org/hostname'].trim()) <= 253 && variables.annotations['loadbalancer.openstack.org/hostname'].trim().matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['loadbalancer.openstack.org/hostname'].trim()))
     message: |-
       loadbalancer.openstack.org/hostname must be a DNS name in lower case, such as www.example.org
     messageExpression: |-

@@ -14,42 +14,39 @@ pub(crate) struct Check {
 
 /// How the value of an annotation is looked at; `None` if every text is a good one, or only the provider writes it.
 pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
+    // As the readers have it. What is written in JSON, or with commas, allows for blanks by itself.
+    let trimmed = format!("{value}.trim()");
     let (holds, allowed) = match (spec.accepts, spec.kind) {
         (Accepts::Any, _) if spec.change == Changeability::Written => return None,
-        (Accepts::Any, ValueKind::Bool) => {
-            (format!("{value} in ['true', 'false']"), words(&["true", "false"]))
-        }
-        (Accepts::Any, ValueKind::Int) => number(value, i64::MIN, i64::MAX),
+        (Accepts::Any, ValueKind::Bool) => (
+            format!("{trimmed} in ['true', 'false']"),
+            words(&["true", "false"]),
+        ),
+        (Accepts::Any, ValueKind::Int) => number(&trimmed, i64::MIN, i64::MAX),
         (Accepts::Any, ValueKind::List) => (
             cel::is_list_of_texts(value),
             "a JSON list of texts, such as [\"a\", \"b\"]".to_owned(),
         ),
         (Accepts::Any, ValueKind::Text | ValueKind::CommaList | ValueKind::Json) => return None,
-        (Accepts::Between(least, most), _) => number(value, least, most),
+        (Accepts::Between(least, most), _) => number(&trimmed, least, most),
         (Accepts::Words(allowed), _) => (
-            format!("{value} in {}", cel::list(allowed.iter().copied())),
+            format!("{trimmed} in {}", cel::list(allowed.iter().copied())),
             words(allowed),
         ),
-        (Accepts::NotBlank, _) => (
-            format!("{value}.trim() != ''"),
-            "a text that is not blank".to_owned(),
-        ),
-        (Accepts::Uuid, _) => (or_nothing(value, &cel::is_uuid(value)), "a UUID".to_owned()),
+        (Accepts::NotBlank, _) => (format!("{trimmed} != ''"), "a text that is not blank".to_owned()),
+        (Accepts::Uuid, _) => (or_nothing(&trimmed, &cel::is_uuid(&trimmed)), "a UUID".to_owned()),
         (Accepts::Uuids, _) => (
             items(value, &cel::is_uuid("i.trim()")),
             "a JSON list of UUIDs, such as [\"2db69ba3-1864-4608-853a-0771b6885a3a\"]".to_owned(),
         ),
         (Accepts::Hostname, _) => (
-            or_nothing(value, &cel::is_hostname(value)),
+            or_nothing(&trimmed, &cel::is_hostname(&trimmed)),
             "a DNS name in lower case, such as www.example.org".to_owned(),
         ),
-        (Accepts::Address, _) => {
-            let trimmed = format!("{value}.trim()");
-            (
-                or_nothing(&trimmed, &cel::is_address(&trimmed)),
-                "an IP address".to_owned(),
-            )
-        }
+        (Accepts::Address, _) => (
+            or_nothing(&trimmed, &cel::is_address(&trimmed)),
+            "an IP address".to_owned(),
+        ),
         (Accepts::Networks, ValueKind::List) => (
             items(value, &cel::is_network("i.trim()")),
             "a JSON list of networks in CIDR notation, such as [\"192.0.2.0/24\"]".to_owned(),

@@ -261,13 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_decimal_without_blanks_and_may_be_signed() {
+    fn numbers_are_decimal_and_may_be_signed_or_have_blanks_around() {
         for (text, timeout, delay) in [
             ("+7", Some(7), Some(7)),
             ("007", Some(7), Some(7)),
             ("1", Some(1), Some(1)),
             ("0", Some(0), None),
-            (" 7", None, None),
+            (" 7\n", Some(7), Some(7)),
+            ("7 0", None, None),
+            ("7\u{200b}", None, None),
             ("7.0", None, None),
             ("-1", None, None),
         ] {

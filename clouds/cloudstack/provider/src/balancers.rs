@@ -93,6 +93,10 @@ impl Reconciler for Balancers {
         Some(Asker::of(facts, annotation_table()))
     }
 
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.is_same(b)
+    }
+
     fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
         match learned {
             Learned::Refused(refusal) => Some(refusal),

@@ -29,13 +29,13 @@ pub(crate) struct Members {
     pub(crate) elsewhere: Vec<String>,
 }
 
-/// The virtual machines that rules can lead to, by ID and by name in lower case.
+/// The virtual machines that rules can lead to, by ID and by name.
 pub(crate) type MemberIndex = InstanceIndex<VirtualMachineId, Instance>;
 
 /// An index of what was listed.
 pub(crate) fn index(instances: impl IntoIterator<Item = Instance>) -> MemberIndex {
     let id = |instance: &Instance| instance.id.clone();
-    let name = |instance: &Instance| instance.name.to_lowercase();
+    let name = |instance: &Instance| instance.name.clone();
     MemberIndex::new(instances.into_iter().collect(), id, name)
 }
 

@@ -39,6 +39,8 @@ pub(crate) use known::Known;
 pub(crate) use on_the_way::OnTheWay;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
+#[cfg(test)]
+pub(crate) use wire::rule as rule_of;
 
 /// What a reconcile has seen: the facts, and what it remembers of itself.
 pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;

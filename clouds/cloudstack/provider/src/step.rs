@@ -115,6 +115,17 @@ impl CloudStep {
         }
     }
 
+    /// Whether another step asks the API for the same, whatever is known of the object by then.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::ChangeRule(one, change), Self::ChangeRule(two, other)) => {
+                one.id == two.id && change == other
+            }
+            (Self::Close(one), Self::Close(two)) => one.rule.id == two.rule.id,
+            _ => self == other,
+        }
+    }
+
     /// Releases an address.
     pub(crate) fn release(address: &AddressRef, is_live: bool) -> Self {
         let address = address.clone();
@@ -367,6 +378,21 @@ impl Step for CloudStep {
 mod tests {
     use super::*;
     use crate::names::IpProtocol;
+
+    #[test]
+    fn a_change_of_a_rule_is_the_same_whatever_state_the_rule_is_in() {
+        let rule = |state: &str, id: &str| {
+            let text = format!(
+                r#"{{"id":"{id}","name":"a","state":"{state}","publicipid":"ip","publicip":"203.0.113.1"}}"#
+            );
+            crate::observe::rule_of(&serde_json::from_str(&text).unwrap())
+        };
+        let assign = |rule: &Rule, vm: &str| CloudStep::change(rule, RuleChange::Assign(vec![vm.into()]));
+        let refused = assign(&rule("Add", "r"), "a");
+        assert!(refused.is_same(&assign(&rule("Active", "r"), "a")));
+        assert!(!refused.is_same(&assign(&rule("Add", "r"), "b")));
+        assert!(!refused.is_same(&assign(&rule("Add", "s"), "a")));
+    }
 
     #[test]
     fn what_others_may_change_meanwhile_is_required() {

@@ -146,7 +146,7 @@ fn listing<T: Send + Sync + 'static>(
 /// A list of virtual machines.
 #[derive(Debug)]
 pub(crate) struct VirtualMachineIndex {
-    /// By ID and by name, both in lower case. Those that are on their way out have no name any more.
+    /// By ID in lower case, and by name. Those that are on their way out have no name any more.
     instances: InstanceIndex<String, VirtualMachine>,
     /// Whether the server counted just as many.
     is_counted: bool,
@@ -157,7 +157,7 @@ impl VirtualMachineIndex {
         let id = |instance: &VirtualMachine| instance.id.as_str().to_ascii_lowercase();
         let name = |instance: &VirtualMachine| match is_going(instance) {
             true => String::new(),
-            false => instance.name.to_lowercase(),
+            false => instance.name.clone(),
         };
         Self {
             instances: InstanceIndex::new(listed.items, id, name),
@@ -190,12 +190,10 @@ impl VirtualMachineIndex {
     }
 }
 
-/// The virtual machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before its
-/// first dot.
+/// The virtual machines of a Node by the Node's name: those of the whole name, else those of what is before its first dot.
 pub(crate) fn of_node<'a, K: Ord, T>(instances: &'a InstanceIndex<K, T>, node: &str) -> Vec<&'a T> {
-    let whole = node.to_lowercase();
-    match instances.with_name(&whole) {
-        found if found.is_empty() => instances.with_name(whole.split('.').next().unwrap_or_default()),
+    match instances.with_name(node) {
+        found if found.is_empty() => instances.with_name(node.split('.').next().unwrap_or_default()),
         found => found,
     }
 }

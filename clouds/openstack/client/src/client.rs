@@ -7,9 +7,9 @@ mod network;
 mod parts;
 mod security;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_http::{
     Class, CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Response, Url, resolve,
@@ -31,6 +31,10 @@ const MOST_PAGES: usize = 1000;
 /// security group with its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
 pub(crate) const PER_PAGE: usize = 1000;
 
+/// By how much fewer entries are asked for after a page that is too large. A pool shows some 48 bytes of each of its members, so that
+/// a thousand pools of 700 members are more than the 32 MiB that are read of an answer; with a quarter of the pools it takes 2,800.
+const FEWER: usize = 4;
+
 /// The most entries of a page, in a query.
 const LIMIT: &str = "limit";
 
@@ -41,6 +45,12 @@ const MARKER: &str = "marker";
 fn in_pages(mut query: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
     query.push((LIMIT, PER_PAGE.to_string()));
     query
+}
+
+/// Sets one value of a query.
+fn set(query: &mut Vec<(&'static str, String)>, name: &'static str, value: String) {
+    query.retain(|(there, _)| *there != name);
+    query.push((name, value));
 }
 
 /// What is believed of a link to the next page. Its host is not: behind a proxy it is often another one, and the token would go
@@ -78,6 +88,8 @@ pub struct Client {
     http: CloudHttp,
     session: Session,
     observer: Option<Arc<dyn CallObserver>>,
+    /// How many entries of a list are asked for at once, by the list's operation, where a page of more was too large.
+    page_sizes: Arc<Mutex<BTreeMap<&'static str, usize>>>,
 }
 
 impl fmt::Debug for Client {
@@ -112,6 +124,7 @@ impl Client {
             session: Session::new(http.clone(), settings),
             http,
             observer: None,
+            page_sizes: Arc::default(),
         }
     }
 
@@ -123,6 +136,7 @@ impl Client {
             session: self.session.continued_over(http.clone(), file),
             http,
             observer: self.observer.clone(),
+            page_sizes: Arc::clone(&self.page_sizes),
         }
     }
 
@@ -175,12 +189,32 @@ impl Client {
         let mut entries = Vec::new();
         let mut seen = BTreeSet::new();
         let mut query = query.to_vec();
+        let known = self.page_sizes().get(call.operation.name).copied();
+        if let Some(limit) = known {
+            set(&mut query, LIMIT, limit.to_string());
+        }
         loop {
             let request = Request::read(call.method.clone(), call.operation.name, url.clone());
             let request = query
                 .iter()
                 .fold(request, |request, (name, value)| request.query(name, value));
-            let page: Page<T> = self.session.send(request).await?.json()?;
+            let response = match self.session.send(request).await {
+                Err(error) if error.is_too_large() => {
+                    let asked = query.iter().find(|(name, _)| *name == LIMIT);
+                    let asked = asked
+                        .and_then(|(_, limit)| limit.parse().ok())
+                        .unwrap_or(PER_PAGE);
+                    if asked <= 1 {
+                        return Err(error);
+                    }
+                    let fewer = (asked / FEWER).max(1);
+                    self.page_sizes().insert(call.operation.name, fewer);
+                    set(&mut query, LIMIT, fewer.to_string());
+                    continue;
+                }
+                response => response?,
+            };
+            let page: Page<T> = response.json()?;
             entries.extend(page.entries);
             let Some(link) = page.next else {
                 entries.shrink_to_fit();
@@ -193,12 +227,15 @@ impl Client {
                 return Err(ApiError::endless(call.operation.name));
             }
             if let Some(limit) = next.limit {
-                query.retain(|(name, _)| *name != LIMIT);
-                query.push((LIMIT, limit));
+                set(&mut query, LIMIT, limit);
             }
-            query.retain(|(name, _)| *name != MARKER);
-            query.push((MARKER, next.marker));
+            set(&mut query, MARKER, next.marker);
         }
+    }
+
+    fn page_sizes(&self) -> MutexGuard<'_, BTreeMap<&'static str, usize>> {
+        // No code that can panic runs under the lock.
+        self.page_sizes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One object, or `None` if the service itself says that there is none.

@@ -61,6 +61,11 @@ impl ApiError {
             || self.status() == Some(504)
     }
 
+    /// Whether the answer is longer than this client reads.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(&self.cause, Cause::Http(http) if matches!(http.failure, Failure::TooLarge { .. }))
+    }
+
     /// Whether the load balancer, or a part of it, is being changed and takes no other change now.
     pub fn is_busy(&self) -> bool {
         self.status() == Some(409)

@@ -29,7 +29,9 @@ pub use self::load_balancer::{
 };
 pub use self::monitor::{Monitor, MonitorUpdate, NewMonitor, NewMonitorHttp};
 pub use self::network::{Extension, Network, Router, RouterRoute, Subnet, SubnetFilter};
-pub use self::pool::{Member, MemberUpdate, NewMember, NewPool, Pool, PoolUpdate, SessionPersistence};
+pub use self::pool::{
+    Member, MemberSettings, MemberUpdate, NewMember, NewPool, Pool, PoolUpdate, SessionPersistence,
+};
 pub use self::port::{AddressPair, FixedIp, Port, PortFilter, PortUpdate, SubPort, TrunkDetails};
 pub use self::security_group::{NewSecurityGroup, NewSecurityGroupRule, SecurityGroup, SecurityGroupRule};
 pub use self::words::{

@@ -128,6 +128,20 @@ mod tests {
     }
 
     #[test]
+    fn blanks_around_do_not_count() {
+        let service = service(&[
+            (CONNECTION_LIMIT.key, " 7\n"),
+            (KEEP_FLOATING_IP.key, "true\r\n"),
+            (PROXY_PROTOCOL.key, "v2 "),
+        ]);
+        let mut reader = Reader::new(&service);
+        assert_eq!(reader.number(&CONNECTION_LIMIT, -1), 7);
+        assert!(reader.flag(&KEEP_FLOATING_IP, false));
+        assert_eq!(reader.word(&PROXY_PROTOCOL, "false"), "v2");
+        assert_eq!(reader.into_ignored(), [""; 0]);
+    }
+
+    #[test]
     fn a_word_that_is_none_of_the_table_is_told() {
         for (text, read, is_told) in [
             ("v2", "v2", false),

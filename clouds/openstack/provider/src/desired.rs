@@ -1,16 +1,18 @@
 //! What there shall be, in the words of the API: from the intent and from what is read about the cloud.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
+use bowline_cloud_provider::Node;
 use bowline_openstack_client::{
-    ListenerAttributes, ListenerProtocol, MonitorType, NewListener, NewMember, NewMonitor, NewMonitorHttp,
-    NewPool, PoolProtocol, SessionPersistence, SubnetId,
+    ListenerAttributes, ListenerProtocol, MemberSettings, MonitorType, NewListener, NewMember, NewMonitor,
+    NewMonitorHttp, NewPool, PoolProtocol, SessionPersistence, SubnetId,
 };
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::features::Features;
 use crate::intent::{Port, Protocol, Wanted};
-use crate::members::{self, Family};
+use crate::members::Family;
 use crate::names;
 
 /// The header by which members learn who the client is.
@@ -25,15 +27,44 @@ pub(crate) struct DesiredPort {
     pub(crate) monitor: Option<NewMonitor>,
 }
 
+/// A subnet of members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemberSubnet {
+    pub(crate) id: SubnetId,
+    /// Its addresses; `None` where the subnets were not read, or do not show it.
+    pub(crate) range: Option<IpNet>,
+}
+
 /// Where members are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MemberSubnets {
     /// The subnet of the members of the first family.
-    pub(crate) first: Option<SubnetId>,
+    pub(crate) first: Option<MemberSubnet>,
     /// Whether members that are elsewhere stay there: nothing names their subnet, and what it is derived from may change.
     pub(crate) keeps_others: bool,
     /// The second family and its subnet, where the load balancer has an address of that family too.
-    pub(crate) second: Option<(Family, SubnetId)>,
+    pub(crate) second: Option<(Family, MemberSubnet)>,
+}
+
+impl MemberSubnets {
+    /// Those that are known.
+    pub(crate) fn ids(&self) -> Vec<SubnetId> {
+        let second = self.second.iter().map(|(_, subnet)| subnet);
+        let known = self.first.iter().chain(second);
+        known.map(|subnet| subnet.id.clone()).collect()
+    }
+
+    /// The address of a node in the subnet of the members of the first family, else its first one.
+    pub(crate) fn first_address(&self, wanted: &Wanted, node: &Node) -> Option<IpAddr> {
+        let range = self.first.as_ref().and_then(|subnet| subnet.range);
+        wanted.address_of(node, wanted.family(), range)
+    }
+
+    /// The same of the second family.
+    pub(crate) fn second_address(&self, wanted: &Wanted, node: &Node) -> Option<IpAddr> {
+        let range = self.second.as_ref().and_then(|(_, subnet)| subnet.range);
+        wanted.address_of(node, Some(wanted.second_family()?), range)
+    }
 }
 
 /// What there shall be on a load balancer of the name that the parts are named after.
@@ -184,18 +215,23 @@ fn members_of(
     let family_of_subnet =
         first_family.or_else(|| wanted.first_node(None).map(|(_, address)| Family::of(address)));
     let mut members = Vec::new();
+    // Octavia refuses the whole list where an address is in it twice.
+    let mut taken = BTreeSet::new();
     for node in &wanted.nodes {
-        let first = members::address(node, first_family).map(|address| {
+        let first = subnets.first_address(wanted, node).map(|address| {
             let fits = Some(Family::of(address)) == family_of_subnet;
-            (address, subnets.first.clone().filter(|_| fits))
+            let subnet = subnets.first.as_ref().filter(|_| fits);
+            (address, subnet.map(|subnet| subnet.id.clone()))
         });
-        let second = subnets.second.as_ref().and_then(|(family, subnet)| {
-            Some((members::address(node, Some(*family))?, Some(subnet.clone())))
-        });
+        let second = subnets
+            .second
+            .as_ref()
+            .and_then(|(_, subnet)| Some((subnets.second_address(wanted, node)?, Some(subnet.id.clone()))));
         if first.is_none() {
             tracing::debug!(service = %wanted.identity.service, node = %node.name, "Node has no address to balance over");
         }
-        for (address, subnet_id) in first.into_iter().chain(second) {
+        let addresses = first.into_iter().chain(second);
+        for (address, subnet_id) in addresses.filter(|(address, _)| taken.insert(*address)) {
             members.push(NewMember {
                 name: if wanted.identity.options.is_serial {
                     names::single_member(node.name.as_str(), address, node_port)
@@ -206,6 +242,7 @@ fn members_of(
                 protocol_port: node_port,
                 subnet_id,
                 monitor_port,
+                settings: MemberSettings::default(),
             });
         }
     }

@@ -53,8 +53,14 @@ bowline_plan::events! {
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
-        "Bowline manages security groups, and nodes have their address in another subnet than the one that the members are taken to be in. Their ports do not get the security group.",
-        "Set member-subnet-id to the subnet of the nodes, in cloud.conf or on the Service.";
+        "Nodes have no address in the subnet that the members are in. The load balancer may not reach them, and where Bowline manages security groups, their ports do not get the group.",
+        "Where member-subnet-id names that subnet, in cloud.conf or on the Service: give the servers of the nodes a port in it, or correct it. Else set it to the subnet of the nodes.";
+    NODES_SHARE_ADDRESS = "LoadBalancerNodesShareAddress", Warning,
+        "Two Nodes have one address, as when the Node of a server that is gone was kept, or a server has one private address in two networks. The load balancer has one member for both.",
+        "Compare the addresses of the servers, and delete the Node whose server is gone.";
+    UNMONITORED = "LoadBalancerUnmonitored", Warning,
+        "The Service has externalTrafficPolicy: Local, and no health monitor tells the load balancer which Nodes have endpoints of it. The share of the connections that goes to the other Nodes is lost.",
+        "Set create-monitor = true in [LoadBalancer] of cloud.conf, or enable-health-monitor on the Service.";
     LEFT = "LoadBalancerLeft", Warning,
         "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
         "Nothing to do, but that clients have to follow to the address that the Service shows now.";

@@ -3,18 +3,19 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, Node, ServiceKey};
+use bowline_cloud_provider::{AddressType, IpMode, Node, ServiceKey};
 use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
 use bowline_plan::Note;
 use ipnet::IpNet;
 use jiff::Timestamp;
 
-use crate::members::Family;
+use crate::members::{self, Family};
 use crate::names::PoolMark;
 use crate::options::LoadBalancerOptions;
 use crate::subnets::floating::WantedSubnet;
 
 mod namesakes;
+mod notes;
 mod ports;
 mod read;
 pub(crate) mod settings;
@@ -282,10 +283,51 @@ impl Wanted {
         second.filter(|second| Some(*second) != self.family())
     }
 
+    /// The addresses of a node among which the members' subnet chooses. External ones count where that subnet is named: then it may be
+    /// a public one.
+    fn choices(&self, node: &Node, family: Option<Family>) -> impl Iterator<Item = IpAddr> {
+        let external = members::of_kind(node, AddressType::ExternalIp, family);
+        let external = external.filter(|_| self.member_subnet.is_some());
+        members::of_kind(node, AddressType::InternalIp, family).chain(external)
+    }
+
+    /// What names the members' subnet and nothing else; `None` if nothing does.
+    pub(crate) fn named_member_subnet(&self) -> Option<String> {
+        let other = self.identity.options.placement.subnet.as_ref();
+        self.member_subnet
+            .as_ref()
+            .filter(|subnet| Some(*subnet) != other)?;
+        Some(self.origins(&[crate::annotations::MEMBER_SUBNET.key]))
+    }
+
+    /// Whether the members' subnet has to be known, because a node has several addresses.
+    pub(crate) fn has_choices(&self) -> bool {
+        let second = self.second_family().map(Some);
+        let families: Vec<_> = [self.family()].into_iter().chain(second).collect();
+        let mut nodes = self.nodes.iter();
+        nodes.any(|node| {
+            families
+                .iter()
+                .any(|family| self.choices(node, *family).nth(1).is_some())
+        })
+    }
+
+    /// The address at which a node is reached from a subnet with this range: the first one in it, else the first one.
+    pub(crate) fn address_of(
+        &self,
+        node: &Node,
+        family: Option<Family>,
+        range: Option<IpNet>,
+    ) -> Option<IpAddr> {
+        let mut choices = self.choices(node, family);
+        let in_range = range.and_then(|range| choices.find(|address| range.contains(address)));
+        in_range.or_else(|| members::address(node, family))
+    }
+
     /// The address of the first node that has one: where nothing is configured, its subnet counts.
     pub(crate) fn first_node(&self, family: Option<Family>) -> Option<(&Arc<Node>, IpAddr)> {
         let mut nodes = self.all_nodes.iter();
-        nodes.find_map(|node| Some((node, crate::members::address(node, family)?)))
+        nodes.find_map(|node| Some((node, members::address(node, family)?)))
     }
 }
 

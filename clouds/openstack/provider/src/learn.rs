@@ -75,6 +75,7 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
         if *is_live {
             vacate(seen, balancer);
         }
+        seen.note_freed(balancer);
         predicted::floating_ips_without(seen, balancer);
         seen.is_gone(balancer);
         return;
@@ -121,6 +122,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
         CloudStep::DeleteBalancer {
             balancer, is_live, ..
         } => {
+            seen.note_freed(balancer);
             let there = seen.balancers.iter().find(|there| there.id == *balancer);
             let has_failed =
                 there.is_some_and(|there| there.provisioning_status == ProvisioningStatus::Error);

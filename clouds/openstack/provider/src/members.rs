@@ -47,15 +47,25 @@ impl Display for Family {
     }
 }
 
-/// The address at which a node is reached: its first internal one, else its first external one, in the order of its status.
+/// The addresses of a node: its internal ones, then its external ones, each in the order of its status.
+pub(crate) fn addresses(node: &Node, family: Option<Family>) -> impl Iterator<Item = IpAddr> {
+    of_kind(node, AddressType::InternalIp, family).chain(of_kind(node, AddressType::ExternalIp, family))
+}
+
+/// The addresses of a node of one kind.
+pub(crate) fn of_kind(
+    node: &Node,
+    kind: AddressType,
+    family: Option<Family>,
+) -> impl Iterator<Item = IpAddr> {
+    let of_kind = node.addresses.iter().filter(move |entry| entry.kind == kind);
+    let addresses = of_kind.filter_map(|entry| entry.address.parse::<IpAddr>().ok());
+    addresses.filter(move |address| family.is_none_or(|family| Family::of(*address) == family))
+}
+
+/// The address at which a node is reached, where no subnet chooses among several: the first one.
 pub(crate) fn address(node: &Node, family: Option<Family>) -> Option<IpAddr> {
-    let first = |kind: &AddressType| {
-        let addresses = node.addresses.iter().filter(|entry| entry.kind == *kind);
-        addresses
-            .filter_map(|entry| entry.address.parse::<IpAddr>().ok())
-            .find(|address| family.is_none_or(|family| Family::of(*address) == family))
-    };
-    first(&AddressType::InternalIp).or_else(|| first(&AddressType::ExternalIp))
+    addresses(node, family).next()
 }
 
 /// The server of a node, as its provider ID names it.

@@ -107,12 +107,6 @@ pub(crate) fn floating_ip_description(cluster: &str, service: &ServiceKey) -> St
     cut(format!("{FLOATING_IP_MARK} {service} from cluster {cluster}"))
 }
 
-/// Whether a description is that of a floating IP that was created for a Service of this cluster.
-pub(crate) fn is_floating_ip_of(cluster: &str, description: &str) -> bool {
-    let service = description.strip_prefix(FLOATING_IP_MARK);
-    service.is_some_and(|service| service.ends_with(&format!(" from cluster {cluster}")))
-}
-
 /// The name of a Service's security group.
 pub(crate) fn security_group(service_uid: &str, service: &ServiceKey) -> String {
     cut(format!(

@@ -38,6 +38,8 @@ pub(crate) struct Observed {
     pub(crate) marked: Vec<LoadBalancerId>,
     /// Load balancers that were asked for one by one, and are not there.
     pub(crate) gone: Vec<LoadBalancerId>,
+    /// The floating IPs that led to a load balancer that could be meant, when that went.
+    pub(crate) freed: Vec<FloatingIpId>,
     /// Load balancers that were waited for to go, and stay `PENDING_DELETE`. They are in no other list here.
     pub(crate) left_alone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
@@ -104,8 +106,19 @@ pub(crate) struct Parts {
     pub(crate) members: BTreeMap<PoolId, Vec<Member>>,
     /// The monitors, if they were asked for.
     pub(crate) monitors: Option<BTreeMap<MonitorId, Monitor>>,
+    /// What could not be read of them. Nothing is decided about it, and all else goes on.
+    pub(crate) unread: Unread,
     /// Whether all this was only told by what was sent, so that the ids are made up.
     pub(crate) is_predicted: bool,
+}
+
+/// Why parts of a load balancer could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The members of these pools.
+    pub(crate) members: BTreeMap<PoolId, String>,
+    /// The monitors.
+    pub(crate) monitors: Option<String>,
 }
 
 /// What a reconcile remembers.
@@ -276,6 +289,7 @@ impl Parts {
             pools: Vec::new(),
             members: BTreeMap::new(),
             monitors: Some(BTreeMap::new()),
+            unread: Unread::default(),
             is_predicted: false,
         }
     }
@@ -385,8 +399,20 @@ impl Observed {
         }));
     }
 
+    /// Notes which floating IPs lead to a load balancer that goes.
+    pub(crate) fn note_freed(&mut self, id: &LoadBalancerId) {
+        let balancer = self.balancers.iter().find(|balancer| balancer.id == *id);
+        let Some(port) = balancer.and_then(|balancer| balancer.vip_port_id.as_ref()) else {
+            return;
+        };
+        let listed = self.floating_ips.iter().flat_map(|list| list.iter());
+        let leading = listed.filter(|there| there.port_id.as_ref() == Some(port));
+        self.freed.extend(leading.map(|there| there.id.clone()));
+    }
+
     /// A load balancer is gone.
     pub(crate) fn is_gone(&mut self, id: &LoadBalancerId) {
+        self.note_freed(id);
         self.balancers.retain(|balancer| balancer.id != *id);
         if !self.gone.contains(id) {
             self.gone.push(id.clone());
@@ -436,6 +462,7 @@ mod tests {
                 pools: vec![read(pool("a")), read(pool("b"))],
                 members: BTreeMap::new(),
                 monitors: None,
+                unread: Unread::default(),
                 is_predicted: false,
             };
             let found = parts.pool_of(&read(json!("web")));

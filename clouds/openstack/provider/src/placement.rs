@@ -2,10 +2,13 @@
 //!
 //! What is configured counts. Where nothing is, the subnet is that of the first node: its port in Neutron tells.
 
+use std::net::IpAddr;
+
+use bowline_cloud_provider::Node;
 use bowline_openstack_client::{LoadBalancer, Member, NetworkId, Port, Subnet, SubnetId};
 use ipnet::IpNet;
 
-use crate::desired::MemberSubnets;
+use crate::desired::{MemberSubnet, MemberSubnets};
 use crate::intent::Wanted;
 use crate::members::{self, Family};
 use crate::observe::Observed;
@@ -28,21 +31,24 @@ pub(crate) fn of_first_node(wanted: &Wanted, ports: &[Port], family: Option<Fami
     places(wanted, ports, family).next()
 }
 
-/// The places of the nodes, in their order.
+/// The places of the nodes' first addresses, in the order of the nodes.
 fn places(wanted: &Wanted, ports: &[Port], family: Option<Family>) -> impl Iterator<Item = Place> {
-    wanted.all_nodes.iter().filter_map(move |node| {
-        let address = members::address(node, family)?;
-        let server = members::server(node)?;
-        let fixed_ips = ports
-            .iter()
-            .filter(|port| port.device_id == server.as_str())
-            .flat_map(|port| port.fixed_ips.iter().map(move |fixed| (port, fixed)));
-        let mut at_address = fixed_ips.filter(|(_, fixed)| fixed.ip_address.parse() == Ok(address));
-        at_address.find_map(|(port, fixed)| {
-            Some(Place {
-                subnet: fixed.subnet_id.clone(),
-                network: port.network_id.clone()?,
-            })
+    let nodes = wanted.all_nodes.iter();
+    nodes.filter_map(move |node| place(node, members::address(node, family)?, ports))
+}
+
+/// The place of a node's address, if it is on a port of the node's server.
+fn place(node: &Node, address: IpAddr, ports: &[Port]) -> Option<Place> {
+    let server = members::server(node)?;
+    let fixed_ips = ports
+        .iter()
+        .filter(|port| port.device_id == server.as_str())
+        .flat_map(|port| port.fixed_ips.iter().map(move |fixed| (port, fixed)));
+    let mut at_address = fixed_ips.filter(|(_, fixed)| fixed.ip_address.parse() == Ok(address));
+    at_address.find_map(|(port, fixed)| {
+        Some(Place {
+            subnet: fixed.subnet_id.clone(),
+            network: port.network_id.clone()?,
         })
     })
 }
@@ -50,7 +56,6 @@ fn places(wanted: &Wanted, ports: &[Port], family: Option<Family>) -> impl Itera
 /// The subnet of a second address: that of the nodes' addresses of the second family, on the network of the first one.
 pub(crate) fn second_subnet(wanted: &Wanted, ports: &[Port]) -> Option<SubnetId> {
     let family = wanted.second_family()?;
-    let place = of_first_node(wanted, ports, Some(family))?;
     let network = match (&wanted.vip.network, &wanted.vip.subnet) {
         (Some(network), _) => network.clone(),
         (None, Some(subnet)) => ports
@@ -59,7 +64,12 @@ pub(crate) fn second_subnet(wanted: &Wanted, ports: &[Port]) -> Option<SubnetId>
             .and_then(|port| port.network_id.clone())?,
         (None, None) => of_first_node(wanted, ports, wanted.family())?.network,
     };
-    (place.network == network).then_some(place.subnet)
+    let mut nodes = wanted.all_nodes.iter();
+    nodes.find_map(|node| {
+        let places = members::addresses(node, Some(family)).filter_map(|address| place(node, address, ports));
+        let mut there = places.filter(|place| place.network == network);
+        there.next().map(|place| place.subnet)
+    })
 }
 
 /// Whether Octavia chooses the subnet of the address, in a given network.
@@ -75,16 +85,18 @@ pub(crate) fn subnet_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> 
         let first = of_network.next()?;
         return of_network.next().is_none().then_some(&first.id);
     }
-    let mut nodes = wanted.all_nodes.iter();
-    let address = nodes.find_map(|node| members::address(node, Some(Family::V6)));
-    let holds = |subnet: &&Subnet| {
-        let range = subnet.cidr.parse::<IpNet>().ok();
-        range
-            .zip(address)
-            .is_some_and(|(range, address)| range.contains(&address))
-    };
     let of_network: Vec<&Subnet> = of_network.collect();
-    let of_nodes = of_network.iter().copied().find(holds);
+    let nodes = wanted.all_nodes.iter();
+    let mut addresses = nodes.flat_map(|node| members::addresses(node, Some(Family::V6)));
+    let of_nodes = addresses.find_map(|address| {
+        let holds = |subnet: &&&Subnet| {
+            subnet
+                .cidr
+                .parse::<IpNet>()
+                .is_ok_and(|range| range.contains(&address))
+        };
+        of_network.iter().find(holds).copied()
+    });
     of_nodes
         .or_else(|| of_network.first().copied())
         .map(|subnet| &subnet.id)
@@ -146,11 +158,19 @@ pub(crate) fn member_subnets(
             })
             .and_then(|vip| vip.subnet_id.clone()),
     };
+    let listed = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let with_range = |id: SubnetId| {
+        let there = listed.iter().find(|subnet| subnet.id == id);
+        MemberSubnet {
+            range: there.and_then(|subnet| subnet.cidr.parse().ok()),
+            id,
+        }
+    };
     MemberSubnets {
-        first,
+        first: first.map(with_range),
         keeps_others: wanted.is_unclear()
             || wanted.member_subnet.is_none() && (is_owner || wanted.vip.subnet.is_none()),
-        second: wanted.second_family().zip(second),
+        second: wanted.second_family().zip(second.map(with_range)),
     }
 }
 

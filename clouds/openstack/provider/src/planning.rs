@@ -241,6 +241,7 @@ impl There<'_> {
             Ok(_) => guards::held(wanted, self.features, seen)
                 .or_else(|| self.unmended())
                 .or_else(|| self.untaken())
+                .or_else(|| self.unread())
                 .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
             Err(refusal) => Some(refusal),
         };

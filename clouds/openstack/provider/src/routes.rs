@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
-use bowline_openstack_client::{ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
+use bowline_openstack_client::{
+    ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
+};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
 use ipnet::IpNet;
@@ -111,6 +113,28 @@ impl RouteTable {
         Ok(networks)
     }
 
+    /// The ranges of the subnets that the router is in, where a Node has several addresses. If they cannot be read, its first address is
+    /// tried, and Neutron tells.
+    async fn near(&self, changes: &[RouteChange]) -> Vec<IpNet> {
+        if !changes.iter().any(change::has_choice) {
+            return Vec::new();
+        }
+        let filter = PortFilter {
+            device_id: Some(self.router.as_str()),
+            ..PortFilter::default()
+        };
+        let all = SubnetFilter::default();
+        let Ok((ports, subnets)) = try_join!(self.client.ports(&filter), self.client.subnets(&all)) else {
+            return Vec::new();
+        };
+        let of_router = |subnet: &&Subnet| {
+            let mut fixed = ports.iter().flat_map(|port| &port.fixed_ips);
+            fixed.any(|fixed| fixed.subnet_id == subnet.id)
+        };
+        let near = subnets.iter().filter(of_router);
+        near.filter_map(|subnet| subnet.cidr.parse().ok()).collect()
+    }
+
     /// The networks as the last listing saw them.
     async fn networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
         let known = self
@@ -174,7 +198,7 @@ impl RouteTable {
     }
 
     async fn change(&self, changes: &[RouteChange]) -> Vec<Result<(), CloudError>> {
-        let (mut results, changes) = Results::of(changes);
+        let (mut results, changes) = Results::of(changes, &self.near(changes).await);
         let extensions = match self.extensions().await {
             Ok(extensions) => extensions,
             Err(error) => {

@@ -7,7 +7,6 @@ use serde_json::Value;
 /// One listing of the account's servers.
 #[derive(Debug)]
 pub(crate) struct ServerIndex {
-    /// By host name in lower case: Nodes' names have no capitals.
     servers: InstanceIndex<String, Server>,
     /// What cannot be read.
     odd: Vec<Value>,
@@ -15,7 +14,7 @@ pub(crate) struct ServerIndex {
 
 impl ServerIndex {
     pub(crate) fn new(listed: Listed<Server>) -> Self {
-        let name = |server: &Server| server.hostname.to_ascii_lowercase();
+        let name = |server: &Server| server.hostname.clone();
         Self {
             servers: InstanceIndex::new(listed.entries, |server| server.id.clone(), name),
             odd: listed.odd,
@@ -47,10 +46,7 @@ impl ServerIndex {
     /// The servers that a host name may mean: those that have it to the letter, else in any letter case. Of several, those
     /// count that are in use; one alone is taken whatever its state.
     pub(crate) fn with_name(&self, name: &str) -> Vec<&Server> {
-        let mut found = self.servers.with_name(&name.to_ascii_lowercase());
-        if found.iter().any(|server| server.hostname == name) {
-            found.retain(|server| server.hostname == name);
-        }
+        let mut found = self.servers.with_name(name);
         if found.len() > 1 {
             found.retain(|server| !matches!(server.status, ServerStatus::Deleting | ServerStatus::Reserved));
         }

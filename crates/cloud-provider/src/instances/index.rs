@@ -6,13 +6,22 @@ use std::collections::btree_map::Entry;
 
 /// The instances of one listing, found by ID or by name.
 ///
-/// Both are keys of the cloud's own making: a cloud whose IDs or names are the same in any letter case hands in one spelling
-/// and looks for that one.
+/// IDs are keys of the cloud's own making: a cloud whose IDs are the same in any letter case hands in one spelling and looks for
+/// that one.
 #[derive(Debug, Clone)]
 pub struct InstanceIndex<K, T> {
     instances: Vec<T>,
     by_id: BTreeMap<K, usize>,
-    by_name: BTreeMap<String, Vec<usize>>,
+    /// By the name in lower case.
+    by_name: BTreeMap<String, Vec<Named>>,
+}
+
+/// An instance that has a name.
+#[derive(Debug, Clone)]
+struct Named {
+    position: usize,
+    /// The name, where it is not in lower case.
+    spelt: Option<Box<str>>,
 }
 
 impl<K, T> Default for InstanceIndex<K, T> {
@@ -38,7 +47,10 @@ impl<K: Ord, T> InstanceIndex<K, T> {
             entry.insert(position);
             let name = name(&instance);
             if !name.is_empty() {
-                index.by_name.entry(name).or_default().push(position);
+                let lower = name.to_lowercase();
+                let spelt = (name != lower).then(|| name.into_boxed_str());
+                let named = Named { position, spelt };
+                index.by_name.entry(lower).or_default().push(named);
             }
             index.instances.push(instance);
         }
@@ -53,10 +65,16 @@ impl<K: Ord, T> InstanceIndex<K, T> {
         self.by_id.get(id).map(|position| &self.instances[*position])
     }
 
-    /// The instances with this name, in the listing's order.
+    /// The instances with this name to the letter; if there are none, those with it in any letter case. In the listing's order.
+    ///
+    /// A Node's name has no capitals, and that of its instance may have some.
     pub fn with_name(&self, name: &str) -> Vec<&T> {
-        let positions = self.by_name.get(name).into_iter().flatten();
-        positions.map(|position| &self.instances[*position]).collect()
+        let lower = name.to_lowercase();
+        let alike = self.by_name.get(&lower).map_or(&[][..], Vec::as_slice);
+        let is_exact = |named: &&Named| named.spelt.as_deref().unwrap_or(&lower) == name;
+        let has_exact = alike.iter().any(|named| is_exact(&named));
+        let found = alike.iter().filter(|named| !has_exact || is_exact(named));
+        found.map(|named| &self.instances[named.position]).collect()
     }
 
     /// All instances, in the listing's order.
@@ -85,6 +103,15 @@ mod tests {
         assert_eq!(index.with_id(&4), None);
         assert_eq!(index.with_name("db"), [&(1, "db"), &(3, "db")]);
         assert!(index.with_name("d").is_empty());
+    }
+
+    #[test]
+    fn a_name_is_matched_to_the_letter_first_and_in_any_case_then() {
+        let index = index(&[(1, "Worker-1"), (2, "worker-1"), (3, "Worker-2"), (4, "WORKER-2")]);
+        assert_eq!(index.with_name("worker-1"), [&(2, "worker-1")]);
+        assert_eq!(index.with_name("Worker-1"), [&(1, "Worker-1")]);
+        assert_eq!(index.with_name("worker-2"), [&(3, "Worker-2"), &(4, "WORKER-2")]);
+        assert!(index.with_name("worker-3").is_empty());
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::queue::Stated;
 /// Time to the next try where a sync of the Service is under way.
 const BESIDE_A_SYNC: Duration = Duration::from_secs(1);
 
+/// More keys than anybody uses, so that one that is new each time fills no memory.
+const MOST_IDLE: usize = 64;
+
 /// What is remembered of one Service.
 #[derive(Default)]
 pub(super) struct Fights {
@@ -79,6 +82,15 @@ pub(super) struct Asked {
     pub(super) put_back: Option<Duration>,
 }
 
+impl Asked {
+    fn look_after(&mut self, Again { after, .. }: Again) {
+        match after.is_zero() {
+            true => self.sync = true,
+            false => self.look = self.look.max(Some(after)),
+        }
+    }
+}
+
 impl Fights {
     /// [Entries](super::needs_update::changed_entries) are others now than this process last knew. Nothing else is.
     pub(super) fn entries_changed(&mut self, diff: &BTreeMap<String, Option<String>>) -> Asked {
@@ -100,17 +112,17 @@ impl Fights {
         if is_fight {
             asked.put_back = self.lost(Part::Annotations);
         }
-        let mut look = |Again { after, .. }: Again| match after.is_zero() {
-            true => asked.sync = true,
-            false => asked.look = asked.look.max(Some(after)),
-        };
-        if !self.is_look_due {
-            if is_taken {
-                look(self.rows.again(Part::Annotations));
+        let is_asked_already = self.is_look_due;
+        if is_taken && !is_asked_already {
+            let again = self.rows.again(Part::Annotations);
+            asked.look_after(again);
+            if again.is_news {
+                self.untold.insert(Part::Annotations);
+                asked.put_back.get_or_insert_default(); // which tells it
             }
-            if is_idle {
-                look(self.idle_row.again());
-            }
+        }
+        if is_idle && !is_asked_already {
+            asked.look_after(self.idle_row.again());
         }
         self.is_look_due |= asked.look.is_some();
         asked
@@ -182,6 +194,9 @@ impl Fights {
                 false => self.idle.remove(&key),
             };
         }
+        if self.idle.len() > MOST_IDLE {
+            self.idle.clear();
+        }
     }
 
     /// The write that puts back what is not as this process wrote it; `None`: all is.
@@ -224,11 +239,14 @@ impl ServiceController {
                 std::mem::take(&mut fights.untold),
             )
         });
-        let Some(service) = living.filter(|_| !due.is_empty()) else {
+        let Some(service) = living else {
             return self.forget_unused(key);
         };
         for part in untold {
             self.ctx.tell_changed_back(&*service, part).await;
+        }
+        if due.is_empty() {
+            return;
         }
         match self.write_back(key, service).await {
             Ok(()) => self.queue.forget(queued),
@@ -293,6 +311,20 @@ mod tests {
             ..Asked::default()
         };
         assert_eq!(fights.entries_changed(&changed(None)), put_back);
+        // And one that somebody wants again and again is told of.
+        let mut told = 0;
+        for _ in 0..6 {
+            fights.wrote(&write("192.0.2.1"));
+            told += u32::from(
+                fights
+                    .entries_changed(&changed(Some("192.0.2.9")))
+                    .put_back
+                    .is_some(),
+            );
+            fights.look_begins();
+        }
+        assert_eq!(told, 1);
+        fights.wrote(&write("192.0.2.1"));
         let service = |spec| -> Service { serde_json::from_value(json!({ "spec": spec })).unwrap() };
         assert_eq!(fights.lacking(&service(json!({}))), Some(write("192.0.2.1")));
         let other = fights.lacking(&service(json!({ "loadBalancerIP": "192.0.2.9" })));

@@ -50,27 +50,30 @@ impl ServiceController {
         spoken_for.append(&mut self.spoken_for());
         found.retain(|made| !spoken_for.contains(&made.uid));
         let known = lock(&self.left_behind).clone().unwrap_or_default();
-        let mut left = Vec::new();
+        let (mut left, mut news) = (Vec::new(), Vec::new());
         for made in found {
-            let is_news = !known.contains(&made);
-            if is_news {
-                // That the Service is missing from a list proves nothing.
-                let found = self.ctx.kube.find_service(&made.key, &self.services).await;
-                let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
-                self.progressed(&Key::LeftBehind, true);
-                let is_spoken_for =
-                    |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && speaks_for_balancer(it);
-                if found.is_some_and(|found| is_spoken_for(&found)) {
-                    continue;
-                }
-                tracing::warn!(
-                    service = %made.key, uid = made.uid,
-                    "A load balancer was made for a Service that is gone or asks for none, and this process did not see that happen: it stays, and \
-                     is billed. Delete it in the cloud, unless another copy of this cluster uses it"
-                );
+            if known.contains(&made) {
+                left.push(made);
+                continue;
             }
-            left.push(made);
+            // That the Service is missing from a list proves nothing.
+            let found = self.ctx.kube.find_service(&made.key, &self.services).await;
+            let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
+            self.progressed(&Key::LeftBehind, true);
+            let is_spoken_for =
+                |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && speaks_for_balancer(it);
+            if !found.is_some_and(|found| is_spoken_for(&found)) {
+                news.push(made);
+            }
         }
+        for made in &news {
+            tracing::warn!(
+                service = %made.key, uid = made.uid,
+                "A load balancer was made for a Service that is gone or asks for none, and this process did not see that happen: it stays, and is \
+                 billed. Delete it in the cloud, unless another copy of this cluster uses it"
+            );
+        }
+        left.append(&mut news);
         Ok(left)
     }
 

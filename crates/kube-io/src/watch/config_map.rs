@@ -12,7 +12,7 @@ use super::open::{Ended, Next, OpenWatch};
 use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::segment;
+use crate::exchange::{Call, segment};
 use crate::reads::{lenient, names, read};
 use crate::waits::Waits;
 
@@ -59,7 +59,7 @@ impl Kube {
             segment(name)
         );
         let is_busy = |error: &KubeError| error.retry_after().is_some();
-        match self.read_patiently(&path, is_busy).await {
+        match self.read_patiently(|| Call::get(&*path), is_busy).await {
             Ok(body) => Ok(Some(texts(&body))),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

@@ -111,6 +111,25 @@ async fn lists_come_in_pages_of_100_from_no_cache() {
     assert_eq!(client(&api).list_nodes().await.unwrap().len(), 250);
 }
 
+#[tokio::test(start_paused = true)]
+async fn huge_objects_make_pages_smaller_and_keep_none_from_being_listed() {
+    let api = server();
+    for number in 0..20 {
+        let mut huge = node(&format!("n{number:02}"));
+        api.apply_json(huge.clone()).unwrap();
+        huge["status"]["images"] = json!([{"names": ["x".repeat(1 << 20)], "sizeBytes": 1}]);
+        api.apply_json(huge).unwrap();
+    }
+    let watched = Watched::start(&api);
+    watched.cache.synced().await;
+    assert_eq!(watched.cache.len(), 20);
+    let lists = api.journal().of("list", "nodes");
+    let limit = |number: usize| lists[number].query.split('&').next().unwrap_or_default();
+    let limits = [0, 1, 2, 3, 4].map(limit);
+    assert_eq!(limits, ["limit=100", "limit=12", "limit=1", "limit=2", "limit=4"]);
+    assert!(lists.len() <= 14, "{lists:?}");
+}
+
 /// A process that lived through a restore of etcd knows what is newer than anything that it is told from then on.
 #[tokio::test(start_paused = true)]
 async fn a_watch_ends_where_the_api_server_has_gone_back_in_time_and_not_where_it_lags() {

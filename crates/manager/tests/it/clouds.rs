@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bowline_cloud_provider::plan::Refusal;
 use bowline_cloud_provider::{
-    CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer, Route,
-    RouteChange, Routes,
+    Begin, CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer,
+    MadeFor, Reconcile, Route, RouteChange, Routes, ServiceFacts, ServicesView,
 };
 use futures::future::BoxFuture;
 
@@ -19,6 +20,8 @@ pub(crate) struct TestInstances {
     pub(crate) leaves_node_networks: bool,
     /// It never answers.
     pub(crate) hangs: bool,
+    /// The marks that its load balancers bear; without any it has none.
+    pub(crate) marks: Vec<MadeFor>,
 }
 
 impl CloudProvider for TestInstances {
@@ -52,12 +55,32 @@ impl CloudProvider for TestInstances {
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
-        None
+        let marked = Marked(self.marks.clone());
+        (!marked.0.is_empty()).then(|| Arc::new(marked) as Arc<dyn LoadBalancer>)
     }
 
     fn routes(&self) -> Option<Arc<dyn Routes>> {
         let asked = Arc::clone(&self.asked);
         self.has_routes.then(|| Arc::new(Asked(asked)) as Arc<dyn Routes>)
+    }
+}
+
+/// Load balancers of which nothing but the marks is known.
+struct Marked(Vec<MadeFor>);
+
+impl Begin<ServiceFacts> for Marked {
+    fn begin(self: Arc<Self>, _: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        Err(Refusal::new("nothing is known"))
+    }
+}
+
+impl LoadBalancer for Marked {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        facts.key().to_string()
+    }
+
+    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+        Box::pin(async { Ok(self.0.clone()) })
     }
 }
 

@@ -30,7 +30,11 @@ const MISTAKES: [(&str, &str, &str); 26] = [
     ("health-monitor-delay-s", "abc", "cannot convert abc to int"),
     ("health-monitor-timeout-s", "1.5", "cannot convert 1.5 to int"),
     ("health-monitor-up-threshold", "two", "cannot convert two to int"),
-    ("health-monitor-down-threshold", " 3", "cannot convert  3 to int"),
+    (
+        "health-monitor-down-threshold",
+        "3 4",
+        "cannot convert 3 4 to int",
+    ),
     ("health-monitor-delay-s", "0", "cannot convert 0 to int"),
     ("health-monitor-timeout-s", "0", "cannot convert 0 to int"),
     ("health-monitor-up-threshold", "0", "cannot convert 0 to int"),

@@ -189,7 +189,10 @@ fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
 /// The networks of the annotation. Host bits may be set and are sent as they are.
 fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<Note>) -> Sources {
     let text = annotations::text(service, &SOURCE_CIDRS);
-    if text.is_empty() {
+    // A blank is no word for everybody: what stood there was lost, and nothing is opened for that.
+    let written = service.metadata.annotations.iter().flatten();
+    let is_blank = |(key, value): (&String, &String)| key == SOURCE_CIDRS.key && !value.is_empty();
+    if text.is_empty() && !written.into_iter().any(is_blank) {
         notes.push(NO_SOURCE_CIDRS.note(format!(
             "annotation {} is empty, which restricts nothing",
             SOURCE_CIDRS.key

@@ -265,30 +265,25 @@ impl Reads {
             self.complete(intent, &mut seen).await?;
             return Ok(seen);
         }
-        match &seen.memory.own.failure {
-            Some(failure) => {
-                if let Intent::Wanted(wanted) = intent {
-                    let closed = &seen.memory.own.closed;
-                    let closed = (!closed.is_empty()).then(|| (wanted.asked, closed.clone()));
-                    self.closed.with(&wanted.identity.uid, |kept| *kept = closed);
-                }
-                Err(failure.error.clone())
+        if let Some(failure) = &seen.memory.own.failure {
+            if let Intent::Wanted(wanted) = intent {
+                let closed = &seen.memory.own.closed;
+                let closed = (!closed.is_empty()).then(|| (wanted.asked, closed.clone()));
+                self.closed.with(&wanted.identity.uid, |kept| *kept = closed);
             }
-            None if !seen.unreadable.is_empty() => {
-                let error = seen.observed.unreadable.pop_first();
-                Err(error.map_or_else(|| CloudError::other("unreadable"), |(_, error)| error))
-            }
-            None if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK => {
-                Err(CloudError::transient(format!(
-                    "{}: a public IP is still being acquired or released",
-                    jobs::TIMEOUT
-                )))
-            }
-            None => {
-                seen.memory.own.look_again();
-                self.all(intent, seen.memory).await
-            }
+            return Err(failure.error.clone());
         }
+        if let Some((_, error)) = seen.observed.unreadable.pop_first() {
+            return Err(error);
+        }
+        if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK {
+            return Err(CloudError::transient(format!(
+                "{}: a public IP is still being acquired or released",
+                jobs::TIMEOUT
+            )));
+        }
+        seen.memory.own.look_again();
+        self.all(intent, seen.memory).await
     }
 
     /// Jobs by which an address is acquired came to their end.

@@ -188,6 +188,8 @@ impl File {
 
     fn set(&mut self, setting: Setting, value: Option<String>, line: usize) -> Result<(), FileError> {
         let text = match value {
+            // Not set, whatever a line above it says.
+            Some(text) if text.is_empty() => text,
             value if setting.is_switch() => switch(setting, value, line)?.to_string(),
             Some(text) => text,
             None => return Err(FileError::Blank { setting, line }),

@@ -110,7 +110,9 @@ fn a_switch_takes_the_words_of_git_and_its_name_alone() {
         assert_eq!(verifies(&format!("ssl-no-verify = {word}")), Ok(true), "{word}");
     }
     assert_eq!(verifies("ssl-no-verify"), Ok(false));
-    for word in ["t", "2", ""] {
+    // Not set, unlike with the Go manager, which does not start.
+    assert_eq!(verifies("ssl-no-verify = on\nssl-no-verify ="), Ok(true));
+    for word in ["t", "2"] {
         let error = verifies(&format!("ssl-no-verify = {word}")).unwrap_err();
         assert!(
             error.starts_with(&format!(
@@ -262,7 +264,9 @@ fn files_are_read_or_refused_as_by_the_go_parser() {
     for line in BY_GCFG.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
         let read = File::parse(case.file.as_bytes());
-        if let Some(mut expected) = case.error {
+        // A switch without a value is not set.
+        let error = case.error.filter(|error| error != "failed to parse bool ``");
+        if let Some(mut expected) = error {
             // Ours names only what cannot be a secret.
             if expected.starts_with("can't store data at section") {
                 expected.truncate("can't store data at section".len());
@@ -282,7 +286,12 @@ fn files_are_read_or_refused_as_by_the_go_parser() {
             text(Setting::Zone),
             text(Setting::Region),
         ];
-        assert_eq!(values.as_slice(), case.values, "{:?}", case.file);
+        let expected = case.values;
+        assert!(
+            expected.is_empty() || values.as_slice() == expected,
+            "{:?}",
+            case.file
+        );
     }
 }
 

@@ -76,7 +76,10 @@ impl<'a> Draft<'a> {
 
     /// Why the API refused a write before, which is held back.
     pub(super) fn held(&self, step: &CloudStep) -> Option<&'a Refusal> {
-        self.observed.memory.refusals.why(step)
+        self.observed
+            .memory
+            .refusals
+            .first(|refused| refused.is_same(step))
     }
 
     /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.

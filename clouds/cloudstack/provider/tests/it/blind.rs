@@ -117,13 +117,13 @@ async fn an_address_whose_rules_cannot_be_listed_keeps_no_other_address() {
         .sim
         .edit_rule(&moved, |rule| rule.address.clone_from(&other));
     world.delete(WEB);
-    let command = "listFirewallRules";
-    world
-        .sim
-        .faults()
-        .add(Fault::operation(command).answer(refusal(command)));
-    world.run(WEB).await;
-    assert!(world.rules().len() < 2, "{:?}", world.rules());
+    // The first list is that of the Service itself.
+    let command = "listLoadBalancerRules";
+    let fault = Fault::operation(command).nth(2);
+    world.sim.faults().add(fault.answer(refusal(command)));
+    let run = world.run(WEB).await;
+    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
+    assert_eq!(world.rules().len(), 1, "{:?}", world.rules());
     world.run(WEB).await.settled();
     assert!(world.rules().is_empty());
 }

@@ -9,9 +9,9 @@ use crate::error::ApiError;
 use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
 use crate::wire::{
-    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, MemberUpdate, Monitor, MonitorId,
-    MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Resource, SubnetId,
-    Wrapped,
+    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, MemberSettings, MemberUpdate,
+    Monitor, MonitorId, MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
+    Resource, SubnetId, Wrapped,
 };
 
 const LISTENERS: &str = "listeners";
@@ -22,7 +22,7 @@ fn of(balancer: Option<&LoadBalancerId>) -> Option<(&'static str, String)> {
     balancer.map(|id| ("loadbalancer_id", id.to_string()))
 }
 
-/// A member of a list that replaces another one: what is left out would stay as it was.
+/// A member of a list that replaces another one.
 #[derive(Serialize)]
 struct Replacement<'a> {
     name: &'a str,
@@ -32,6 +32,8 @@ struct Replacement<'a> {
     subnet_id: Option<&'a SubnetId>,
     /// Also `null`, which takes a port back.
     monitor_port: Option<u16>,
+    #[serde(flatten)]
+    settings: &'a MemberSettings,
 }
 
 impl<'a> Replacement<'a> {
@@ -42,6 +44,7 @@ impl<'a> Replacement<'a> {
             protocol_port,
             subnet_id,
             monitor_port,
+            settings,
         } = member;
         Self {
             name,
@@ -49,6 +52,7 @@ impl<'a> Replacement<'a> {
             protocol_port: *protocol_port,
             subnet_id: subnet_id.as_ref(),
             monitor_port: *monitor_port,
+            settings,
         }
     }
 }
@@ -171,8 +175,9 @@ impl Client {
             .await
     }
 
-    /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic,
-    /// and their subnets, which cannot be changed.
+    /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic, and their subnets,
+    /// which cannot be changed. What an entry leaves out of its settings gets the API's default, also of a member that is there
+    /// (`MemberPOST` in Octavia's `api/v2/types/member.py`).
     ///
     /// # Errors
     ///

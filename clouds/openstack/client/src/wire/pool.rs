@@ -1,7 +1,7 @@
 //! Pools and their members (Load Balancer API v2).
 
 use bowline_cloud_http::lenient::{list, or_default};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     ListenerId, LoadBalancerId, MemberId, MonitorId, NewMonitor, OperatingStatus, PersistenceType, PoolId,
@@ -138,12 +138,49 @@ pub struct Member {
     /// The subnet that its address belongs to.
     #[serde(default)]
     pub subnet_id: Option<SubnetId>,
-    /// Its share of the traffic; 0 is none.
-    #[serde(default)]
-    pub weight: Option<u16>,
+    /// What a person may have set on it.
+    #[serde(flatten)]
+    pub settings: MemberSettings,
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+}
+
+/// What a person may set on a member, as to drain it. `None` is the API's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MemberSettings {
+    /// Its share of the traffic; 0 is none, and 1 the default.
+    #[serde(
+        default,
+        deserialize_with = "unless_default::<1, _>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub weight: Option<u16>,
+    /// `true` has it get traffic only when all others are down.
+    #[serde(
+        default,
+        deserialize_with = "unless::<false, _>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub backup: Option<bool>,
+    /// The address that is probed in place of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor_address: Option<String>,
+    /// `false` has it get no traffic.
+    #[serde(
+        default,
+        deserialize_with = "unless::<true, _>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub admin_state_up: Option<bool>,
+}
+
+fn unless_default<'de, const DEFAULT: u16, D: Deserializer<'de>>(read: D) -> Result<Option<u16>, D::Error> {
+    Ok(Option::deserialize(read)?.filter(|value| *value != DEFAULT))
+}
+
+fn unless<'de, const DEFAULT: bool, D: Deserializer<'de>>(read: D) -> Result<Option<bool>, D::Error> {
+    Ok(Option::deserialize(read)?.filter(|value| *value != DEFAULT))
 }
 
 impl Resource for Member {
@@ -167,6 +204,9 @@ pub struct NewMember {
     /// The port that shall be probed; `None` is the port that gets the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor_port: Option<u16>,
+    /// What a person set on the one that is there.
+    #[serde(flatten)]
+    pub settings: MemberSettings,
 }
 
 /// What a call changes at a member. Its address, port and subnet stay for life.

@@ -1,7 +1,7 @@
 use bowline_openstack_client::{
-    AddressPair, ListenerAttributes, ListenerProtocol, ListenerUpdate, LoadBalancerUpdate, MemberUpdate,
-    MonitorType, NewFloatingIp, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewMonitorHttp, NewPool,
-    PoolProtocol, PoolUpdate, PortUpdate, RouterRoute,
+    AddressPair, ListenerAttributes, ListenerProtocol, ListenerUpdate, LoadBalancerUpdate, MemberSettings,
+    MemberUpdate, MonitorType, NewFloatingIp, NewListener, NewLoadBalancer, NewMember, NewMonitor,
+    NewMonitorHttp, NewPool, PoolProtocol, PoolUpdate, PortUpdate, RouterRoute,
 };
 
 use crate::cloud::{Answer, lines, neutron, octavia};
@@ -101,6 +101,7 @@ fn new_listener() -> NewListener {
         protocol_port: 30080,
         subnet_id: Some("s".into()),
         monitor_port: None,
+        settings: MemberSettings::default(),
     };
     let pool = NewPool {
         listener_id: None,

@@ -3,22 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, Node, ServiceFacts, ServiceKey, facts, spelling};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{KeyKind, PoolProtocol};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::namesakes::{self, Namesakes};
-use super::ports;
 use super::settings::{Bars, Flaw};
 use super::{
-    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Protocol,
-    Publish, Sources, TlsKey, TlsWish, VipWish, Wanted, settings,
+    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
+    Sources, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
 };
 use crate::annotations::{self as keys, Reader};
-use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES};
-use crate::members::{self, Family, NodeFilter};
+use crate::events::NO_VALID_NODES;
+use crate::members::{Family, NodeFilter};
 use crate::names;
 use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::subnets::floating::{self, WantedSubnet, Words};
@@ -174,16 +173,20 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         .text(&keys::NODE_SELECTOR, &options.node_selector)
         .to_owned();
     let filter = NodeFilter::parse(&selector);
+    let is_monitored_by_service = reader.given(&keys::MONITOR).is_some();
     let mut wanted = Wanted {
         vip: vip(&reader, &class.placement, &options),
         member_subnet: member_subnet.or_else(|| options.placement.subnet.clone()),
         is_internal,
-        address: spec.load_balancer_ip.as_deref().and_then(non_empty),
+        address: spec
+            .load_balancer_ip
+            .as_deref()
+            .and_then(|address| non_empty(address.trim())),
         floating: wished_floating(&reader, &class, &options, problems),
         families,
         ports,
         pool: PoolSettings {
-            method: reader.text(&keys::LB_METHOD, &options.method).to_owned(),
+            method: given(&reader, &keys::LB_METHOD).unwrap_or_else(|| options.method.clone()),
             is_sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
             proxy: proxy.clone(),
         },
@@ -219,8 +222,11 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             keys::NODE_SELECTOR.key
         )));
     }
-    wanted.notes.extend(unaddressed(&wanted));
-    wanted.notes.extend(ignored_note(reader, &wanted));
+    wanted.notes.extend(notes::unaddressed(&wanted));
+    wanted
+        .notes
+        .extend(notes::unmonitored(&wanted, is_monitored_by_service));
+    wanted.notes.extend(notes::ignored_note(reader, &wanted));
     wanted
 }
 
@@ -274,23 +280,6 @@ fn publish(reader: &Reader<'_>, is_proxied: bool, options: &LoadBalancerOptions)
     }
 }
 
-/// What is told of annotations that have no effect, or another one than somebody meant.
-fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
-    let selected = reader.given(&keys::NODE_SELECTOR).and_then(NodeFilter::nonsense);
-    let selector = selected.map(|part| {
-        format!(
-            "no Node fits {}: no label can be `{part}`; write `key=value`, or `key` for any value, with commas between",
-            keys::NODE_SELECTOR.key
-        )
-    });
-    let ignored = reader.into_ignored();
-    let ignored =
-        (!ignored.is_empty()).then(|| format!("annotations without effect: {}", ignored.join("; ")));
-    let texts = ignored.into_iter().chain(selector).chain(unproxied(wanted));
-    let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| IGNORED_ANNOTATIONS.note(texts.join("; ")))
-}
-
 fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -319,40 +308,6 @@ fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<
             ClassOptions::default()
         }
     }
-}
-
-/// Which ports get no PROXY header although one is asked for.
-fn unproxied(wanted: &Wanted) -> Option<String> {
-    wanted.pool.proxy.as_ref()?;
-    let mut ports = wanted.ports.iter().filter(|port| port.protocol != Protocol::Tcp);
-    let port = ports.next()?;
-    Some(format!(
-        "{} has no effect on port {} and others that are not TCP: Octavia has no PROXY header for them",
-        keys::PROXY_PROTOCOL.key,
-        port.port
-    ))
-}
-
-/// Which nodes are no members because they have no address. Those that no provider has initialised yet have none by nature.
-fn unaddressed(wanted: &Wanted) -> Option<Note> {
-    let has_none = |node: &Node| match &wanted.families[..] {
-        [] => members::address(node, None).is_none(),
-        families => families
-            .iter()
-            .all(|family| members::address(node, Some(*family)).is_none()),
-    };
-    let nodes = wanted.nodes.iter();
-    let is_initialised = |node: &Node| node.provider_id.is_some() && !node.is_uninitialized();
-    let without = nodes.filter(|node| is_initialised(node) && has_none(node));
-    let names: Vec<&str> = without.map(|node| node.name.as_str()).collect();
-    let first = names.first()?;
-    let others = match names.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {others} other nodes"),
-    };
-    Some(NO_VALID_NODES.note(format!(
-        "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
-    )))
 }
 
 /// Who may connect: the spec's ranges, else the annotation's, else everybody.

@@ -346,7 +346,7 @@ pub(super) fn member(memory: &mut Memory, new: &NewMember) -> Member {
         protocol_port: new.protocol_port,
         monitor_port: new.monitor_port,
         subnet_id: new.subnet_id.clone(),
-        weight: Some(1),
+        settings: new.settings.clone(),
         provisioning_status: ProvisioningStatus::Active,
     }
 }

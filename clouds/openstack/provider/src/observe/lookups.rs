@@ -197,7 +197,9 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, memory: &Memory, missing: &mu
                 || wanted.family() == Some(Family::V6)
         }
     };
-    if needs_subnets && observed.subnets.is_none() {
+    // A named subnet may be one in which not all nodes have an address.
+    let is_compared = wanted.has_choices() || wanted.named_member_subnet().is_some();
+    if (needs_subnets || is_compared) && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);
     }
     if needs_ports && observed.ports.is_none() {
@@ -239,7 +241,8 @@ fn of_active(
                 }
                 let is_renaming =
                     || rename::next(&wanted.identity, observed, (balancer, role), there).is_some();
-                if there.monitors.is_none() && (plan.needs_monitors() || is_renaming()) {
+                let is_asked = there.monitors.is_some() || there.unread.monitors.is_some();
+                if !is_asked && (plan.needs_monitors() || is_renaming()) {
                     missing.push(Lookup::Monitors);
                 }
             }

@@ -19,7 +19,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Remembered};
+use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Remembered, Unread};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
 use crate::made_groups::MadeGroups;
@@ -84,8 +84,8 @@ enum Answer {
     Features(Features),
     Parts(Parts),
     LeftParts(Parts),
-    Members(Vec<(PoolId, Vec<Member>)>),
-    Monitors(BTreeMap<MonitorId, Monitor>),
+    Members(Vec<(PoolId, Result<Vec<Member>, String>)>),
+    Monitors(Result<BTreeMap<MonitorId, Monitor>, String>),
     Ports(Arc<Vec<Port>>),
     Leaked(Leaked),
     FloatingIps(Arc<Vec<FloatingIp>>),
@@ -236,17 +236,21 @@ impl Reads {
             Lookup::Members(pools) => {
                 let client = &self.client;
                 let read = pools.into_iter().map(|pool| async move {
-                    let members = client.members(&pool).await?;
+                    let members = told(client.members(&pool).await.map_err(CloudError::from))?;
                     Ok::<_, CloudError>((pool, members))
                 });
                 Answer::Members(try_join_all(read).await?)
             }
             Lookup::Monitors => {
-                let all = match self.monitors.ask().await? {
-                    Some(all) => all,
-                    None => Arc::new(self.monitors_of(observed.parts.as_ref()).await?),
+                let all = async {
+                    Ok::<_, CloudError>(match self.monitors.ask().await? {
+                        Some(all) => all,
+                        None => Arc::new(self.monitors_of(observed.parts.as_ref()).await?),
+                    })
                 };
-                Answer::Monitors(all.iter().map(|one| (one.id.clone(), one.clone())).collect())
+                let by_id =
+                    |all: Arc<Vec<Monitor>>| all.iter().map(|one| (one.id.clone(), one.clone())).collect();
+                Answer::Monitors(told(all.await)?.map(by_id))
             }
             Lookup::Ports => Answer::Ports(self.ports.ask().await?),
             Lookup::Leaked => Answer::Leaked(self.leaked().await?),
@@ -354,6 +358,7 @@ impl Reads {
             pools: pools_of(observed, &of, &pools).cloned().collect(),
             members: BTreeMap::new(),
             monitors: None,
+            unread: Unread::default(),
             is_predicted: false,
             of,
         })
@@ -372,6 +377,14 @@ impl Reads {
         let all = self.groups.ask().await?;
         let listed = all.iter().filter(|group| group.name == name).cloned().collect();
         Ok(self.made_groups.over(name, listed))
+    }
+}
+
+/// What was read, or why it was not, where all else can go on without. A service that is asked too much is asked no more.
+fn told<T>(read: Result<T, CloudError>) -> Result<Result<T, String>, CloudError> {
+    match read {
+        Err(error) if error.retry_after().is_some() => Err(error),
+        read => Ok(read.map_err(|error| error.to_string())),
     }
 }
 
@@ -415,16 +428,20 @@ fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
         Answer::Features(features) => observed.features = Some(features),
         Answer::Parts(parts) => observed.parts = Some(parts),
         Answer::LeftParts(parts) => observed.left_parts = Some(parts),
-        Answer::Members(members) => {
-            if let Some(parts) = &mut observed.parts {
-                parts.members.extend(members);
+        Answer::Members(read) => {
+            for (pool, members) in read {
+                match (&mut observed.parts, members) {
+                    (Some(parts), Ok(members)) => drop(parts.members.insert(pool, members)),
+                    (Some(parts), Err(why)) => drop(parts.unread.members.insert(pool, why)),
+                    (None, _) => {}
+                }
             }
         }
-        Answer::Monitors(monitors) => {
-            if let Some(parts) = &mut observed.parts {
-                parts.monitors = Some(monitors);
-            }
-        }
+        Answer::Monitors(monitors) => match (&mut observed.parts, monitors) {
+            (Some(parts), Ok(monitors)) => parts.monitors = Some(monitors),
+            (Some(parts), Err(why)) => parts.unread.monitors = Some(why),
+            (None, _) => {}
+        },
         Answer::Ports(ports) => observed.ports = Some(ports),
         Answer::Leaked(leaked) => observed.leaked = Some(leaked),
         Answer::FloatingIps(listed) => observed.floating_ips = Some(own.over(listed)),

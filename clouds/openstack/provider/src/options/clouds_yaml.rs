@@ -95,14 +95,33 @@ struct Auth {
     token: Option<Secret>,
 }
 
-/// Takes from `base` what is not there.
+/// Takes from `base` what is not there, or empty.
 macro_rules! fill {
     ($whole:expr, $base:expr, $($field:ident)*) => {
-        $($whole.$field = $whole.$field.take().or($base.$field);)*
+        $($whole.$field = $whole.$field.take().filter(Text::is_set).or($base.$field);)*
     };
 }
 
+/// A value of the file.
+trait Text {
+    /// Whether it says something.
+    fn is_set(&self) -> bool;
+}
+
+impl Text for String {
+    fn is_set(&self) -> bool {
+        !self.trim().is_empty()
+    }
+}
+
+impl Text for Secret {
+    fn is_set(&self) -> bool {
+        !self.expose().is_empty()
+    }
+}
+
 impl Cloud {
+    /// This entry, and what it does not say from another one. An empty value says nothing.
     fn over(mut self, base: Self) -> Self {
         fill!(self, base, profile cloud region_name interface endpoint_type cacert cert key);
         fill!(
@@ -178,7 +197,7 @@ fn chosen(
 ) -> Result<(String, Cloud), OptionError> {
     let named = Some(global.clouds_file.as_str())
         .filter(|path| !path.is_empty())
-        .or(environment.value(CONFIG_FILE));
+        .or(environment.value(CONFIG_FILE).filter(|path| !path.is_empty()));
     let places = Places { environment, files };
     let named = named.map(Path::new);
     let (path, mut clouds): (String, Clouds) = match named.map(|path| (path, (files)(path))) {
@@ -202,12 +221,13 @@ fn chosen(
         (None, 1) => clouds.clouds.keys().next().cloned().unwrap_or_default(),
         (None, _) => return Err(OptionError::NoCloudChosen { path }),
     };
-    let mut cloud = take(&mut clouds.clouds, &name, &path)?;
+    let mut cloud = take(&mut clouds.clouds, &name, &path)?.over(Cloud::default());
     if let Some(profile) = cloud.profile.clone().or(cloud.cloud.clone()) {
         let (path, mut public): (String, PublicClouds) = places
             .find("clouds-public")?
             .ok_or_else(|| places.missing("clouds-public", None))?;
-        cloud = cloud.over(take(&mut public.clouds, &profile, &path)?);
+        let public = take(&mut public.clouds, &profile, &path)?.over(Cloud::default());
+        cloud = cloud.over(public);
     }
     let secure: Option<(String, Clouds)> = places.find("secure")?;
     if let Some(secure) = secure.and_then(|(_, mut secure)| secure.clouds.remove(&name)) {

@@ -249,7 +249,7 @@ pub fn option_names() -> BTreeSet<&'static str> {
 }
 
 impl File {
-    /// Reads the file. Of an option that stands several times the last one counts, unless it is a list.
+    /// Reads the file. Of an option that stands several times the last one counts, unless it is a list; one without a value is not set.
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
         let entries = bowline_gcfg::parse(contents).map_err(|error| FileError::Syntax {
@@ -268,6 +268,9 @@ impl File {
                 continue;
             };
             let Some(variable) = entry.variable else { continue };
+            if variable.is_empty() && options.unset(&variable.name) {
+                continue;
+            }
             match options.set(&variable.name, variable.value) {
                 Some(Ok(())) => {}
                 Some(Err(source)) => {

@@ -68,6 +68,38 @@ fn a_file_with_a_login_alone_has_the_go_managers_defaults() {
     assert_eq!(options.warnings, [""; 0]);
 }
 
+/// As a template leaves it that has nothing to fill in.
+#[test]
+fn an_option_without_a_value_is_not_set() {
+    let nothing_in = |(section, names): &(&str, &[&str])| {
+        let names = names.iter().map(|name| format!("{name} =\n")).collect::<String>();
+        format!("[{section}]\n{names}{section}-is-unknown =\n")
+    };
+    let empty: String = file::OPTIONS
+        .iter()
+        .filter(|(section, _)| *section != "LoadBalancerClass")
+        .map(nothing_in)
+        .collect();
+    let told = |options: Options| {
+        format!(
+            "{:?} {:?} {:?}",
+            options.nodes,
+            options.load_balancer,
+            options.shown()
+        )
+    };
+    let without = World::default().read(LOGIN).unwrap();
+    let with = World::default().read(&format!("{empty}{LOGIN}")).unwrap();
+    assert_eq!(with.warnings.len(), without.warnings.len() + 5);
+    assert_eq!(told(with), told(without));
+    let names = read("[Networking]\ninternal-network-name = a\ninternal-network-name = \"\"\n").unwrap();
+    assert_eq!(names.nodes.internal_networks, ["a"]);
+    assert_eq!(
+        balancing("lb-method = SOURCE_IP\nlb-method =\n").method,
+        "ROUND_ROBIN"
+    );
+}
+
 #[test]
 fn without_a_file_there_is_no_start() {
     let read = Options::read(&CloudConfig::Absent, &Environment::default(), &|_| {

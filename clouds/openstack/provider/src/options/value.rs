@@ -30,6 +30,14 @@ pub(super) trait Value {
     /// Takes what a line says; `None` is a variable without an equals sign.
     fn assign(&mut self, said: Option<String>) -> Result<(), ValueError>;
 
+    /// Takes a line without a value.
+    fn unset(&mut self, default: Self)
+    where
+        Self: Sized,
+    {
+        *self = default;
+    }
+
     /// The value as it may be shown; empty if it is not set.
     fn shown(&self) -> String;
 }
@@ -83,8 +91,10 @@ impl Value for Option<Secret> {
     }
 }
 
-/// Each line adds one; a line without an equals sign removes those above it.
+/// Each line adds one, and one without a value none; a line without an equals sign removes those above it.
 impl Value for Vec<String> {
+    fn unset(&mut self, _: Self) {}
+
     fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
         match said {
             Some(text) => self.push(text),
@@ -158,6 +168,9 @@ pub(super) trait Section {
     /// Takes a line, if there is such an option. Letter case does not count.
     fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>>;
 
+    /// Takes a line without a value: the option counts as not set. Whether there is such an option.
+    fn unset(&mut self, name: &str) -> bool;
+
     /// Each option and its value, as it may be shown.
     fn shown(&self) -> Vec<(&'static str, String)>;
 }
@@ -190,6 +203,14 @@ macro_rules! sections {
                     return Some(self.$field.assign(said));
                 })*
                 None
+            }
+
+            fn unset(&mut self, name: &str) -> bool {
+                $(if name.eq_ignore_ascii_case($key) {
+                    self.$field.unset(sections!(@default $($default)?));
+                    return true;
+                })*
+                false
             }
 
             fn shown(&self) -> Vec<(&'static str, String)> {

@@ -5,7 +5,7 @@ use bowline_openstack_client::{
 };
 use bowline_plan::{Answer, Note, Refusal};
 
-use super::{Next, There, annotate, apply, rename, wait_for};
+use super::{Next, There, annotate, apply, floating, rename, wait_for};
 use crate::annotations as keys;
 use crate::events::IN_ERROR;
 use crate::intent::Identity;
@@ -160,7 +160,11 @@ impl There<'_> {
         if self.seen.memory.own.is_busy {
             return wait_for(balancer, self.seen);
         }
-        apply(vec![delete(balancer, is_live)])
+        // Its description would be all that says whose it is.
+        match floating::untold(identity, self.seen, balancer).filter(|_| !is_live) {
+            Some(change) => apply(vec![CloudStep::FloatingIp(change)]),
+            None => apply(vec![delete(balancer, is_live)]),
+        }
     }
 
     /// Octavia gave the load balancer up. It may still carry traffic, and takes no change.

@@ -20,7 +20,7 @@ mod strays;
 use creation::{creation, fault, fixed_address};
 pub(super) use strays::goes_with;
 pub(crate) use strays::{StrayNeeds, stray_needs};
-use strays::{is_described_so, is_made_for, is_recorded, leads_nowhere};
+use strays::{is_described_so, is_ours, is_recorded, leads_nowhere};
 
 /// What has to be read before the address can be decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
             }
         }
         None => {
-            // One that leads nowhere: it was kept, or its load balancer is gone. First the one that was told to people.
+            // One that leads nowhere, because its load balancer is gone. First the one that was told to people.
             let network = wanted.floating.network.as_ref();
             let free = || {
                 all().filter(|there| {
@@ -147,7 +147,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
                 })
             };
             let told = |there: &&FloatingIp| is_recorded(identity, there) && !identity.shares_address;
-            let own = |there: &&FloatingIp| is_made_for(identity, observed, there);
+            let own = |there: &&FloatingIp| is_ours(identity, observed, there);
             let there = free().find(told).or_else(|| free().find(own));
             there.map_or(Wish::Create, Wish::Attach)
         }
@@ -395,6 +395,17 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
             revision: there.revision_number,
         }
     }
+}
+
+/// What becomes of the floating IP of a load balancer that goes before anybody was told of it.
+pub(super) fn untold(
+    identity: &Identity,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+) -> Option<FloatingIpChange> {
+    let there = current(observed, balancer)?;
+    let is_own = is_described_so(identity, there) && !is_recorded(identity, there);
+    is_own.then(|| release(identity, there))
 }
 
 #[cfg(test)]

@@ -57,6 +57,13 @@ impl There<'_> {
         }
     }
 
+    /// Why it is not known whether all parts are as they shall be, though everything that is known is.
+    pub(super) fn unread(&self) -> Option<Refusal> {
+        let why = self.plan_of_parts()?.unread()?;
+        let text = format!("{why}; what else the load balancer has follows the Service");
+        Some(Refusal::new(text).with_remedy("Bowline reads them again from time to time"))
+    }
+
     pub(super) fn unkept(&self, change: PartChange) -> Refusal {
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
@@ -142,8 +149,9 @@ impl There<'_> {
     pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        let seats = groups::seats(self.wanted);
+        let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
+        notes.extend(groups::shared_address_note(self.wanted, &subnets));
         let (served, is_ovn) = (self.served_ports(), self.features.is_ovn);
         let changes = groups::next(self.wanted, self.seen, &subnets, &served, &seats, is_ovn)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())

@@ -1,6 +1,7 @@
 //! The Service's security group: it lets the load balancer reach the node ports of its members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use bowline_openstack_client::{
     NewSecurityGroup, Port, SecurityGroup, SecurityGroupId, SecurityGroupRule, SubnetId,
@@ -9,7 +10,7 @@ use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 
 use crate::desired::MemberSubnets;
-use crate::events::NODES_ELSEWHERE;
+use crate::events::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
 use crate::intent::{Identity, Port as Served, Protocol, Wanted};
 use crate::members::{self, Family};
 use crate::names;
@@ -94,14 +95,8 @@ pub(super) fn missing_rules(
         return Vec::new();
     }
     let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
-    let rules = kept.and_then(|there| rules(wanted, seen, there, &known(subnets), served, is_ovn).ok());
+    let rules = kept.and_then(|there| rules(wanted, seen, there, &subnets.ids(), served, is_ovn).ok());
     rules.map_or_else(Vec::new, |rules| split(seen, rules.opening).0)
-}
-
-/// The subnets of the members that are known.
-fn known(subnets: &MemberSubnets) -> Vec<SubnetId> {
-    let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
-    subnets.first.iter().chain(second).cloned().collect()
 }
 
 /// What is to be written to a group that is there.
@@ -122,7 +117,7 @@ fn changes(
     seats: &Seats,
     is_ovn: bool,
 ) -> Result<Changes, Refusal> {
-    let subnets = known(subnets);
+    let subnets = subnets.ids();
     let mut changes = rules(wanted, seen, there, &subnets, served, is_ovn)?;
     if wanted.is_unclear() {
         changes.closing.clear(); // a source that cannot be read may be what they let in
@@ -249,15 +244,11 @@ pub(super) struct Seats {
     without_server: Option<Refusal>,
 }
 
-pub(super) fn seats(wanted: &Wanted) -> Seats {
+pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
     let mut seats = Seats::default();
     for node in &wanted.nodes {
-        let families = [wanted.family(), wanted.second_family()];
-        let second = families[1].map(Some);
-        for family in [families[0]].into_iter().chain(second) {
-            let Some(address) = members::address(node, family) else {
-                continue;
-            };
+        let first = subnets.first_address(wanted, node);
+        for address in first.into_iter().chain(subnets.second_address(wanted, node)) {
             match members::server(node) {
                 Some(server) => {
                     seats.known.push(Seat { server, address });
@@ -279,36 +270,84 @@ pub(super) fn seats(wanted: &Wanted) -> Seats {
     seats
 }
 
-/// What is told of nodes whose address is on a port of their server, but in another subnet than the members are taken to be in.
+/// What is told of nodes that have no address in the subnet that the members are in: where a port of their server shows their address in
+/// another one, or, without security groups, where the members' subnet is named and does not hold it.
 pub(super) fn elsewhere_note(
     wanted: &Wanted,
     observed: &Observed,
     subnets: &MemberSubnets,
     seats: &Seats,
 ) -> Option<Note> {
-    if !wanted.identity.options.manages_security_groups {
-        return None;
-    }
+    let has_groups = wanted.identity.options.manages_security_groups;
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let first = subnets.first.as_ref()?;
     let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
-    let known: Vec<SubnetId> = [Some(first), second].into_iter().flatten().cloned().collect();
+    let known = subnets.ids();
     // The load balancer has no address of the second family, so nobody is reached there.
     let is_of_second = |seat: &Seat| Some(Family::of(seat.address)) == wanted.second_family();
     let is_reached =
         |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
     let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
+    let named = wanted.named_member_subnet();
+    let is_outside = |seat: &Seat| {
+        let subnet = if is_of_second(seat) { second } else { Some(first) };
+        let range = subnet.and_then(|subnet| subnet.range);
+        named.is_some() && range.is_some_and(|range| !range.contains(&seat.address))
+    };
+    let is_elsewhere = |seat: &Seat| match has_groups {
+        true => has_seat(seat, &[]) && !has_seat(seat, &known),
+        false => is_outside(seat),
+    };
     let all = seats.nodes.iter().zip(&seats.known);
     let elsewhere: BTreeSet<&str> = all
-        .filter(|(_, seat)| is_reached(seat) && has_seat(seat, &[]) && !has_seat(seat, &known))
+        .filter(|(_, seat)| is_reached(seat) && is_elsewhere(seat))
         .map(|(node, _)| node.as_str())
         .collect();
-    (!elsewhere.is_empty()).then(|| {
-        let nodes: Vec<&str> = elsewhere.into_iter().collect();
-        NODES_ELSEWHERE.note(format!(
-            "the members of Service {} are taken to be in subnet {first}, and these nodes have their address in another one, so they do not get the security group: {}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
-            wanted.identity.service,
-            nodes.join(", ")
+    if elsewhere.is_empty() {
+        return None;
+    }
+    let service = &wanted.identity.service;
+    let nodes = elsewhere.into_iter().collect::<Vec<_>>().join(", ");
+    let without_group = match has_groups {
+        true => "so they do not get the security group",
+        false => "so the load balancer may not reach them",
+    };
+    Some(NODES_ELSEWHERE.note(match named {
+        None => format!(
+            "the members of Service {service} are taken to be in subnet {}, and these nodes have their address in another one, {without_group}: {nodes}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
+            first.id
+        ),
+        Some(origin) => format!(
+            "the members of Service {service} are in subnet {}, and these nodes have no address there, {without_group}: {nodes}; give their servers a port in it, leave the nodes out with node-selector, or correct {origin}",
+            first.id
+        ),
+    }))
+}
+
+/// What is told of nodes that share an address: Octavia takes one member for an address and a port.
+pub(super) fn shared_address_note(wanted: &Wanted, subnets: &MemberSubnets) -> Option<Note> {
+    let mut nodes: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
+    for node in &wanted.nodes {
+        let second = subnets
+            .second
+            .as_ref()
+            .and_then(|_| subnets.second_address(wanted, node));
+        for address in subnets.first_address(wanted, node).into_iter().chain(second) {
+            let at_address = nodes.entry(address).or_default();
+            if !at_address.contains(&node.name.as_str()) {
+                at_address.push(node.name.as_str());
+            }
+        }
+    }
+    nodes.retain(|_, nodes| nodes.len() > 1);
+    let told = nodes
+        .iter()
+        .map(|(address, nodes)| format!("{} have {address}", nodes.join(" and ")));
+    let told = told.collect::<Vec<_>>().join("; ");
+    (!told.is_empty()).then(|| {
+        NODES_SHARE_ADDRESS.note(format!(
+            "the load balancer of Service {} has one member for nodes that share an address: {told}; compare the addresses of their servers, and delete the Node whose server is gone",
+            wanted.identity.service
         ))
     })
 }

@@ -140,7 +140,8 @@ impl<'a> PartsPlan<'a> {
         // Both tell, so that no pool with members goes because an answer left them out.
         let read = self.there.members.get(&pool.id);
         let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
-        let may_go = is_empty && self.own.stuck.contains(pool.id.as_str());
+        let is_read = !self.there.unread.members.contains_key(&pool.id);
+        let may_go = is_empty && is_read && self.own.stuck.contains(pool.id.as_str());
         match may_go && self.refusals.of_deletion(&pool.id).is_none() {
             true => Some(delete_pool(pool)),
             false => self.touch(pool),
@@ -222,8 +223,22 @@ impl<'a> PartsPlan<'a> {
     /// The pools whose members have to be read.
     pub(crate) fn pools_without_members(&self) -> Vec<PoolId> {
         let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let unknown = pools.filter(|pool| !self.there.members.contains_key(&pool.id));
+        let unread = &self.there.unread.members;
+        let unknown =
+            pools.filter(|pool| !self.there.members.contains_key(&pool.id) && !unread.contains_key(&pool.id));
         unknown.map(|pool| pool.id.clone()).collect()
+    }
+
+    /// What could not be read of the Service's parts, so that it may not be as it shall be, and why.
+    pub(crate) fn unread(&self) -> Option<String> {
+        let unread = &self.there.unread;
+        let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        let members = pools.find_map(|pool| {
+            let why = unread.members.get(&pool.id)?;
+            Some(format!("the members of pool {} cannot be read: {why}", pool.name))
+        });
+        let monitors = || unread.monitors.as_ref().filter(|_| self.needs_monitors());
+        members.or_else(|| monitors().map(|why| format!("health monitors cannot be read: {why}")))
     }
 
     /// Whether there are monitors to be compared.

@@ -27,10 +27,10 @@ pub(super) struct Change {
 }
 
 impl Change {
-    fn read(place: usize, change: &RouteChange) -> Result<Self, CloudError> {
+    fn read(place: usize, change: &RouteChange, near: &[IpNet]) -> Result<Self, CloudError> {
         match change {
             RouteChange::Create { route, .. } => {
-                let hop = next_hop(route)?;
+                let hop = next_hop(route, near)?;
                 Ok(Self {
                     place,
                     route: RouterRoute {
@@ -65,12 +65,13 @@ impl Change {
 pub(super) struct Results(Vec<Result<(), CloudError>>);
 
 impl Results {
-    /// Reads what is asked for. What cannot be made has failed already; all else counts as made until it fails.
-    pub(super) fn of(asked: &[RouteChange]) -> (Self, Vec<Change>) {
+    /// Reads what is asked for, at a router with these networks. What cannot be made has failed already; all else counts as made until
+    /// it fails.
+    pub(super) fn of(asked: &[RouteChange], near: &[IpNet]) -> (Self, Vec<Change>) {
         let read = asked
             .iter()
             .enumerate()
-            .map(|(place, change)| Change::read(place, change));
+            .map(|(place, change)| Change::read(place, change, near));
         let mut changes = Vec::new();
         let results = read.map(|change| change.map(|change| changes.push(change)));
         (Self(results.collect()), changes)
@@ -128,17 +129,29 @@ pub(super) fn is_same(one: &RouterRoute, other: &RouterRoute) -> bool {
     one == other || key(one).is_some_and(|one| Some(one) == key(other))
 }
 
-/// The first internal address of the Node that is of the destination's family.
-fn next_hop(route: &Route) -> Result<IpAddr, CloudError> {
+/// The internal addresses of the Node that are of the destination's family.
+fn hops(route: &Route) -> impl Iterator<Item = IpAddr> {
     let is_v4 = matches!(route.destination, IpNet::V4(_));
-    let internal = route
-        .target_addresses
-        .iter()
-        .filter(|address| address.kind == AddressType::InternalIp);
-    let mut addresses = internal.filter_map(|address| address.address.parse::<IpAddr>().ok());
-    addresses
-        .find(|address| address.is_ipv4() == is_v4)
+    let addresses = route.target_addresses.iter();
+    let internal = addresses.filter(|address| address.kind == AddressType::InternalIp);
+    let addresses = internal.filter_map(|address| address.address.parse::<IpAddr>().ok());
+    addresses.filter(move |address| address.is_ipv4() == is_v4)
+}
+
+/// Whether the networks of the router have to be known, because the Node has several addresses.
+pub(super) fn has_choice(change: &RouteChange) -> bool {
+    matches!(change, RouteChange::Create { route, .. } if hops(route).nth(1).is_some())
+}
+
+/// The address of the Node that the router reaches: the first one in a network of the router, else the first one. Neutron refuses a hop
+/// in no subnet of the router.
+fn next_hop(route: &Route, near: &[IpNet]) -> Result<IpAddr, CloudError> {
+    let is_near = |address: &IpAddr| near.iter().any(|range| range.contains(address));
+    hops(route)
+        .find(is_near)
+        .or_else(|| hops(route).next())
         .ok_or_else(|| {
+            let is_v4 = matches!(route.destination, IpNet::V4(_));
             let family = if is_v4 { "IPv4" } else { "IPv6" };
             CloudError::invalid(format!(
                 "no address found for host: a route to {} needs an InternalIP of {family}",
@@ -197,10 +210,10 @@ pub(super) mod tests {
             (AddressType::InternalIp, "10.0.0.11"),
             (AddressType::InternalIp, "10.0.0.12"),
         ];
-        let hop = |destination| next_hop(&wanted(destination, &addresses)).map(|hop| hop.to_string());
+        let hop = |destination| next_hop(&wanted(destination, &addresses), &[]).map(|hop| hop.to_string());
         assert_eq!(hop("10.244.1.0/24").unwrap(), "10.0.0.11");
         assert_eq!(hop("fd00:1::/64").unwrap(), "2001:db8::11");
-        let none = next_hop(&wanted("fd00:1::/64", &addresses[3..])).unwrap_err();
+        let none = next_hop(&wanted("fd00:1::/64", &addresses[3..]), &[]).unwrap_err();
         assert!(none.message().starts_with("no address found for host"), "{none}");
     }
 
@@ -209,13 +222,16 @@ pub(super) mod tests {
         let listed = router_route("FD00:1:0::/64", "2001:DB8::11");
         let route = crate::routes::route(&listed).unwrap();
         assert_eq!(route.destination, "fd00:1::/64".parse().unwrap());
-        let (results, changes) = Results::of(&[
-            RouteChange::Delete(route.clone()),
-            RouteChange::Delete(Route {
-                next_hop: None,
-                ..route
-            }),
-        ]);
+        let (results, changes) = Results::of(
+            &[
+                RouteChange::Delete(route.clone()),
+                RouteChange::Delete(Route {
+                    next_hop: None,
+                    ..route
+                }),
+            ],
+            &[],
+        );
         assert_eq!(changes[0].route, listed);
         let made: Vec<bool> = results.into_inner().iter().map(Result::is_ok).collect();
         assert_eq!(made, [true, false]);

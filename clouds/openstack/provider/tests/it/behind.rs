@@ -111,11 +111,11 @@ async fn while_no_list_shows_the_floating_ip_the_same_is_told_each_time_and_no_s
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_is_shown_as_it_was_is_not_written_again_and_again() {
     let world = World::with_nodes(1);
-    world.sim.add_floating_ip(FloatingIpSpec {
-        description: "Floating IP for Kubernetes external service default/web from cluster lab".into(),
-        ..FloatingIpSpec::default()
-    });
+    world.sim.add_floating_ip(FloatingIpSpec::default());
     let there = world.sim.floating_ips().remove(0);
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(there.address.address.to_string());
+    });
     let before = json!({ "floatingips": [{
         "id": there.id, "floating_ip_address": there.address.address, "floating_network_id": there.network,
         "description": there.meta.description, "revision_number": 99,

@@ -169,3 +169,29 @@ fn counted(calls: &[bowline_openstack_sim::kit::journal::Entry]) -> std::collect
     }
     counts
 }
+
+/// A list of the project that is longer than an answer may be is read in smaller pages, and the size is remembered.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_too_large_for_a_page_costs_a_few_pages() {
+    let mut world = World::with_nodes(20);
+    let names: Vec<String> = (0..8).map(|index| format!("web-{index}")).collect();
+    for (name, port) in names.iter().zip(31_000..) {
+        world.put(service(name, &[("TCP", 80, port)]));
+    }
+    for run in all(&world, &names).await {
+        run.settled();
+    }
+    // Each of the eight pools shows its twenty members in some 1,400 bytes.
+    world.restart_with_limit(8 * 1_024);
+    let lists = |calls: &[bowline_openstack_sim::kit::journal::Entry]| {
+        let lists = calls.iter().filter(|call| call.operation == "octavia.pools.list");
+        lists.map(|call| call.path.clone()).collect::<Vec<_>>().len()
+    };
+    let (run, calls) = world.calls_of(world.run("web-0")).await;
+    run.settled();
+    // 1000, 250, 62, 15 and 3 at once; then 3 and 2.
+    assert_eq!(lists(&calls), 7, "{:?}", in_short(&calls));
+    let (run, calls) = world.calls_of(world.run("web-1")).await;
+    run.settled();
+    assert_eq!(lists(&calls), 3, "{:?}", in_short(&calls));
+}

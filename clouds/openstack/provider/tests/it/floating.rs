@@ -215,18 +215,82 @@ async fn a_floating_ip_whose_answer_was_lost_is_not_created_twice() {
     assert_eq!(world.sim.floating_ips().len(), 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_kept_floating_ip_serves_the_next_load_balancer() {
+/// A world in which a Service `web` kept its floating IP, and another Service of that name came after it; and the address.
+async fn with_kept() -> (World, String) {
     let mut world = World::with_nodes(1);
     world.annotate("web", "keep-floatingip", "true");
-    let first = world.run("web").await.settled().published();
+    let kept = world.run("web").await.settled().published().remove(0);
     world.delete("web");
     world.run("web").await.settled();
     assert!(world.sim.load_balancers().is_empty());
     assert!(world.sim.floating_ips()[0].target.is_none());
     world.restart();
-    world.put(crate::world::service("web", &[("TCP", 80, 30080)]));
-    assert_eq!(world.run("web").await.settled().published(), first);
+    world.put_as("uid-next", service("web", &[("TCP", 80, 30080)]));
+    (world, kept)
+}
+
+/// The addresses of all floating IPs.
+fn addresses(world: &World) -> Vec<String> {
+    let all = world.sim.floating_ips().into_iter();
+    all.map(|there| there.address.address.to_string()).collect()
+}
+
+/// Its description names the Service, and says as much of the next one of that name.
+#[tokio::test(start_paused = true)]
+async fn a_kept_floating_ip_is_neither_attached_nor_deleted_by_the_next_service_of_the_name() {
+    for restarts in [false, true] {
+        let (mut world, kept) = with_kept().await;
+        let published = world.run("web").await.settled().published();
+        assert_ne!(published, std::slice::from_ref(&kept));
+        assert_eq!(addresses(&world).len(), 2);
+        world.assert_settled("web").await;
+        world.delete("web");
+        if restarts {
+            world.restart();
+        }
+        world.run("web").await.settled();
+        assert_eq!(addresses(&world), [kept]);
+    }
+}
+
+/// Whether the Service was ever served or not.
+#[tokio::test(start_paused = true)]
+async fn a_kept_floating_ip_outlives_a_service_of_the_name_that_never_had_it() {
+    for internal in ["true", "false"] {
+        let (world, kept) = with_kept().await;
+        world.annotate("web", "internal", internal);
+        let create = Fault::operation("octavia.loadbalancers.create").always();
+        world.sim.faults().add(create.status(500));
+        world.run("web").await;
+        world.delete("web");
+        world.run("web").await.settled();
+        assert_eq!(addresses(&world), [kept]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_floating_ip_is_attached_where_its_address_is_asked_for() {
+    let (world, kept) = with_kept().await;
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(kept.clone());
+    });
+    let published = world.run("web").await.settled().published();
+    assert_eq!(published, std::slice::from_ref(&kept));
+    assert_eq!(addresses(&world), [kept]);
+}
+
+/// Another load balancer takes the place of one that failed before any address was told.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_goes_with_a_load_balancer_that_failed_before_its_address_was_told() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.remove_annotation("web", "load-balancer-address");
+    world.edit("web", |service| service.status = None);
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.break_load_balancer(id);
+    world.run("web").await;
+    let published = world.run("web").await.settled().published();
+    assert_eq!(addresses(&world), published);
 }
 
 /// Neutron takes a floating IP away from where it leads without a question.

@@ -98,9 +98,23 @@ async fn a_name_that_two_servers_share_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_compared_as_it_stands() {
+async fn a_name_is_found_in_any_letter_case_if_no_server_has_it_to_the_letter() {
     let sim = sim();
-    sim.add_server(ServerSpec::new("Node-1"));
+    let id = |name: &str| Some(format!("openstack:///{}", sim.add_server(ServerSpec::new(name))));
+    let capital = id("Node-1");
+    let cloud = provider(&sim, "").await;
+    let found = async || {
+        let found = ask_one(&cloud, &unnamed("node-1"), Purpose::Metadata).await;
+        present(found).metadata.provider_id
+    };
+    assert_eq!(found().await, capital);
+    let exact = id("node-1");
+    assert_eq!(found().await, exact);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_begins_as_that_of_a_server_is_not_found() {
+    let sim = sim();
     sim.add_server(ServerSpec::new("node-11"));
     let cloud = provider(&sim, "").await;
     let error = ask_one(&cloud, &unnamed("node-1"), Purpose::Existence)

@@ -19,6 +19,7 @@ mod former_address;
 mod groups;
 mod ignored;
 mod instances;
+mod interfaces;
 mod leaving;
 mod log;
 mod lookup;

@@ -280,3 +280,140 @@ async fn members_follow_the_nodes_whatever_octavia_makes_of_the_listener() {
     assert!(world.run("web").await.complaint().contains("no such CIDR"));
     assert_eq!(names(&world), ["node-2", "node-3"]);
 }
+
+/// A person drains a node: its weight is 0, or it is switched off. The list that Octavia takes writes defaults for what it leaves out.
+#[tokio::test(start_paused = true)]
+async fn what_a_person_set_on_a_member_outlives_a_change_of_the_list() {
+    let mut world = World::with_nodes(3);
+    world.run("web").await.settled();
+    let of_node = |world: &World, name: &str| {
+        let mut members = world.sim.members().into_iter();
+        members.find(|member| member.part.name == name).unwrap()
+    };
+    world
+        .sim
+        .edit_member(of_node(&world, "node-1").part.id, |member| {
+            (member.weight, member.is_backup) = (0, true);
+            member.monitor_address = Some("10.0.0.99".parse().unwrap());
+        });
+    world
+        .sim
+        .edit_member(of_node(&world, "node-2").part.id, |member| {
+            member.part.is_up = false;
+        });
+    world.assert_settled("web").await;
+    world.remove_node("node-3");
+    world.add_node("node-4");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["octavia.members.replace"]);
+    let drained = of_node(&world, "node-1");
+    assert_eq!((drained.weight, drained.is_backup), (0, true));
+    assert_eq!(drained.monitor_address, Some("10.0.0.99".parse().unwrap()));
+    assert!(!of_node(&world, "node-2").part.is_up);
+    assert_eq!(of_node(&world, "node-4").weight, 1);
+    world.assert_settled("web").await;
+}
+
+/// As two Nodes have of which one's server is gone, or whose servers have private networks of the same range. Octavia refuses a list with
+/// one address twice: 409 where it is new, 400 where it is there.
+#[tokio::test(start_paused = true)]
+async fn two_nodes_with_one_address_are_one_member_and_are_told_of() {
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(2);
+        world.configure(|options| options.is_serial = is_serial);
+        let twin = Node {
+            addresses: world.nodes[0].addresses.clone(),
+            ..Node::named("twin")
+        };
+        for is_there in [false, true] {
+            world.nodes.retain(|node| node.name.as_str() != "twin");
+            if is_there {
+                world.run("web").await.settled();
+                world.add_node("node-3");
+            }
+            world.nodes.push(Arc::new(twin.clone()));
+            let run = world.run("web").await.settled();
+            assert_eq!(world.sim.members().len(), if is_there { 3 } else { 2 });
+            assert_eq!(run.reasons(), ["LoadBalancerNodesShareAddress"]);
+            let text = &run.notes[0].text;
+            assert!(text.contains("node-1 and twin have 10.0.0.11"), "{text}");
+            world.assert_settled("web").await;
+        }
+    }
+}
+
+/// What can be read follows the Nodes; the rest is told, and followed later.
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_members_cannot_be_read_holds_up_no_other_one() {
+    let mut world = World::with_nodes(1);
+    world.put(service("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]));
+    world.run("web").await.settled();
+    let [first, second] = [0, 1].map(|index| world.sim.pools()[index].part.id);
+    let path = format!("/load-balancer/v2.0/lbaas/pools/{first}/members");
+    let list = Fault::on(http::Method::GET, path.as_str()).always().status(500);
+    world.sim.faults().add(list);
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    let complaint = run.complaint();
+    let told = "the members of pool pool_0_kube_service_lab_default_web cannot be read: ";
+    assert!(complaint.starts_with(told), "{complaint}");
+    let members = |pool| world.sim.members().iter().filter(|it| it.pool == pool).count();
+    assert_eq!((members(first), members(second)), (1, 2));
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    assert_eq!((members(first), members(second)), (2, 2));
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_follow_the_nodes_while_monitors_cannot_be_read() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.monitor.is_wanted = true);
+    world.run("web").await.settled();
+    let list = Fault::operation("octavia.healthmonitors.list")
+        .always()
+        .status(500);
+    world.sim.faults().add(list);
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    let complaint = run.complaint();
+    assert!(
+        complaint.starts_with("health monitors cannot be read: "),
+        "{complaint}"
+    );
+    assert_eq!(world.sim.members().len(), 2);
+    world.sim.faults().clear();
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_traffic_without_monitors_is_told_with_the_setting() {
+    for (configured, annotated, told) in [
+        (false, None, Some("create-monitor of [LoadBalancer]")),
+        (true, Some("false"), Some("enable-health-monitor of the Service")),
+        (false, Some("true"), None),
+        (true, None, None),
+    ] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.monitor.is_wanted = configured);
+        if let Some(annotated) = annotated {
+            world.annotate("web", "enable-health-monitor", annotated);
+        }
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.external_traffic_policy = Some("Local".into());
+            spec.health_check_node_port = Some(31_000);
+        });
+        let run = world.run("web").await.settled();
+        let note = run
+            .notes
+            .iter()
+            .find(|note| note.reason == "LoadBalancerUnmonitored");
+        let is_right = match (note, told) {
+            (Some(note), Some(told)) => note.text.contains(told),
+            (note, told) => note.is_none() && told.is_none(),
+        };
+        assert!(is_right, "{configured} {annotated:?}: {:?}", run.notes);
+    }
+}

@@ -71,6 +71,10 @@ pub(crate) fn client(sim: &OpenstackSim) -> Client {
 
 /// The same for a user whose password is the name.
 pub(crate) fn client_of(sim: &OpenstackSim, user: &str) -> Client {
+    client_that(sim, user, |_| {})
+}
+
+fn client_that(sim: &OpenstackSim, user: &str, change: impl FnOnce(&mut CloudHttpConfig)) -> Client {
     let login = Login::new(&Credentials {
         username: user.into(),
         password: Some(Secret::new(user)),
@@ -88,6 +92,7 @@ pub(crate) fn client_of(sim: &OpenstackSim, user: &str) -> Client {
     };
     let mut config = CloudHttpConfig::new("openstack", "test");
     settings.configure(&mut config);
+    change(&mut config);
     Client::new(CloudHttp::new(config, Transport::memory(sim.service())), settings)
 }
 
@@ -155,6 +160,12 @@ impl World {
             ..UserSpec::new("operator", "operator")
         });
         let client = client_of(&self.sim, "operator");
+        self.cloud = Balancing(load_balancers(client, self.options.clone(), Metrics::default()));
+    }
+
+    /// The same, reading no more than so many bytes of an answer.
+    pub(crate) fn restart_with_limit(&mut self, bytes: usize) {
+        let client = client_that(&self.sim, "demo", |config| config.max_body = bytes);
         self.cloud = Balancing(load_balancers(client, self.options.clone(), Metrics::default()));
     }
 

@@ -254,6 +254,22 @@ async fn members_are_replaced_as_a_set() {
     assert_eq!(sim.members()[0].part.id, old);
     // What is not named stays as it is.
     assert!(sim.members()[0].subnet.is_some());
+    // What has a default is as good as named. A set with one member twice is refused, with a code for each kind.
+    sim.edit_member(old, |it| {
+        (it.weight, it.is_backup, it.part.is_up) = (0, true, false);
+        it.monitor_port = Some(9);
+    });
+    assert_eq!(caller.put(&path, set).await.0, 202);
+    let there = &sim.members()[0];
+    assert_eq!(
+        (there.weight, there.is_backup, there.part.is_up),
+        (1, false, true)
+    );
+    assert_eq!(there.monitor_port, None);
+    for (address, status) in [("10.0.0.201", 400), ("10.0.0.209", 409)] {
+        let twice = json!({ "members": [member(address, "a"), member(address, "b")] });
+        assert_eq!(caller.put(&path, twice).await.0, status);
+    }
     let more = json!({ "members": [member("10.0.0.204", "more")] });
     assert_eq!(
         caller.put(&format!("{path}?additive_only=true"), more).await.0,

@@ -75,7 +75,8 @@ impl File {
         }
         let port = self.value(Setting::ApiServerPort);
         let is_number = |value: &Value| value.as_i64().is_some_and(|port| i32::try_from(port).is_ok());
-        if port.is_some_and(|value| !is_number(value)) {
+        let is_unset = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
+        if port.is_some_and(|value| !is_number(value) && !is_unset(value)) {
             return Err(format!(
                 "`{}` is not a number of 32 bits",
                 Setting::ApiServerPort.key()

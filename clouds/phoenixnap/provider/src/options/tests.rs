@@ -138,6 +138,8 @@ fn the_port_is_checked_and_has_no_effect() {
     }
     let file = r#"{"clientID":"a","clientSecret":"b","apiServerPort":70000}"#;
     assert!(read(&[], &config(file)).is_err());
+    let unset = r#"{"clientID":"a\n","clientSecret":"b","apiServerPort":"","kubeVipAnnotation":" "}"#;
+    assert!(read(&[], &config(unset)).is_ok());
 }
 
 #[test]

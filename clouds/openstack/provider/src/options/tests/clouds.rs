@@ -37,6 +37,24 @@ fn an_entry_fills_what_the_file_leaves_empty() {
 }
 
 #[test]
+fn an_empty_value_hides_none_of_the_profile_or_of_another_key() {
+    let clouds = "clouds:
+  one:
+    profile: vendor
+    auth: {auth_url: '', username: admin, password: p, project_name: demo, domain_name: Default}
+    region_name: ''
+    interface: ' '
+    endpoint_type: internal
+";
+    let public = "public-clouds: {vendor: {auth: {auth_url: 'http://v:5000'}, region_name: V}}";
+    let files = [("clouds.yaml", clouds), ("clouds-public.yaml", public)];
+    let options = world(&files).read("[Global]\nuse-clouds\n").unwrap();
+    assert_eq!(options.settings.auth_url.as_str(), "http://v:5000/");
+    assert_eq!(options.nodes.region, "V");
+    assert_eq!(options.settings.interface, Interface::Internal);
+}
+
+#[test]
 fn files_are_found_in_every_place_and_by_the_variable() {
     for path in [
         "clouds.yaml",

@@ -1,4 +1,4 @@
-//! Floating IPs that lead nowhere: which of them were made for a Service, and wait for its load balancer or go with it.
+//! Floating IPs that lead nowhere: which of them are a Service's, and wait for its load balancer or go with it.
 
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancerId, PortId};
@@ -29,8 +29,8 @@ pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_i
             let is_left = observed.left_alone.contains(&id) && is_recorded(identity, floating_ip);
             observed.gone.contains(&id) || is_left
         }),
-        // It went while both were read. Should it be there and not be shown, what was made for the Service is all that moves.
-        None => is_made_for(identity, observed, floating_ip),
+        // It went while both were read. Should it be there and not be shown, what is surely the Service's is all that moves.
+        None => is_ours(identity, observed, floating_ip),
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn stray_needs(
     let all = observed.floating_ips.iter().flat_map(|list| list.iter());
     let ports: Vec<&PortId> = all
         .filter(|there| !there.is_foreign)
-        .filter(|there| is_made_for(identity, observed, there) || is_told(there) || is_asked(there))
+        .filter(|there| is_ours(identity, observed, there) || is_told(there) || is_asked(there))
         .filter_map(|there| there.port_id.as_ref())
         .filter(|port| Some(*port) != own)
         .collect();
@@ -74,10 +74,16 @@ pub(crate) fn stray_needs(
     }
 }
 
-/// Whether a floating IP was created for the Service. Where another cluster has the same name and such a Service, its floating IPs
-/// bear the same description, which proves nothing then.
-pub(super) fn is_made_for(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
-    is_described_so(identity, floating_ip) && observed.of_others.is_empty()
+/// Whether a floating IP is surely the Service's: a controller made it for the Service, and it led to a load balancer of the Service
+/// that went in this reconcile; or a controller made it, and people were told its address as this Service's alone. That of the owner of
+/// a load balancer that a guest shared is the guest's by that, if the owner is gone.
+///
+/// The description alone proves nothing: a Service of that name that was there before may have kept it.
+pub(super) fn is_ours(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+    let is_freed = observed.freed.contains(&floating_ip.id) && is_described_so(identity, floating_ip);
+    let is_told = identity.is_told_recorded && is_recorded(identity, floating_ip);
+    is_freed
+        || is_told && !identity.shares_address && floating_ip.description.starts_with(names::FLOATING_IP_MARK)
 }
 
 /// Whether a floating IP has the Service's description, which names Service and cluster.
@@ -93,19 +99,11 @@ pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool
     })
 }
 
-/// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
-/// balancer that it shared, if that is gone too; in either case perhaps under a former name of the cluster, if the Service was told
-/// its address. Another Service that records the address takes it.
+/// Whether a floating IP leads nowhere and goes with the Service.
 pub(in crate::planning) fn goes_with(
     identity: &Identity,
     observed: &Observed,
     floating_ip: &FloatingIp,
 ) -> bool {
-    let description = &floating_ip.description;
-    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, description)
-        || identity.is_told_recorded && description.starts_with(names::FLOATING_IP_MARK);
-    let is_recorded = is_recorded(identity, floating_ip);
-    leads_nowhere(identity, observed, floating_ip)
-        && (is_made_for(identity, observed, floating_ip) || is_recorded && is_of_cluster)
-        && !(is_recorded && identity.shares_address)
+    leads_nowhere(identity, observed, floating_ip) && is_ours(identity, observed, floating_ip)
 }

@@ -13,6 +13,19 @@ fn is_at(there: &Member, wanted: &NewMember) -> bool {
     there.protocol_port == wanted.protocol_port && spelling::of_address(&there.address) == wanted.address
 }
 
+/// Wanted members with what people set on those that are there: a list that leaves it out takes it back.
+fn with_settings(wanted: &[NewMember], there: &[Member]) -> Vec<NewMember> {
+    let settings = |wanted: &NewMember| {
+        let there = there.iter().find(|there| is_at(there, wanted));
+        there.map(|there| there.settings.clone()).unwrap_or_default()
+    };
+    let with = |wanted: &NewMember| NewMember {
+        settings: settings(wanted),
+        ..wanted.clone()
+    };
+    wanted.iter().map(with).collect()
+}
+
 impl PartsPlan<'_> {
     /// The writes to the members that have a place now, if they are not as they shall be.
     pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
@@ -34,7 +47,7 @@ impl PartsPlan<'_> {
                 false => PartChange::SetMembers {
                     pool: pool.id.clone(),
                     name: pool.name.clone(),
-                    members: port.members.clone(),
+                    members: with_settings(&port.members, there),
                     removed: 0,
                 },
             };
@@ -53,18 +66,19 @@ impl PartsPlan<'_> {
     /// The list that replaces the members. Where Octavia refuses it, as for a quota, those that are there and stay are a list too: who left
     /// goes, which may make the room. The last ones stay until others serve.
     fn as_a_list(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
+        let wanted = with_settings(&port.members, there);
         let shown: Vec<(NewMember, &Member)> = there
             .iter()
-            .map(|member| (self.as_wanted(member, &port.members), member))
+            .map(|member| (self.as_wanted(member, &wanted), member))
             .collect();
-        let Some(whole) = self.member_list(&port.members, pool, &shown) else {
+        let Some(whole) = self.member_list(&wanted, pool, &shown) else {
             return Vec::new();
         };
         if self.refusals.of_change(&whole).is_none() {
             return vec![whole];
         }
         let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
-        let staying: Vec<NewMember> = port.members.iter().filter(is_there).cloned().collect();
+        let staying: Vec<NewMember> = wanted.iter().filter(is_there).cloned().collect();
         let without_new = match staying.is_empty() {
             true => None,
             false => self.member_list(&staying, pool, &shown),
@@ -82,7 +96,9 @@ impl PartsPlan<'_> {
         let (staying, lacking): (Vec<_>, Vec<_>) = port.members.iter().partition(is_there);
         let wanted_at = |there: &Member| port.members.iter().find(|wanted| is_at(there, wanted));
         // Bowline writes the members before the monitor: those without a port of their own under this monitor are the Go manager's.
-        let is_taken_over = |there: &Member| there.monitor_port.is_none() && self.has_monitor(port, pool);
+        let is_unread = self.there.unread.monitors.is_some();
+        let is_taken_over =
+            |there: &Member| there.monitor_port.is_none() && (is_unread || self.has_monitor(port, pool));
         let probed_elsewhere = there.iter().filter_map(|there| {
             let wanted = wanted_at(there)?;
             (wanted.monitor_port != there.monitor_port && !is_taken_over(there)).then_some((there, wanted))
@@ -191,6 +207,7 @@ impl PartsPlan<'_> {
                 None => member.subnet_id.clone(),
             },
             monitor_port: member.monitor_port,
+            settings: member.settings.clone(),
             address,
         }
     }

@@ -207,3 +207,17 @@ async fn where_ports_know_no_pairs_the_route_is_all() {
     );
     assert_eq!(destinations(&world.list().await), [pods(1)]);
 }
+
+/// The first interface of the Node is in a network that the router does not join.
+#[tokio::test(start_paused = true)]
+async fn of_several_addresses_a_route_leads_through_the_one_that_the_router_reaches() {
+    let world = World::new(1);
+    let mut creation = world.creation(1, &pods(1));
+    if let RouteChange::Create { route, .. } = &mut creation {
+        let elsewhere = NodeAddress::new(AddressType::InternalIp, "192.168.7.11");
+        route.target_addresses.insert(0, elsewhere);
+    }
+    world.make(&[creation]).await;
+    assert_eq!(world.router(), [format!("10.244.1.0/24 via {}", world.hop(1))]);
+    assert_eq!(world.pairs(1), [pods(1)]);
+}

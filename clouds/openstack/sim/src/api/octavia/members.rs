@@ -181,6 +181,10 @@ impl Call<'_> {
     }
 
     /// The whole set at once: members are matched by address and port. With `additive_only` none is removed.
+    ///
+    /// As in `MembersController.put` of Octavia's `api/v2/controllers/member.py`, whose entries are `MemberPOST`s of `types/member.py`: what
+    /// an entry leaves out gets its default also where the member is there. The subnet, the name and tags have none and stay. One that is
+    /// there twice in the set is a 400, a new one a 409.
     fn replace_members(&mut self, pool_id: Id) -> Answer {
         let (pool, parent) = self.mutable_pool(pool_id)?;
         let fields = self.member_set()?;
@@ -188,16 +192,27 @@ impl Call<'_> {
         let mut changed: Vec<Member> = Vec::new();
         for fields in fields {
             let member = self.new_member(&fields, &pool, &parent)?;
-            if new.iter().chain(&changed).any(|it| member.is_like(it)) {
+            if changed.iter().any(|it| member.is_like(it)) {
+                return Err(ApiError::invalid(
+                    "Member must be updated only once in the same request.",
+                ));
+            }
+            if new.iter().any(|it| member.is_like(it)) {
                 return Err(member.conflict());
             }
             let known = self.state.members_of(pool_id).find(|it| it.is_like(&member));
             match known.cloned() {
                 None => new.push(member),
                 Some(mut known) => {
-                    self.change_member(&mut known, &fields, &parent)?;
                     patch_part(&mut known.part, &fields, &self.state.clock.rfc3339_seconds())?;
-                    changed.push(known);
+                    known.part.is_up = member.part.is_up;
+                    changed.push(Member {
+                        monitor_port: member.monitor_port,
+                        monitor_address: member.monitor_address,
+                        weight: member.weight,
+                        is_backup: member.is_backup,
+                        ..known
+                    });
                 }
             }
         }
