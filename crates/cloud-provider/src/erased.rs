@@ -24,6 +24,8 @@ pub struct DynLearned {
     learned: Option<Box<dyn Any + Send>>,
     /// Why it was refused.
     refused: Option<Refusal>,
+    /// Whether it ends what was refused of the same before.
+    ends_refusal: bool,
     outcome: WriteOutcome,
     ends_wave: bool,
 }
@@ -174,6 +176,15 @@ fn book<'a, R: Reconciler>(reconciler: &'a R, facts: &R::Facts) -> Option<(&'a R
     reconciler.refusals().zip(reconciler.asker(facts))
 }
 
+/// Notes in the book what was refused since the last time.
+fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
+    if let Some((book, asker)) = book(reconciler, facts) {
+        for (step, why) in memory.refusals.unnoted() {
+            book.note(&asker, step, why, |known| reconciler.is_same_request(known, step));
+        }
+    }
+}
+
 /// Takes the steps out of a wave that were refused, and those after them in their lanes that traffic would notice: what is deleted may
 /// be so because of what was to come before. Where nothing is left, the refusal is the answer.
 fn hold_back<R: Reconciler>(
@@ -227,7 +238,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 }
             };
             let observed = self.reconciler.observe(&self.intent, last, &mut memory);
-            let observed = observed.await?;
+            let observed = observed.await;
+            note(&*self.reconciler, &self.facts, &mut memory);
+            let observed = observed?;
             self.seen = Some(Seen { observed, memory });
             Ok(())
         })
@@ -288,7 +301,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn settled(&self) {
         if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
-            book.lift(&asker.uid, |_| true);
+            let held = self.seen.as_ref().map(|seen| &seen.memory.refusals);
+            let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
+            // What is held back and does not keep the plan from settling stays so: it is not written at each check.
+            book.lift(&asker.uid, |step| is_held(step).is_none());
         }
         self.reconciler.settled(&self.intent);
     }
@@ -306,12 +322,14 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     refused: self.reconciler.refused(&learned).cloned(),
                     outcome: self.reconciler.outcome(&learned),
                     ends_wave: self.reconciler.ends_wave(&learned),
+                    ends_refusal: self.reconciler.ends_refusal(&learned),
                     learned: Some(Box::new(learned)),
                 }),
                 Err(error) => Ok(DynLearned {
                     refused: Some(self.reconciler.refusal_of(step, &error).ok_or(error)?),
                     outcome: WriteOutcome::NotTaken,
                     ends_wave: true,
+                    ends_refusal: false,
                     learned: None,
                 }),
             }
@@ -336,6 +354,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 learned,
                 refused,
                 outcome,
+                ends_refusal,
                 ..
             },
         ) in answers
@@ -353,11 +372,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             };
             let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
             if let Some(why) = refused {
-                if let Some((book, asker)) = &book {
-                    book.note(asker, step, &why, is_same);
-                }
                 seen.memory.refusals.add(step.clone(), why);
-            } else if outcome == WriteOutcome::Taken {
+                note(reconciler, &self.facts, &mut seen.memory);
+            } else if outcome == WriteOutcome::Taken && ends_refusal {
                 if let Some((book, asker)) = &book {
                     book.lift(&asker.uid, is_same);
                 }

@@ -7,7 +7,7 @@
 //! | the name of a cluster, where nobody knows the name of this one | perhaps another cluster's, unless the UID of the Service is on it |
 //! | a mark with the UID of the Service that asks | the Service's; if that is gone, and a living one is served by it by now, that one's |
 //! | a mark with another UID | another Service's, unless that is gone and this one recorded it, or is in its name: a restore |
-//! | a living Service that publishes its address, or whose UID is in its name | that Service's; of several the one whose UID it is, then the eldest |
+//! | living Services in whose name it is, that publish its address or name it | the first of these: by the UID in its name, by the address, by age |
 //! | it was kept on purpose | nobody's |
 //! | this Service recorded it, or it has the Service's UID or the Service's name as its name | the Service's |
 //! | nothing of that | unknown: never taken over, changed or deleted |
@@ -126,6 +126,17 @@ impl Holder {
     }
 
     fn holds(&self, traces: &Traces<'_>) -> bool {
+        let names_it = self.recorded.as_deref() == Some(traces.id);
+        names_it || self.is_named_by(traces) || self.shows(traces)
+    }
+
+    /// Whether the object has its UID in the name.
+    fn is_named_by(&self, traces: &Traces<'_>) -> bool {
+        traces.named_after == Some(&self.uid)
+    }
+
+    /// Whether its status shows the object's address.
+    fn shows(&self, traces: &Traces<'_>) -> bool {
         // Another private network may have the same address: whoever names another object has it from that one.
         let names_another = self.recorded.as_deref().is_some_and(|id| id != traces.id);
         let shows = |address: &&str| {
@@ -133,12 +144,13 @@ impl Holder {
             shown.any(|shown| *shown == spelling::of_address(address))
                 && !(names_another && is_private(address))
         };
-        traces.named_after == Some(&self.uid) || traces.addresses.iter().any(shows)
+        traces.addresses.iter().any(shows)
     }
 
-    /// Where several are served: a copy of a manifest is younger, and no object bears its UID.
-    fn rank(&self, traces: &Traces<'_>) -> (bool, Option<Timestamp>, &str) {
-        (traces.named_after != Some(&self.uid), self.created, &self.uid)
+    /// Which of several has it: a copy of a manifest names it too, but is younger, and no object bears its UID.
+    fn rank(&self, traces: &Traces<'_>) -> (bool, bool, Option<Timestamp>, &str) {
+        let is_shown = self.shows(traces);
+        (!self.is_named_by(traces), !is_shown, self.created, &self.uid)
     }
 }
 
@@ -176,9 +188,9 @@ impl Claims {
         self.recorded.contains(id)
     }
 
-    /// The UID of another living Service that is served by the object: the object has that UID in its name, or the Service's status shows
-    /// the object's address; a private one only if that Service names no other object. The Service that the object is marked for does
-    /// not count, nor one that has it with less right than `asking`, the UID of the one that the question is about.
+    /// The UID of another living Service that has the object: the object has that UID in its name, or the Service's status shows the
+    /// object's address, a private one only if that Service names no other object; or the Service names it. The Service that the object is
+    /// marked for does not count, nor one that has it with less right than `asking`, the UID of the one that the question is about.
     #[must_use]
     pub fn holder(&self, traces: &Traces<'_>, asking: &str) -> Option<&str> {
         let is_marked = |holder: &&Holder| traces.mark == Some(&holder.uid);
@@ -431,9 +443,21 @@ mod tests {
             (then, first, None, true),
             (then, first, Some("here"), false),
             (first, then, Some("other"), true),
+            // It is only named by this one.
+            ("", first, None, true),
+            (first, "", None, false),
         ] {
-            let claims = claims(&json!({ "here": served(here), "other": served(other) }));
+            let named = json!({
+                "metadata": { "annotations": { "id": "lb-1" } },
+                "spec": { "type": "LoadBalancer" },
+            });
+            let service = |created: &str| match created {
+                "" => named.clone(),
+                created => served(created),
+            };
+            let claims = claims(&json!({ "here": service(here), "other": service(other) }));
             let traces = Traces {
+                id: "lb-1",
                 addresses: vec!["192.0.2.7"],
                 named_after,
                 ..Traces::default()

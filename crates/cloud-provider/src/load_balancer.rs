@@ -143,6 +143,13 @@ pub trait Reconciler: Send + Sync + 'static {
         })
     }
 
+    /// Whether an answer that a write was taken ends what was refused of the same before: not if a job was begun that may still be
+    /// refused. Pure.
+    fn ends_refusal(&self, learned: &Self::Learned) -> bool {
+        let _ = learned;
+        true
+    }
+
     /// The refusal in an answer that is data. Pure.
     fn refused<'a>(&self, learned: &'a Self::Learned) -> Option<&'a Refusal> {
         let _ = learned;

@@ -100,7 +100,12 @@ impl<S: Clone> RefusalBook<S> {
             let page = page.as_ref().filter(|page| page.asked == asker.asked);
             let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
             let held = refused.iter().filter(|one| one.is_held_back(asker.now));
-            Refusals(held.map(|one| (one.step.clone(), one.why.clone())).collect())
+            let held = held.map(|one| Held {
+                step: one.step.clone(),
+                why: one.why.clone(),
+                is_noted: true,
+            });
+            Refusals(held.collect())
         })
     }
 
@@ -137,7 +142,15 @@ impl<S: Clone> RefusalBook<S> {
 /// What is held back in a reconcile: what the book said when it began, and what was refused since. Part of its
 /// [`Memory`](crate::Memory), for the plan to ask.
 #[derive(Debug, Clone)]
-pub struct Refusals<S>(Vec<(S, Refusal)>);
+pub struct Refusals<S>(Vec<Held<S>>);
+
+#[derive(Debug, Clone)]
+struct Held<S> {
+    step: S,
+    why: Refusal,
+    /// Whether the book has it.
+    is_noted: bool,
+}
 
 impl<S> Default for Refusals<S> {
     fn default() -> Self {
@@ -148,7 +161,7 @@ impl<S> Default for Refusals<S> {
 impl<S> Refusals<S> {
     /// All of them, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&S, &Refusal)> {
-        self.0.iter().map(|(step, why)| (step, why))
+        self.0.iter().map(|held| (&held.step, &held.why))
     }
 
     /// Whether nothing was refused.
@@ -165,12 +178,29 @@ impl<S> Refusals<S> {
     /// Something changed by which these writes are worth another try in this reconcile, as room that was made. The book forgets
     /// them when they are taken.
     pub fn lift(&mut self, is_it: impl Fn(&S, &Refusal) -> bool) {
-        self.0.retain(|(step, why)| !is_it(step, why));
+        self.0.retain(|held| !is_it(&held.step, &held.why));
     }
 
-    /// A write was refused. The session says so by itself; for tests of plans.
+    /// A write was refused. The session says so by itself of what the answer to a write tells; a provider says it where a look tells,
+    /// as of a job that the write began.
     pub fn add(&mut self, step: S, why: Refusal) {
-        self.0.push((step, why));
+        let is_noted = false;
+        self.0.push(Held { step, why, is_noted });
+    }
+
+    /// A write is held back in this reconcile, and not beyond: the state may move by then.
+    pub fn hold(&mut self, step: S, why: Refusal) {
+        let is_noted = true;
+        self.0.push(Held { step, why, is_noted });
+    }
+
+    /// What the book does not have yet. It does then.
+    pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal)> {
+        let new = self.0.iter_mut().filter(|held| !held.is_noted);
+        new.map(|held| {
+            held.is_noted = true;
+            (&held.step, &held.why)
+        })
     }
 }
 
@@ -254,6 +284,16 @@ mod tests {
         let book = RefusalBook::default();
         note(&book, &asker(1, 100), "a");
         assert!(held(&book, &asker(1, 50)).is_empty());
+    }
+
+    #[test]
+    fn what_a_provider_finds_refused_is_noted_once_and_what_it_holds_back_is_not() {
+        let mut refusals = Refusals::default();
+        refusals.add("a", Refusal::new("no"));
+        refusals.hold("b", Refusal::new("not now"));
+        let new: Vec<&str> = refusals.unnoted().map(|(step, _)| *step).collect();
+        assert_eq!((new, refusals.unnoted().count()), (vec!["a"], 0));
+        assert!(refusals.why(&"a").is_some() && refusals.why(&"b").is_some());
     }
 
     #[test]

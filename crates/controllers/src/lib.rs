@@ -34,6 +34,8 @@ pub mod queue;
 pub mod route;
 pub mod service;
 mod sighting;
+mod unreadable;
 mod workers;
 
 pub use controller::{Context, Controller};
+pub use unreadable::tell_of_unreadable;

@@ -28,13 +28,13 @@ mod refresh;
 mod refused;
 mod remembered;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeAddress, NodeName, keys};
 use bowline_kube_io::Change;
-use bowline_plan::EventSpec;
+use bowline_plan::{EventSpec, Said};
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
@@ -81,7 +81,8 @@ pub struct NodeController {
     settings: NodeSettings,
     queue: Arc<WorkQueue<NodeName>>,
     remembered: Remembered,
-    /// What the periodic pass wrote last.
+    /// What the periodic pass said of the cloud, and wrote last.
+    said: Mutex<Said>,
     addresses: LastWritten<Vec<NodeAddress>>,
     labels: LastWritten<labels::Changes>,
     /// Whether a Node may wait because of what is said of the others.
@@ -150,6 +151,7 @@ impl NodeController {
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
+            said: Mutex::default(),
             addresses: LastWritten::of(Part::Addresses),
             labels: LastWritten::of(Part::Labels),
             is_held: AtomicBool::new(false),

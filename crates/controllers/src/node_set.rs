@@ -49,6 +49,38 @@ pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
     }
 }
 
+/// Whether a change of a Node alters the set, or something of a Node in it that providers read. A heartbeat does not.
+#[must_use]
+pub fn alters(old: &Node, new: &Node, set: NodeSet) -> bool {
+    // All that there is, so that a new field has to be thought of here.
+    let Node {
+        name,
+        uid,
+        deleting,
+        labels,
+        annotations,
+        provider_id,
+        taints,
+        pod_cidrs,
+        addresses,
+        resource_version: _,
+        created: _,
+        readiness: _,
+        network_unavailable: _,
+    } = new;
+    let is_read_otherwise = old.name != *name
+        || old.uid != *uid
+        || old.deleting != *deleting
+        || old.labels != *labels
+        || old.annotations != *annotations
+        || old.provider_id != *provider_id
+        || old.taints != *taints
+        || old.pod_cidrs != *pod_cidrs
+        || old.addresses != *addresses;
+    let are_balanced = [old, new].map(|node| is_balanced(node, set));
+    are_balanced[0] != are_balanced[1] || are_balanced[1] && is_read_otherwise
+}
+
 #[cfg(test)]
 mod tests {
     use bowline_cloud_provider::{AddressType, Labels, NodeAddress, Taint, TaintEffect};
@@ -169,6 +201,38 @@ mod tests {
         assert!(!changed(|node| node.readiness = Readiness::Unknown));
         assert!(!changed(|node| node.resource_version = "7".into()));
         assert!(!changed(|node| node.labels = Labels::from_iter([("a", "b")])));
+    }
+
+    #[test]
+    fn a_heartbeat_alters_nothing_and_what_providers_read_does() {
+        let node = ready();
+        let altered = |change: fn(&mut Node), set| {
+            let mut new = node.clone();
+            change(&mut new);
+            alters(&node, &new, set)
+        };
+        for set in [NodeSet::Stable, NodeSet::Ready] {
+            assert!(!altered(|node| node.resource_version = "7".into(), set));
+            assert!(altered(|node| node.labels = Labels::from_iter([("a", "b")]), set));
+            assert!(altered(
+                |node| node.annotations = Labels::from_iter([("a", "b")]),
+                set
+            ));
+            assert!(altered(
+                |node| node.taints = tainted(keys::TAINT_UNINITIALIZED),
+                set
+            ));
+            assert!(altered(|node| node.deleting = true, set));
+            assert!(altered(|node| node.provider_id = Some("fake://1".into()), set));
+        }
+        assert!(!altered(
+            |node| node.readiness = Readiness::NotReady,
+            NodeSet::Stable
+        ));
+        assert!(altered(
+            |node| node.readiness = Readiness::NotReady,
+            NodeSet::Ready
+        ));
     }
 
     #[test]

@@ -20,8 +20,7 @@ const ROW: Duration = Duration::from_secs(10 * 60);
 /// How often in a row something is put back at once: people try several values of a label.
 const AT_ONCE: u32 = 5;
 
-/// A part of an object that this program writes.
-#[allow(dead_code, reason = "the Node controllers take theirs over next")]
+/// A part of an object that this program writes. Provider ID and pod networks of a Node are none: nobody can change them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// Annotations of a Service or a Node.
@@ -40,8 +39,6 @@ pub(crate) enum Part {
     Addresses,
     /// The condition `NetworkUnavailable` of a Node.
     NetworkUnavailable,
-    /// `spec.providerID` of a Node.
-    ProviderId,
 }
 
 impl Part {
@@ -56,7 +53,6 @@ impl Part {
             Self::Labels => "the labels of type, zone and region",
             Self::Addresses => "status.addresses",
             Self::NetworkUnavailable => "the condition NetworkUnavailable",
-            Self::ProviderId => "spec.providerID",
         }
     }
 
@@ -82,7 +78,6 @@ impl Part {
             Self::Labels => &["f:metadata", "f:labels"],
             Self::Addresses => &["f:status", "f:addresses"],
             Self::NetworkUnavailable => &["f:status", "f:conditions", "k:{\"type\":\"NetworkUnavailable\"}"],
-            Self::ProviderId => &["f:spec", "f:providerID"],
         }
     }
 }

@@ -71,7 +71,7 @@ use crate::workers::{self, Work};
 use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
-use node_sync::{BalancedNodes, NodeSync};
+use node_sync::{BalancedNodes, KnownIdentities, NodeSync};
 use tracked::Tracked;
 use turns::{Turn, Turns};
 
@@ -122,8 +122,9 @@ pub struct ServiceController {
     lanes: Lanes,
     turns: Turns,
     node_changes: NodeChanges,
-    /// The Nodes to balance over, until a Node changes.
+    /// The Nodes to balance over, until what is read of them changes.
     balanced: Mutex<Option<BalancedNodes>>,
+    known_identities: Mutex<KnownIdentities>,
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     left_behind: Mutex<LeftBehind>,
@@ -190,6 +191,7 @@ impl ServiceController {
             turns: Turns::default(),
             node_changes: NodeChanges::default(),
             balanced: Mutex::default(),
+            known_identities: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
             left_behind: Mutex::default(),

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::gate::Gate;
+use crate::lines::{Line, Lines};
 use crate::proxy::{Protocol, Proxy, ProxyRules};
 use crate::{BoxError, socks, tunnel};
 
@@ -57,6 +58,7 @@ pub struct Connector<S> {
     way: Arc<Way>,
     gate: Option<Arc<dyn Gate>>,
     bound: Option<Arc<Semaphore>>,
+    lines: Option<Lines>,
 }
 
 /// How a target is reached over a socket.
@@ -82,6 +84,7 @@ impl<S: Sockets> Connector<S> {
             way: Arc::new(way),
             gate: None,
             bound: None,
+            lines: None,
         }
     }
 
@@ -103,6 +106,13 @@ impl<S: Sockets> Connector<S> {
         self
     }
 
+    /// The same, whose connections are among these, and are ended with them when they have fallen silent.
+    #[must_use]
+    pub fn among(mut self, lines: Lines) -> Self {
+        self.lines = Some(lines);
+        self
+    }
+
     async fn connect(self, target: Uri) -> Result<Stream, BoxError> {
         let permit = match self.bound {
             Some(bound) => Some(bound.acquire_owned().await?),
@@ -115,6 +125,7 @@ impl<S: Sockets> Connector<S> {
         }
         Ok(Stream {
             gate: self.gate,
+            line: self.lines.map(|lines| lines.open()),
             _permit: permit,
             ..stream
         })
@@ -243,6 +254,7 @@ pub struct Stream {
     /// Whether a proxy at the other end forwards plain requests, which then name the whole URL.
     forwarded: bool,
     gate: Option<Arc<dyn Gate>>,
+    line: Option<Arc<Line>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -252,11 +264,15 @@ impl Stream {
             io: Box::pin(io),
             forwarded: false,
             gate: None,
+            line: None,
             _permit: None,
         }
     }
 
     fn check(&self) -> io::Result<()> {
+        if let Some(line) = &self.line {
+            line.check()?;
+        }
         let Some(gate) = &self.gate else { return Ok(()) };
         gate.check()
             .map_err(|closed| io::Error::new(io::ErrorKind::PermissionDenied, closed))
@@ -275,7 +291,17 @@ impl Read for Stream {
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        self.io.as_mut().poll_read(cx, buffer)
+        let Some(line) = self.line.clone() else {
+            return self.io.as_mut().poll_read(cx, buffer);
+        };
+        // First, or an end between the two would wake nobody.
+        line.wait(cx);
+        line.check()?;
+        let read = self.io.as_mut().poll_read(cx, buffer);
+        if read.is_ready() {
+            line.hear();
+        }
+        read
     }
 }
 

@@ -7,7 +7,7 @@
 //! - how files are read that may hold secrets: [`yaml`] and [`pem`] say what is wrong and where, as [`Malformed`], which
 //!   cannot hold any part of a file; [`CredentialsFile`] follows files that are replaced while the program runs;
 //! - how a connection is made: [`Connector`], over sockets ([`tcp`]), directly or through the proxies that [`ProxyRules`] name,
-//!   with TLS where the target wants it; and kept: [`pool`];
+//!   with TLS where the target wants it; kept: [`pool`]; and given up when another one has died without a word: [`Lines`];
 //! - whom to trust: [`client_tls`] checks certificates as Go's programs do, [`roots`] finds the system's authorities;
 //! - how a delay is read that the other side states, [`stated_delay`], and the end of credentials, [`end_of_token`] and
 //!   [`end_of_certificate`].
@@ -22,6 +22,7 @@ mod credentials;
 mod delay;
 mod expiry;
 mod gate;
+mod lines;
 mod malformed;
 mod pace;
 pub mod pem;
@@ -40,6 +41,7 @@ pub use credentials::{CredentialsError, CredentialsFile};
 pub use delay::stated_delay;
 pub use expiry::{end_of_certificate, end_of_token};
 pub use gate::{Gate, GateClosed, OpenGate};
+pub use lines::Lines;
 pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};

@@ -7,6 +7,7 @@ mod doubts;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, Service, ServiceKey, ServicesView};
@@ -14,10 +15,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::KubeError;
+use crate::events::ObjectRef;
 use crate::reads::version_number;
 use doubts::Doubts;
 
 pub(crate) use doubts::Settled;
+pub use doubts::Unreadable;
 
 /// An object that can be kept in a [`Cache`].
 pub trait CacheKey: Send + Sync + 'static {
@@ -29,6 +32,8 @@ pub trait CacheKey: Send + Sync + 'static {
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion`.
     fn resource_version(&self) -> &str;
+    /// The object as events name it.
+    fn reference(&self) -> ObjectRef;
     /// Which field an earlier version of this object had and this one lacks, although it is never taken off an object.
     fn lost_since(&self, before: &Self) -> Option<&'static str>;
 }
@@ -46,6 +51,10 @@ impl CacheKey for Node {
 
     fn resource_version(&self) -> &str {
         &self.resource_version
+    }
+
+    fn reference(&self) -> ObjectRef {
+        ObjectRef::from(self)
     }
 
     /// `ValidateNodeUpdate` lets nobody clear the provider ID and the pod networks. A status is written by the kubelet, which
@@ -82,6 +91,10 @@ impl CacheKey for Service {
 
     fn resource_version(&self) -> &str {
         self.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+
+    fn reference(&self) -> ObjectRef {
+        ObjectRef::from(self)
     }
 
     fn lost_since(&self, before: &Self) -> Option<&'static str> {
@@ -151,6 +164,8 @@ pub struct Cache<T: CacheKey> {
     heard: Mutex<Option<Instant>>,
     /// Why this cache cannot be read, if so.
     refusal: Mutex<Option<KubeError>>,
+    /// How many objects the last list had that do not tell which objects they are.
+    nameless: AtomicUsize,
     /// What is said to be gone and not proved to be.
     doubts: Doubts<T::Key>,
 }
@@ -179,6 +194,7 @@ impl<T: CacheKey> Default for Cache<T> {
             filling: watch::Sender::default(),
             heard: Mutex::default(),
             refusal: Mutex::default(),
+            nameless: AtomicUsize::new(0),
             doubts: Doubts::default(),
         }
     }
@@ -307,8 +323,8 @@ impl<T: CacheKey> Cache<T> {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why this cache cannot be read: the role lacks a rule, the identity is not known, or an object cannot be understood of
-    /// which nothing is known. `None` while it is read, and while the API server cannot be reached.
+    /// Why this cache cannot be read: the role lacks a rule, or the identity is not known. `None` while it is read, and while the
+    /// API server cannot be reached.
     #[must_use]
     pub fn refusal(&self) -> Option<KubeError> {
         self.refusal
@@ -319,6 +335,16 @@ impl<T: CacheKey> Cache<T> {
 
     pub(crate) fn set_refusal(&self, refusal: Option<KubeError>) {
         *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    /// How many objects were shown that do not tell which objects they are. They are passed over.
+    #[must_use]
+    pub fn nameless(&self) -> usize {
+        self.nameless.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_nameless(&self, count: usize) {
+        self.nameless.store(count, Ordering::Relaxed);
     }
 
     /// Calls the listener for each change from now on, after calling it with [`Change::Added`] for everything present.
@@ -447,7 +473,16 @@ fn announce<T: CacheKey>(listeners: &[Listener<T>], before: Option<Arc<T>>, afte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::Found;
+    use crate::reads::{Bearer, Found, Listing, Seen};
+
+    fn listing(names: &[&str], version: &str) -> Listing<Node> {
+        let objects = names.iter().map(|name| Seen::whole(node(name, "1", "1")));
+        Listing {
+            objects: objects.collect(),
+            nameless: 0,
+            resource_version: version.to_owned(),
+        }
+    }
 
     fn node(name: &str, uid: &str, version: &str) -> Node {
         Node {
@@ -556,17 +591,16 @@ mod tests {
             serde_json::from_value(wire).unwrap()
         };
         let cache = ServiceCache::new();
-        cache.observe(service("5", Some("2026-03-01T10:00:00Z"))).unwrap();
-        let error = cache.observe(service("6", None)).unwrap_err();
-        assert!(
-            error.to_string().contains("`metadata.deletionTimestamp`"),
-            "{error}"
-        );
-        assert_eq!(
-            cache.observe(service("4", None)),
-            Ok(()),
-            "it did not have it yet"
-        );
+        let show = |version, deleted| {
+            cache.observe(Seen::whole(service(version, deleted)));
+            let unreadable = cache.unreadable();
+            let why = unreadable.borrow().values().next().map(|it| it.why.clone());
+            why.unwrap_or_default()
+        };
+        assert_eq!(show("5", Some("2026-03-01T10:00:00Z")), "");
+        assert_eq!(show("4", None), "", "it did not have it yet");
+        let why = show("6", None);
+        assert!(why.contains("`metadata.deletionTimestamp`"), "{why}");
         assert_eq!(cache.all()[0].resource_version(), "5");
     }
 
@@ -578,10 +612,9 @@ mod tests {
         cache.renew();
         assert!(!cache.is_synced() && cache.len() == 1);
         cache.asked_again(before).await;
-        let listed = || vec![Arc::new(node("a", "1", "1"))];
-        cache.refill(listed(), &mut BTreeMap::new(), 7, before);
+        cache.refill(listing(&["a"], "7"), before);
         assert!(!cache.is_synced(), "that list began too early");
-        cache.refill(listed(), &mut BTreeMap::new(), 8, cache.asked());
+        cache.refill(listing(&["a"], "8"), cache.asked());
         cache.synced().await;
         assert!(cache.is_synced());
     }
@@ -589,7 +622,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_cache_is_not_synced_before_what_is_missing_from_the_list_is_settled() {
         let found = |version| Found {
-            object: None,
+            bearer: Bearer::Nobody,
             version,
         };
         let cache = NodeCache::new();
@@ -599,12 +632,7 @@ mod tests {
                 .to_vec(),
         );
         cache.renew();
-        cache.refill(
-            vec![Arc::new(node("a", "1", "1"))],
-            &mut BTreeMap::new(),
-            8,
-            cache.asked(),
-        );
+        cache.refill(listing(&["a"], "8"), cache.asked());
         for name in ["b", "c"] {
             assert!(!cache.is_synced());
             assert_eq!(cache.settle(&NodeName::new(name), 8, found(9)), Settled::Over);
@@ -615,11 +643,35 @@ mod tests {
         assert!(cache.is_synced());
         // A list that was untrue fills nothing.
         cache.renew();
-        cache.refill(Vec::new(), &mut BTreeMap::new(), 11, cache.asked());
-        let object = Some(Arc::new(node("a", "1", "1")));
-        let there = Found { object, version: 12 };
+        cache.refill(listing(&[], "11"), cache.asked());
+        let bearer = Bearer::Object(Seen::whole(node("a", "1", "1")));
+        let there = Found { bearer, version: 12 };
         assert_eq!(cache.settle(&NodeName::new("a"), 11, there), Settled::Disproved);
         assert!(!cache.is_synced());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_question_found_is_known_and_a_late_watch_does_not_undo_it() {
+        let (cache, seen) = watched();
+        let name = NodeName::new("a");
+        cache.apply(node("a", "1", "5"));
+        let ask = |bearer, version| {
+            cache.ask_about(&node("a", "1", "5"));
+            cache.settle(&name, 5, Found { bearer, version })
+        };
+        let version = || cache.get(&name).map(|node| node.resource_version.to_string());
+        let late = ask(Bearer::Nobody, 4);
+        assert_eq!((late, version()), (Settled::Open, Some("5".into())));
+        let newer = Bearer::Object(Seen::whole(node("a", "1", "9")));
+        assert_eq!((ask(newer, 9), version()), (Settled::Over, Some("9".into())));
+        cache.observe(Seen::whole(node("a", "1", "7")));
+        assert_eq!(version(), Some("9".into()));
+        assert_eq!((ask(Bearer::Nobody, 12), version()), (Settled::Over, None));
+        taken(&seen);
+        cache.observe(Seen::whole(node("a", "1", "11")));
+        assert_eq!(taken(&seen), [""; 0], "it is gone since");
+        cache.observe(Seen::whole(node("a", "2", "13")));
+        assert_eq!(version(), Some("13".into()));
     }
 
     #[tokio::test(start_paused = true)]

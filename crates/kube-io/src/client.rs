@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{Bucket, Gate, OpenGate, Places, Rate};
+use bowline_edge::{Bucket, Gate, Lines, OpenGate, Places, Rate};
 use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;
@@ -19,7 +19,7 @@ use crate::metrics::KubeMetrics;
 
 /// How long a request may take, from being sent to the last byte of its answer. A page of 100 large Nodes comes in well
 /// under a second; the API server itself gives up on a request after 60 s.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Requests under way at once, as many as the API server's default priority level serves a single client without
 /// making it wait.
@@ -94,6 +94,22 @@ pub(crate) struct Link {
     pub(crate) strings: Interner,
     /// What is read again when the API server refuses it; in memory there is nothing to read.
     pub(crate) credentials: Option<Arc<Credentials>>,
+    /// The connections that are open; in memory there are none.
+    pub(crate) lines: Lines,
+}
+
+impl Link {
+    /// One connection has proved to be dead, by an end or an answer that did not come for so long: all that were silent in that
+    /// time are given up. Those that spoke in it live.
+    pub(crate) fn is_dead_since(&self, silence: Duration) {
+        let given_up = self.lines.end_silent(silence);
+        if given_up > 0 {
+            tracing::warn!(
+                given_up,
+                "A connection to the API server has died without a word, those that were as silent are given up"
+            );
+        }
+    }
 }
 
 /// Who sends, and under which conditions.
@@ -115,7 +131,14 @@ impl Kube {
     /// The API server behind this client. Call it inside the runtime.
     #[must_use]
     pub fn with_client(client: kube::Client, options: KubeOptions) -> Self {
-        Self::assemble(client.clone(), client, "in-memory", None, options)
+        Self::assemble(
+            client.clone(),
+            client,
+            "in-memory",
+            None,
+            Lines::default(),
+            options,
+        )
     }
 
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
@@ -136,6 +159,7 @@ impl Kube {
         anonymous: kube::Client,
         host: &str,
         credentials: Option<Arc<Credentials>>,
+        lines: Lines,
         options: KubeOptions,
     ) -> Self {
         let KubeOptions {
@@ -157,6 +181,7 @@ impl Kube {
                 metrics,
                 strings: Interner::default(),
                 credentials,
+                lines,
             }),
             speaker: Arc::new(Speaker {
                 user_agent: header(&user_agent),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bowline_cloud_provider::Environment;
-use bowline_edge::{ProxyRules, pem, roots};
+use bowline_edge::{Lines, ProxyRules, pem, roots};
 use http::Uri;
 use http::uri::{Authority, PathAndQuery};
 use kube::Config;
@@ -122,6 +122,8 @@ struct Reach {
     proxies: ProxyRules,
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     system: (Option<PathBuf>, Option<Vec<PathBuf>>),
+    /// The connections that are open.
+    lines: Lines,
 }
 
 fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
@@ -175,6 +177,7 @@ fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
         credentials: Arc::new(credentials),
         proxies,
         system,
+        lines: Lines::default(),
     })
 }
 

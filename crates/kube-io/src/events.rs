@@ -3,6 +3,7 @@
 //! These are core/v1 Events, written and counted up by ourselves, because that is what the roles of the Go managers
 //! allow. Recording never waits: events go into a bounded queue, and one writer sends them behind everything else.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use bowline_plan::NoteKind;
 use http::Method;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::client::Kube;
 use crate::clock::Clock;
@@ -30,6 +32,9 @@ const QUEUE: usize = 4096;
 /// Tries per event when the API server cannot be reached, and the time between them, as the Go clients do.
 const TRIES: u32 = 12;
 const BETWEEN_TRIES: Duration = Duration::from_secs(10);
+
+/// Events of one namespace that wait at most.
+const MOST_WAITING: usize = 256;
 
 /// Longer messages are cut: this is what the newer events API allows.
 const LONGEST_MESSAGE: usize = 1024;
@@ -247,56 +252,135 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Writes events, one after the other, until all sinks and recorders are gone and the queue is empty.
+    /// Writes events, one after the other, until all sinks and recorders are gone and nothing is left. Where the API server asks to
+    /// wait, the events of that namespace do, for it may be the bound of that namespace alone.
     ///
     /// # Cancellation
     ///
     /// Dropping it loses what is queued; use [`EventSink::drain`] before.
     pub async fn run(mut self) {
-        while let Some(occurrence) = self.receiver.recv().await {
-            if let Some(entry) = self.correlator.correlate(&occurrence) {
-                self.write(&occurrence, entry).await;
+        let mut waiting: BTreeMap<Arc<str>, Waiting> = BTreeMap::new();
+        let mut is_open = true;
+        while is_open || !waiting.is_empty() {
+            let due = waiting.values().map(|waiting| waiting.until).min();
+            let due = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = due => self.go_on(&mut waiting).await,
+                occurrence = self.receiver.recv(), if is_open => match occurrence {
+                    Some(occurrence) => self.take(occurrence, &mut waiting).await,
+                    None => is_open = false,
+                },
             }
-            self.pending
-                .send_modify(|pending| *pending = pending.saturating_sub(1));
         }
     }
 
-    async fn write(&mut self, occurrence: &Occurrence, mut entry: Entry) {
+    /// Writes what was recorded, or puts it behind what waits in its namespace.
+    async fn take(&mut self, occurrence: Occurrence, waiting: &mut BTreeMap<Arc<str>, Waiting>) {
+        let Some(entry) = self.correlator.correlate(&occurrence) else {
+            return self.done();
+        };
+        let namespace: Arc<str> = Arc::from(wire::namespace(&occurrence.object));
+        if let Some(waiting) = waiting.get_mut(&namespace) {
+            if waiting.events.len() < MOST_WAITING {
+                return waiting.events.push_back((occurrence, entry));
+            }
+            tracing::debug!(
+                reason = occurrence.reason,
+                "Event dropped, too many of its namespace wait"
+            );
+            return self.done();
+        }
+        match self.write(&occurrence, entry).await {
+            None => self.done(),
+            Some((entry, after)) => {
+                let until = Instant::now() + after;
+                let (tries, events) = (1, VecDeque::from([(occurrence, entry)]));
+                waiting.insert(namespace, Waiting { until, tries, events });
+            }
+        }
+    }
+
+    /// Writes the event that has waited, of the namespace whose time has come.
+    async fn go_on(&mut self, waiting: &mut BTreeMap<Arc<str>, Waiting>) {
+        let next = waiting.iter().min_by_key(|(_, waiting)| waiting.until);
+        let Some((namespace, mut lane)) = next
+            .map(|(namespace, _)| Arc::clone(namespace))
+            .and_then(|namespace| waiting.remove_entry(&namespace))
+        else {
+            return;
+        };
+        if let Some((occurrence, entry)) = lane.events.pop_front() {
+            let left = self.write(&occurrence, entry).await;
+            lane.tries += 1;
+            match left {
+                Some((entry, after)) if lane.tries < TRIES => {
+                    lane.until = Instant::now() + after;
+                    lane.events.push_front((occurrence, entry));
+                }
+                left => {
+                    if let Some((_, after)) = left {
+                        gave_up(&occurrence);
+                        lane.until = Instant::now() + after;
+                    }
+                    lane.tries = 0;
+                    self.done();
+                }
+            }
+        }
+        if !lane.events.is_empty() {
+            waiting.insert(namespace, lane);
+        }
+    }
+
+    /// One event less is to be written.
+    fn done(&self) {
+        self.pending
+            .send_modify(|pending| *pending = pending.saturating_sub(1));
+    }
+
+    /// Writes one event, unless it has to wait: then it is given back, with for how long.
+    async fn write(&mut self, occurrence: &Occurrence, mut entry: Entry) -> Option<(Entry, Duration)> {
         for attempt in 1..=TRIES {
             let error = match self.send(occurrence, &entry).await {
-                Ok(()) => return,
+                Ok(()) => return None,
                 // It has outlived its time in the API server, or its creation was lost: begin again.
                 Err(KubeError::NotFound(_)) if entry.is_repetition() => {
                     entry = self.correlator.renamed(entry, occurrence);
                     match self.send(occurrence, &entry).await {
-                        Ok(()) => return,
+                        Ok(()) => return None,
                         Err(error) => error,
                     }
                 }
                 // Created by an earlier try whose answer was lost.
-                Err(KubeError::Conflict(_)) => return,
+                Err(KubeError::Conflict(_)) => return None,
                 Err(error) => error,
             };
-            let wait = match &error {
-                KubeError::Transport(_) | KubeError::Timeout => BETWEEN_TRIES,
-                KubeError::Throttled { after, .. } => *after,
+            tracing::debug!(attempt, err = %error, "Event could not be sent");
+            match &error {
+                KubeError::Transport(_) | KubeError::Timeout => {}
+                KubeError::Throttled { after, .. } => return Some((entry, *after)),
                 // That the lease is lost was told; what happened under it is in the log.
                 KubeError::GateClosed => {
                     tracing::debug!(reason = occurrence.reason, object = %occurrence.object, "Event not sent, another process may lead");
-                    return;
+                    return None;
                 }
                 refusal => {
                     tracing::warn!(reason = occurrence.reason, object = %occurrence.object, err = %refusal, "Event refused");
-                    return;
+                    return None;
                 }
-            };
-            tracing::debug!(attempt, err = %error, "Event could not be sent");
+            }
             if attempt < TRIES {
-                tokio::time::sleep(wait).await;
+                tokio::time::sleep(BETWEEN_TRIES).await;
             }
         }
-        tracing::warn!(reason = occurrence.reason, object = %occurrence.object, "Event could not be written, gave up");
+        gave_up(occurrence);
+        None
     }
 
     async fn send(&self, occurrence: &Occurrence, entry: &Entry) -> Result<(), KubeError> {
@@ -316,6 +400,18 @@ impl EventWriter {
         let kube = occurrence.writer.as_ref().unwrap_or(&self.kube);
         kube.exchange(call.ranked(Rank::Event)).await.map(drop)
     }
+}
+
+/// Events of one namespace that wait, because the API server refused the first of them for now.
+struct Waiting {
+    until: Instant,
+    /// How often the first of them was tried.
+    tries: u32,
+    events: VecDeque<(Occurrence, Entry)>,
+}
+
+fn gave_up(occurrence: &Occurrence) {
+    tracing::warn!(reason = occurrence.reason, object = %occurrence.object, "Event could not be written, gave up");
 }
 
 impl Drop for EventWriter {

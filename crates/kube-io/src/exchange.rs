@@ -14,13 +14,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::client::Kube;
+use crate::client::{Kube, TIMEOUT};
 use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
 use crate::error::{self, KubeError};
 use crate::fence::Fence;
 use crate::metrics::Measured;
 use crate::rbac::Asked;
+
+/// How long the API server may take to open a watch: it answers as soon as it has understood the question. A request that it
+/// makes wait for its turn is cut off after 15 s at most, and rarely waits so long.
+const OPENING: Duration = Duration::from_secs(10);
 
 /// How a request stands to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +171,7 @@ impl Kube {
         };
         let answer = tokio::time::timeout(self.speaker.timeout, exchange)
             .await
-            .unwrap_or(Err(KubeError::Timeout));
+            .unwrap_or_else(|_| Err(self.unanswered()));
         if let (Err(KubeError::Unauthorized(_)), Some(account), Some(header)) =
             (&answer, &self.speaker.account, &authorization)
         {
@@ -189,10 +193,17 @@ impl Kube {
                 }
             }
         };
-        let (response, _) = tokio::time::timeout(self.speaker.timeout, transmit)
+        let limit = self.speaker.timeout.min(OPENING);
+        let (response, _) = tokio::time::timeout(limit, transmit)
             .await
-            .unwrap_or(Err(KubeError::Timeout))?;
+            .unwrap_or_else(|_| Err(self.unanswered()))?;
         Ok(response)
+    }
+
+    /// A request was not answered in its time. No other one is cut off for that before it has had the time of an ordinary one.
+    fn unanswered(&self) -> KubeError {
+        self.link.is_dead_since(TIMEOUT);
+        KubeError::Timeout
     }
 
     /// Sees to our own credentials. It has a limit of its own, so that the API server is not blamed.

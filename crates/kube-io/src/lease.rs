@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use crate::client::Kube;
 use crate::error::KubeError;
@@ -37,8 +36,8 @@ pub struct LeaseRecord {
     pub resource_version: Option<String>,
     /// `metadata.uid`, for events about the lease.
     pub uid: String,
-    /// The object that the record came from, so that an update does not lose what others have put there.
-    pub source: Option<Box<Lease>>,
+    /// The object that the record came from, whatever else is in it, so that an update does not lose what others have put there.
+    pub source: Option<Box<Map<String, Value>>>,
 }
 
 /// One lease, and the three requests that the Go managers' roles allow: get, create, update; and a watch, which they do
@@ -120,7 +119,7 @@ impl LeaseLock {
     async fn write(&self, method: Method, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
         let sent = self.object_of(record);
         let path = self.path(method == Method::PUT);
-        let call = Call::send(method, path, JSON, &json!(sent));
+        let call = Call::send(method, path, JSON, &sent);
         let answer = self.exchange(call).await?;
         self.believe_written(record, &sent, &answer)
     }
@@ -141,59 +140,68 @@ impl LeaseLock {
         }
     }
 
-    fn object_of(&self, record: &LeaseRecord) -> Lease {
-        let LeaseRecord {
-            holder,
-            lease_duration,
-            acquire_time,
-            renew_time,
-            transitions,
-            ..
-        } = record;
+    fn object_of(&self, record: &LeaseRecord) -> Map<String, Value> {
         let mut lease = record.source.as_deref().cloned().unwrap_or_default();
-        let ObjectMeta {
-            namespace,
-            name,
-            resource_version,
-            ..
-        } = &mut lease.metadata;
-        *namespace = Some(self.namespace.clone());
-        *name = Some(self.name.clone());
-        resource_version.clone_from(&record.resource_version);
-        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-        spec.holder_identity = Some(holder.clone());
-        spec.lease_duration_seconds = Some(i32::try_from(lease_duration.as_secs()).unwrap_or(i32::MAX));
-        spec.acquire_time = acquire_time.map(micro_time);
-        spec.renew_time = renew_time.map(micro_time);
-        spec.lease_transitions = Some(i32::try_from(*transitions).unwrap_or(i32::MAX));
+        lease.insert("apiVersion".into(), json!("coordination.k8s.io/v1"));
+        lease.insert("kind".into(), json!("Lease"));
+        let mut metadata = part(&mut lease, "metadata");
+        metadata.insert("namespace".into(), json!(self.namespace));
+        metadata.insert("name".into(), json!(self.name));
+        match &record.resource_version {
+            Some(version) => metadata.insert("resourceVersion".into(), json!(version)),
+            None => metadata.remove("resourceVersion"),
+        };
+        let whole = |number: u64| i32::try_from(number).unwrap_or(i32::MAX);
+        let duration = whole(record.lease_duration.as_secs());
+        let mut spec = part(&mut lease, "spec");
+        spec.insert("holderIdentity".into(), json!(record.holder));
+        spec.insert("leaseDurationSeconds".into(), json!(duration));
+        spec.insert("acquireTime".into(), json!(record.acquire_time.map(micro_time)));
+        spec.insert("renewTime".into(), json!(record.renew_time.map(micro_time)));
+        spec.insert("leaseTransitions".into(), json!(whole(record.transitions.into())));
+        lease.insert("metadata".into(), Value::Object(metadata));
+        lease.insert("spec".into(), Value::Object(spec));
         lease
     }
 }
 
-/// A time as precisely as the API server keeps it.
-fn micro_time(time: Timestamp) -> MicroTime {
-    MicroTime(Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time))
+/// Takes a part out of an object; an empty one, if there is none.
+fn part(lease: &mut Map<String, Value>, key: &str) -> Map<String, Value> {
+    match lease.remove(key) {
+        Some(Value::Object(part)) => part,
+        _ => Map::new(),
+    }
+}
+
+/// A time in the form and as precisely as the API server keeps it.
+fn micro_time(time: Timestamp) -> String {
+    let time = Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time);
+    format!("{time:.6}")
+}
+
+/// A field of the spec; `None` if it is not there, or of another form.
+fn field<T: DeserializeOwned>(lease: &Map<String, Value>, key: &str) -> Option<T> {
+    T::deserialize(lease.get("spec")?.get(key)?).ok()
 }
 
 impl LeaseRecord {
-    fn from_object(mut lease: Lease) -> Self {
-        lease.metadata.managed_fields = None;
-        let spec = lease.spec.clone().unwrap_or_default();
+    /// Reads an object. What is not of the form that it has to have counts as not said.
+    fn from_object(mut lease: Map<String, Value>) -> Self {
+        if let Some(Value::Object(metadata)) = lease.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
+        let text = |key| {
+            let metadata = lease.get("metadata")?;
+            metadata.get(key)?.as_str().map(str::to_owned)
+        };
         Self {
-            holder: spec.holder_identity.unwrap_or_default(),
-            lease_duration: Duration::from_secs(
-                spec.lease_duration_seconds
-                    .and_then(|seconds| u64::try_from(seconds).ok())
-                    .unwrap_or(0),
-            ),
-            acquire_time: spec.acquire_time.map(|time| time.0),
-            renew_time: spec.renew_time.map(|time| time.0),
-            transitions: spec
-                .lease_transitions
-                .and_then(|count| u32::try_from(count).ok())
-                .unwrap_or(0),
-            resource_version: lease.metadata.resource_version.clone(),
-            uid: lease.metadata.uid.clone().unwrap_or_default(),
+            holder: field(&lease, "holderIdentity").unwrap_or_default(),
+            lease_duration: Duration::from_secs(field(&lease, "leaseDurationSeconds").unwrap_or(0)),
+            acquire_time: field(&lease, "acquireTime"),
+            renew_time: field(&lease, "renewTime"),
+            transitions: field(&lease, "leaseTransitions").unwrap_or(0),
+            resource_version: text("resourceVersion"),
+            uid: text("uid").unwrap_or_default(),
             source: Some(Box::new(lease)),
         }
     }

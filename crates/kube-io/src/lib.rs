@@ -38,7 +38,7 @@ mod writers;
 mod writes;
 mod written;
 
-pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache};
+pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache, Unreadable};
 pub use client::{Kube, KubeOptions};
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};

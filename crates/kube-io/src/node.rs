@@ -12,8 +12,11 @@ use bowline_cloud_provider::{Labels, NetworkUnavailable, Node, NodeAddress, Node
 use jiff::Timestamp;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
+use serde_json::{Map, Value, json};
+
 use crate::error::KubeError;
 use crate::intern::Interner;
+use crate::reads::{Seen, names};
 
 /// Annotations that nearly every Node has and no controller or cloud asks for, so they are not kept.
 const DROPPED: [&str; 4] = [
@@ -32,11 +35,31 @@ const SHARED_ANNOTATION: usize = 64;
 /// may not.
 const UNKNOWN_AGE: Timestamp = Timestamp::MAX;
 
-/// Reads a Node.
+/// Reads a Node. What cannot be understood of it counts as not there.
 ///
 /// Its names and its `spec` must be there, as every API server writes them. Where they are missing, something on the way took
 /// them off. A `status` may be missing: a Node that was made by hand has had none yet.
-pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
+pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Seen<Node>, KubeError> {
+    let error = match understood(bytes, strings) {
+        Ok(node) if !node.resource_version.is_empty() => return Ok(Seen::whole(node)),
+        Ok(_) => KubeError::missing("metadata.resourceVersion"),
+        Err(error) => error,
+    };
+    let mended = serde_json::to_vec(&mended(bytes)).unwrap_or_default();
+    match understood(&mended, strings) {
+        // It is not deleted for what it seems to lack.
+        Ok(node) => Ok(Seen::part(
+            Node {
+                created: UNKNOWN_AGE,
+                ..node
+            },
+            error,
+        )),
+        Err(_) => Err(error),
+    }
+}
+
+fn understood(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
     let mut wire = WireNode::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = json.deserialize_map(&mut wire).and_then(|()| json.end());
@@ -57,12 +80,54 @@ pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError
     match spec {
         _ if metadata.name.0.is_empty() => Err(KubeError::missing("metadata.name")),
         _ if is_empty(metadata.uid.as_ref()) => Err(KubeError::missing("metadata.uid")),
-        _ if is_empty(metadata.resource_version.as_ref()) => {
-            Err(KubeError::missing("metadata.resourceVersion"))
-        }
         None => Err(KubeError::missing("spec")),
         Some(spec) => Ok(convert(metadata, spec, status, strings)),
     }
+}
+
+/// The Node without what is not of the form that it has to have: of a list or a map, the entries that are not.
+fn mended(bytes: &[u8]) -> Value {
+    let wire: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let at = |path: &str| wire.pointer(path);
+    let names = names(bytes); // also of what is nested too deeply for a tree
+    let text = |path| at(path).filter(|value| value.is_string());
+    let time = |path| at(path).filter(|value| is::<Timestamp>(value));
+    let entries = |path: &str, is_of_form: fn(&Value) -> bool| -> Vec<&Value> {
+        let list = at(path).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter(|entry| is_of_form(entry))
+            .collect()
+    };
+    let pairs = |path| -> Map<String, Value> {
+        let map = at(path).and_then(Value::as_object);
+        let texts = map.into_iter().flatten().filter(|(_, value)| value.is_string());
+        texts.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    json!({
+        "metadata": {
+            "name": names.name,
+            "uid": names.uid,
+            "resourceVersion": names.resource_version,
+            "deletionTimestamp": time("/metadata/deletionTimestamp"),
+            "labels": pairs("/metadata/labels"),
+            "annotations": pairs("/metadata/annotations"),
+        },
+        "spec": {
+            "providerID": text("/spec/providerID"),
+            "taints": entries("/spec/taints", |taint| is::<Taint>(taint)),
+            "podCIDRs": entries("/spec/podCIDRs", Value::is_string),
+        },
+        "status": {
+            "addresses": entries("/status/addresses", |address| is::<NodeAddress>(address)),
+            "conditions": entries("/status/conditions", |condition| is::<WireCondition<'_>>(condition)),
+        },
+    })
+}
+
+/// Whether a value has this form.
+fn is<'a, T: Deserialize<'a>>(value: &'a Value) -> bool {
+    T::deserialize(value).is_ok()
 }
 
 fn is_empty(text: Option<&Text<'_>>) -> bool {

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, NodeName, ServerVersion, Service, ServiceKey};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::cache::{CacheKey, ServiceCache};
 use crate::client::Kube;
@@ -29,8 +31,12 @@ pub(crate) trait Listed: CacheKey + Sized {
     /// The kind of a list of them.
     const LIST: &'static str;
 
-    /// Reads one object. It has whatever an object of its kind always has, such as a UID and a version.
-    fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError>;
+    /// Reads one object, as far as it can be understood.
+    ///
+    /// # Errors
+    ///
+    /// It does not tell which object it is: it lacks its name, UID or version.
+    fn decode(bytes: &[u8], kube: &Kube) -> Result<Seen<Self>, KubeError>;
 
     /// The key of these two; `None` if it lacks one of them.
     fn key_of(namespace: &str, name: &str) -> Option<Self::Key>;
@@ -43,7 +49,7 @@ impl Listed for Node {
     const PLURAL: &'static str = "nodes";
     const LIST: &'static str = "NodeList";
 
-    fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError> {
+    fn decode(bytes: &[u8], kube: &Kube) -> Result<Seen<Self>, KubeError> {
         crate::node::decode(bytes, &kube.link.strings)
     }
 
@@ -60,7 +66,7 @@ impl Listed for Service {
     const PLURAL: &'static str = "services";
     const LIST: &'static str = "ServiceList";
 
-    fn decode(bytes: &[u8], _: &Kube) -> Result<Self, KubeError> {
+    fn decode(bytes: &[u8], _: &Kube) -> Result<Seen<Self>, KubeError> {
         crate::service::decode(bytes)
     }
 
@@ -73,43 +79,90 @@ impl Listed for Service {
     }
 }
 
-/// Objects that could not be understood, and why.
-pub(crate) type Unreadable<T> = BTreeMap<<T as CacheKey>::Key, KubeError>;
+/// An object as the API server shows it.
+#[derive(Debug)]
+pub(crate) struct Seen<T> {
+    /// What could be understood of it: it is certain which object it is, and nothing is made up.
+    pub(crate) object: T,
+    /// Why that is not all of it.
+    pub(crate) trouble: Option<KubeError>,
+}
+
+impl<T> Seen<T> {
+    pub(crate) fn whole(object: T) -> Self {
+        let trouble = None;
+        Self { object, trouble }
+    }
+
+    pub(crate) fn part(object: T, trouble: KubeError) -> Self {
+        let trouble = Some(trouble);
+        Self { object, trouble }
+    }
+}
 
 /// All objects of a kind at one moment.
-pub(crate) struct Listing<T: CacheKey> {
-    pub(crate) objects: Vec<Arc<T>>,
-    /// Objects that are there but could not be understood, and why.
-    pub(crate) unreadable: Unreadable<T>,
+pub(crate) struct Listing<T> {
+    pub(crate) objects: Vec<Seen<T>>,
+    /// How many more there are that do not tell which objects they are.
+    pub(crate) nameless: usize,
     pub(crate) resource_version: String,
+}
+
+/// Who bears a name.
+#[derive(Debug)]
+pub(crate) enum Bearer<T> {
+    /// The API server says that there is none.
+    Nobody,
+    /// This object.
+    Object(Seen<T>),
+    /// An object that does not tell that it is this one.
+    Nameless(KubeError),
 }
 
 /// What a question about one object by its name found.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
-    /// The object that bears the name now; `None` if the API server says that there is none.
-    pub(crate) object: Option<Arc<T>>,
+    pub(crate) bearer: Bearer<T>,
     /// The version in which that is so.
     pub(crate) version: u64,
 }
 
-/// The names of an object, for when nothing more can be read of it.
-#[derive(Deserialize)]
+/// What tells which object it is, and what counts whatever else is in it. What is no text, or is not there, is empty.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Names {
+    #[serde(deserialize_with = "lenient")]
+    pub(crate) namespace: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(crate) name: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(crate) uid: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(crate) resource_version: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(crate) annotations: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Named {
+    #[serde(deserialize_with = "lenient")]
     metadata: Names,
 }
 
-#[derive(Deserialize)]
-struct Names {
-    #[serde(default)]
-    namespace: String,
-    name: String,
+/// The names of an object that may hold anything.
+pub(crate) fn names(bytes: &[u8]) -> Names {
+    read::<Named>(bytes).unwrap_or_default().metadata
 }
 
-/// The key of an object that does not decode.
-pub(crate) fn key_of<T: Listed>(bytes: &[u8]) -> Option<T::Key> {
-    let Named { metadata } = serde_json::from_slice(bytes).ok()?;
-    T::key_of(&metadata.namespace, &metadata.name)
+/// Reads what counts as not there if it is null or of another form.
+pub(crate) fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let text = <&RawValue>::deserialize(deserializer)?.get();
+    Ok(serde_json::from_str(text).unwrap_or_default())
 }
 
 /// The error with the kind and the name of the object.
@@ -123,11 +176,10 @@ pub(crate) fn about<T: Listed>(error: KubeError, key: &T::Key) -> KubeError {
 
 /// Reads the answer to a request for this very object.
 pub(crate) fn decode_answer<T: Listed>(answer: &[u8], key: &T::Key, kube: &Kube) -> Result<T, KubeError> {
-    let object = T::decode(answer, kube).and_then(|object| {
-        if object.key() == *key {
-            return Ok(object);
-        }
-        Err(KubeError::Decode("the answer is about another object".into()))
+    let object = T::decode(answer, kube).and_then(|Seen { object, trouble }| match trouble {
+        _ if object.key() != *key => Err(KubeError::Decode("the answer is about another object".into())),
+        Some(trouble) => Err(trouble),
+        None => Ok(object),
     });
     object.map_err(|error| about::<T>(error, key))
 }
@@ -141,16 +193,6 @@ pub(crate) fn version_number(version: &str) -> Option<u64> {
 struct Version {
     major: String,
     minor: String,
-}
-
-#[derive(Deserialize)]
-struct Uid {
-    metadata: UidMeta,
-}
-
-#[derive(Deserialize)]
-struct UidMeta {
-    uid: String,
 }
 
 impl Kube {
@@ -172,8 +214,11 @@ impl Kube {
     /// [`KubeError::Forbidden`] under roles that do not grant it, as those of some Go managers.
     pub async fn namespace_uid(&self, name: &str) -> Result<String, KubeError> {
         let path = format!("/api/v1/namespaces/{}", segment(name));
-        let object: Uid = read(&self.exchange(Call::get(path)).await?)?;
-        Ok(object.metadata.uid)
+        let uid = names(&self.exchange(Call::get(path)).await?).uid;
+        if uid.is_empty() {
+            return Err(KubeError::missing("metadata.uid").about("Namespace", name));
+        }
+        Ok(uid)
     }
 
     /// Whether the API server says that it is healthy.
@@ -202,7 +247,7 @@ impl Kube {
     /// Also if the answer is not one to this question: then nothing is known.
     pub async fn has_node(&self, name: &NodeName) -> Result<bool, KubeError> {
         let found = self.find::<Node>(name).await?;
-        Ok(found.object.is_some())
+        Ok(!matches!(found.bearer, Bearer::Nobody))
     }
 
     /// Whether there is a pod of this name.
@@ -240,34 +285,58 @@ impl Kube {
             let text = "the answer is older than what is known already".to_owned();
             return Err(about::<Service>(KubeError::Decode(text), key));
         }
-        Ok(found.object)
-    }
-
-    /// All Nodes, in name order.
-    ///
-    /// # Errors
-    ///
-    /// Also if a single Node cannot be understood: a list with gaps would be a lie.
-    pub async fn list_nodes(&self) -> Result<Vec<Arc<Node>>, KubeError> {
-        self.complete_list().await
-    }
-
-    /// All Services, in order of namespace and name.
-    ///
-    /// # Errors
-    ///
-    /// Also if a single Service cannot be understood: a list with gaps would be a lie.
-    pub async fn list_services(&self) -> Result<Vec<Arc<Service>>, KubeError> {
-        self.complete_list().await
-    }
-
-    async fn complete_list<T: Listed>(&self) -> Result<Vec<Arc<T>>, KubeError> {
-        let mut listing = self.list::<T>(true).await?;
-        if let Some((_, error)) = listing.unreadable.pop_first() {
-            return Err(error);
+        match found.bearer {
+            Bearer::Nobody => Ok(None),
+            Bearer::Object(seen) => Ok(Some(Arc::new(seen.object))),
+            Bearer::Nameless(error) => Err(error),
         }
-        listing.objects.sort_by_key(|object| object.key());
-        Ok(listing.objects)
+    }
+
+    /// All Nodes, in name order, each as far as it can be understood.
+    ///
+    /// # Errors
+    ///
+    /// If there is no list, or it is not believed.
+    pub async fn list_nodes(&self) -> Result<Vec<Arc<Node>>, KubeError> {
+        self.sorted_list(|_| Ok(())).await
+    }
+
+    /// All Nodes, for a proof of what they do not have.
+    ///
+    /// # Errors
+    ///
+    /// Also if a single Node cannot be understood: it may have just that.
+    pub async fn list_whole_nodes(&self) -> Result<Vec<Arc<Node>>, KubeError> {
+        self.sorted_list(|listing: &Listing<Node>| {
+            let trouble = |seen: &Seen<Node>| Some(about::<Node>(seen.trouble.clone()?, &seen.object.key()));
+            match listing.objects.iter().find_map(trouble) {
+                Some(error) => Err(error),
+                None if listing.nameless > 0 => Err(KubeError::Decode("one of the Nodes has no name".into())),
+                None => Ok(()),
+            }
+        })
+        .await
+    }
+
+    /// All Services, in order of namespace and name, each as far as it can be understood.
+    ///
+    /// # Errors
+    ///
+    /// If there is no list, or it is not believed.
+    pub async fn list_services(&self) -> Result<Vec<Arc<Service>>, KubeError> {
+        self.sorted_list(|_| Ok(())).await
+    }
+
+    async fn sorted_list<T: Listed>(
+        &self,
+        check: impl Fn(&Listing<T>) -> Result<(), KubeError>,
+    ) -> Result<Vec<Arc<T>>, KubeError> {
+        let listing = self.list::<T>(true).await?;
+        check(&listing)?;
+        let objects = listing.objects.into_iter().map(|seen| Arc::new(seen.object));
+        let mut objects: Vec<Arc<T>> = objects.collect();
+        objects.sort_by_key(|object| object.key());
+        Ok(objects)
     }
 
     /// Lists page by page; each page is converted before the next is asked for. What failed before there is a page is its
@@ -286,7 +355,7 @@ impl Kube {
 
     async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
         let mut pages = Pages::of(T::LIST);
-        let (mut objects, mut unreadable) = (Vec::new(), BTreeMap::new());
+        let (mut objects, mut nameless) = (Vec::new(), 0);
         let mut keys = BTreeSet::new();
         loop {
             // No resource version: with one, the API server answers from its cache and ignores the page size.
@@ -301,21 +370,12 @@ impl Kube {
                 self.exchange(Call::get(path)).await?
             };
             for item in pages.add(&answer)? {
-                let key = match T::decode(item.get().as_bytes(), self) {
-                    Ok(object) => {
-                        let key = object.key();
-                        objects.push(Arc::new(object));
-                        key
+                match T::decode(item.get().as_bytes(), self) {
+                    Ok(seen) if !keys.insert(seen.object.key()) => {
+                        return Err(pages.refuse("an object comes twice"));
                     }
-                    Err(error) => {
-                        let key = key_of::<T>(item.get().as_bytes())
-                            .ok_or_else(|| pages.refuse("one of its objects has no name"))?;
-                        unreadable.insert(key.clone(), about::<T>(error, &key));
-                        key
-                    }
-                };
-                if !keys.insert(key) {
-                    return Err(pages.refuse("an object comes twice"));
+                    Ok(seen) => objects.push(seen),
+                    Err(_) => nameless += 1,
                 }
             }
             if pages.next().is_empty() {
@@ -324,7 +384,7 @@ impl Kube {
                 }
                 return Ok(Listing {
                     objects,
-                    unreadable,
+                    nameless,
                     resource_version: pages.version().to_owned(),
                 });
             }
@@ -348,7 +408,7 @@ impl Kube {
     ///
     /// # Errors
     ///
-    /// Also if the answer is not one to this question, or its object cannot be understood: both are no proof.
+    /// Also if the answer is not one to this question: then it proves nothing.
     pub(crate) async fn find<T: Listed>(&self, key: &T::Key) -> Result<Found<T>, KubeError> {
         let (namespace, name) = T::names_of(key);
         let scope = match namespace {
@@ -360,20 +420,23 @@ impl Kube {
         let answer = self.exchange(Call::get(path)).await?;
         let mut pages = Pages::of(T::LIST);
         let items = pages.add(&answer)?;
-        let objects = items
-            .iter()
-            .map(|item| T::decode(item.get().as_bytes(), self))
-            .collect::<Result<Vec<T>, KubeError>>()
-            .map_err(|error| about::<T>(error, key))?;
-        if !pages.next().is_empty() || objects.len() > 1 || objects.iter().any(|object| object.key() != *key)
-        {
+        let mut bearers = items.iter().map(|item| T::decode(item.get().as_bytes(), self));
+        let bearer = match (bearers.next(), bearers.next()) {
+            (None, _) => Bearer::Nobody,
+            (Some(Ok(seen)), None) if seen.object.key() == *key => Bearer::Object(seen),
+            (Some(Ok(_)), None) => {
+                let error = KubeError::Decode("the answer is about another object".into());
+                Bearer::Nameless(about::<T>(error, key))
+            }
+            (Some(Err(error)), None) => Bearer::Nameless(about::<T>(error, key)),
+            _ => return Err(pages.refuse("one object was asked for by its name, and others came")),
+        };
+        if !pages.next().is_empty() {
             return Err(pages.refuse("one object was asked for by its name, and others came"));
         }
-        Ok(Found {
-            object: objects.into_iter().next().map(Arc::new),
-            version: version_number(pages.version())
-                .ok_or_else(|| pages.refuse("its resourceVersion is no number"))?,
-        })
+        let version = version_number(pages.version())
+            .ok_or_else(|| pages.refuse("its resourceVersion is no number"))?;
+        Ok(Found { bearer, version })
     }
 }
 

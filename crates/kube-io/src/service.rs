@@ -4,11 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Service;
-use k8s_openapi::api::core::v1::{ServiceSpec, ServiceStatus};
+use k8s_openapi::api::core::v1::{
+    LoadBalancerStatus, ServicePort, ServiceSpec, ServiceStatus, SessionAffinityConfig,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
 use crate::error::KubeError;
+use crate::reads::{Names, Seen, names};
 
 /// The types of Services. The API server writes one into every Service, `ClusterIP` where none was asked for.
 const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
@@ -17,8 +20,40 @@ const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName
 ///
 /// What every API server writes must be there. Where it is missing, something on the way took it off, and the rest would
 /// read as a wish: a Service without a type as one that wants no balancer any more, one without ports as one that wants no
-/// pools.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Service, KubeError> {
+/// pools. So of a Service that cannot be understood nothing is taken that asks for anything: it is there, and whoever reads
+/// its annotations finds them.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Seen<Service>, KubeError> {
+    let error = match understood(bytes) {
+        Ok(service) => return Ok(Seen::whole(service)),
+        Err(error) => error,
+    };
+    let Names {
+        namespace,
+        name,
+        uid,
+        resource_version,
+        annotations,
+    } = names(bytes);
+    let metadata = ObjectMeta {
+        annotations,
+        name: Some(name),
+        namespace: Some(namespace),
+        resource_version: Some(resource_version),
+        uid: Some(uid),
+        ..ObjectMeta::default()
+    };
+    let service = Service {
+        metadata,
+        ..Service::default()
+    };
+    // Without a version it is only not written.
+    match nameless(&service.metadata) {
+        None | Some("metadata.resourceVersion") => Ok(Seen::part(service, error)),
+        Some(_) => Err(error),
+    }
+}
+
+fn understood(bytes: &[u8]) -> Result<Service, KubeError> {
     let wire: WireService<'_> =
         serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(error.to_string()))?;
     if wire.kind.as_ref().is_some_and(|kind| kind != "Service") {
@@ -26,8 +61,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Service, KubeError> {
     }
     let mut service = Service {
         metadata: wire.metadata.unwrap_or_default().into(),
-        spec: wire.spec,
-        status: wire.status,
+        spec: wire.spec.map(Into::into),
+        status: wire.status.map(|status| ServiceStatus {
+            load_balancer: status.load_balancer,
+            conditions: None,
+        }),
     };
     match missing(&service) {
         Some(field) => Err(KubeError::missing(field)),
@@ -38,17 +76,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Service, KubeError> {
     }
 }
 
+// What somebody looks at, and nothing else: what nobody looks at may be whatever it likes. An API server stores, for example,
+// conditions whose times are null. Of the generated types only those stand here of which each field is looked at.
+
 #[derive(Deserialize)]
 struct WireService<'a> {
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
     metadata: Option<WireMeta>,
-    spec: Option<ServiceSpec>,
-    status: Option<ServiceStatus>,
+    spec: Option<WireSpec>,
+    status: Option<WireStatus>,
 }
 
-/// The metadata that somebody looks at. Of the rest, the managed fields alone are as large as the Service, in a tree of
-/// small pieces.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireMeta {
@@ -56,11 +95,37 @@ struct WireMeta {
     creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
     finalizers: Option<Vec<String>>,
-    labels: Option<BTreeMap<String, String>>,
     name: Option<String>,
     namespace: Option<String>,
     resource_version: Option<String>,
     uid: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSpec {
+    #[serde(rename = "type")]
+    type_: Option<String>,
+    ports: Option<Vec<ServicePort>>,
+    #[serde(rename = "clusterIP")]
+    cluster_ip: Option<String>,
+    #[serde(rename = "externalIPs")]
+    external_ips: Option<Vec<String>>,
+    external_traffic_policy: Option<String>,
+    health_check_node_port: Option<i32>,
+    ip_families: Option<Vec<String>>,
+    load_balancer_class: Option<String>,
+    #[serde(rename = "loadBalancerIP")]
+    load_balancer_ip: Option<String>,
+    load_balancer_source_ranges: Option<Vec<String>>,
+    session_affinity: Option<String>,
+    session_affinity_config: Option<SessionAffinityConfig>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireStatus {
+    load_balancer: Option<LoadBalancerStatus>,
 }
 
 impl From<WireMeta> for ObjectMeta {
@@ -70,7 +135,6 @@ impl From<WireMeta> for ObjectMeta {
             creation_timestamp: wire.creation_timestamp,
             deletion_timestamp: wire.deletion_timestamp,
             finalizers: wire.finalizers,
-            labels: wire.labels,
             name: wire.name,
             namespace: wire.namespace,
             resource_version: wire.resource_version,
@@ -80,20 +144,38 @@ impl From<WireMeta> for ObjectMeta {
     }
 }
 
-/// Takes off the room that reading left in lists, which begin with room for four, and the selector of pods, which a map
-/// keeps room for eleven entries for: a Service is kept for as long as it lives.
+impl From<WireSpec> for ServiceSpec {
+    fn from(wire: WireSpec) -> Self {
+        Self {
+            type_: wire.type_,
+            ports: wire.ports,
+            cluster_ip: wire.cluster_ip,
+            external_ips: wire.external_ips,
+            external_traffic_policy: wire.external_traffic_policy,
+            health_check_node_port: wire.health_check_node_port,
+            ip_families: wire.ip_families,
+            load_balancer_class: wire.load_balancer_class,
+            load_balancer_ip: wire.load_balancer_ip,
+            load_balancer_source_ranges: wire.load_balancer_source_ranges,
+            session_affinity: wire.session_affinity,
+            session_affinity_config: wire.session_affinity_config,
+            ..Self::default()
+        }
+    }
+}
+
+/// Takes off the room that reading left in lists, which begin with room for four: a Service is kept for as long as it lives.
+/// The cluster IP only tells why there may be no ports.
 fn tighten(service: &mut Service) {
     tight(&mut service.metadata.finalizers);
     if let Some(spec) = &mut service.spec {
-        spec.selector = None;
+        spec.cluster_ip = None;
         tight(&mut spec.ports);
-        tight(&mut spec.cluster_ips);
         tight(&mut spec.external_ips);
         tight(&mut spec.ip_families);
         tight(&mut spec.load_balancer_source_ranges);
     }
     if let Some(status) = &mut service.status {
-        tight(&mut status.conditions);
         let balancer = status.load_balancer.as_mut();
         let ingress = balancer.and_then(|balancer| {
             tight(&mut balancer.ingress);
@@ -111,10 +193,8 @@ fn tight<T>(list: &mut Option<Vec<T>>) {
     }
 }
 
-/// Which field is not there although every API server writes it.
-fn missing(service: &Service) -> Option<&'static str> {
-    let is_empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
-    let metadata = &service.metadata;
+/// Which field that tells an object from all others is not there.
+fn nameless(metadata: &ObjectMeta) -> Option<&'static str> {
     let names = [
         (&metadata.name, "metadata.name"),
         (&metadata.namespace, "metadata.namespace"),
@@ -122,7 +202,16 @@ fn missing(service: &Service) -> Option<&'static str> {
         (&metadata.resource_version, "metadata.resourceVersion"),
     ];
     let nameless = names.into_iter().find(|(text, _)| is_empty(text));
-    if let Some((_, field)) = nameless {
+    nameless.map(|(_, field)| field)
+}
+
+fn is_empty(text: &Option<String>) -> bool {
+    text.as_deref().is_none_or(str::is_empty)
+}
+
+/// Which field is not there although every API server writes it.
+fn missing(service: &Service) -> Option<&'static str> {
+    if let Some(field) = nameless(&service.metadata) {
         return Some(field);
     }
     let Some(spec) = &service.spec else {
@@ -173,7 +262,9 @@ mod tests {
     fn read(spoil: impl FnOnce(&mut Value)) -> Result<Service, String> {
         let mut wire = service();
         spoil(&mut wire);
-        decode(wire.to_string().as_bytes()).map_err(|error| error.to_string())
+        let Seen { object, trouble } =
+            decode(wire.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        trouble.map_or(Ok(object), |trouble| Err(trouble.to_string()))
     }
 
     fn take(object: &mut Value, key: &str) {
@@ -204,6 +295,9 @@ mod tests {
     fn no_more_is_kept_than_is_looked_at() {
         let service = read(|wire| {
             wire["metadata"]["managedFields"] = json!("of a form that nobody reads");
+            // As the API server stores a condition that is patched in without a time.
+            wire["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "True", "lastTransitionTime": null}]);
             wire["metadata"]["finalizers"] = json!(["one"]);
             wire["spec"]["selector"] = json!({"app": "web"});
             wire["status"]["loadBalancer"]["ingress"] = json!([{"ip": "192.0.2.1"}]);
@@ -263,6 +357,16 @@ mod tests {
             let error = read(spoil).unwrap_err();
             assert!(error.contains(&format!("no `{field}`")), "{field}: {error}");
         }
+        let part = decode(
+            json!({"metadata": service()["metadata"], "spec": {"type": 7}})
+                .to_string()
+                .as_bytes(),
+        );
+        let part = part.unwrap().object;
+        assert!(
+            part.spec.is_none() && part.metadata.uid.as_deref() == Some("5c9b"),
+            "{part:?}"
+        );
         for odd in [json!([]), json!("web"), json!(7)] {
             assert!(read(|wire| wire["spec"] = odd.clone()).is_err(), "{odd}");
         }

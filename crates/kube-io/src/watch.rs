@@ -47,7 +47,7 @@ const SHORTEST_OPEN: Duration = Duration::from_secs(12);
 /// time. Together with a watch that is opened just before and falls silent: 20 s, and 12 s until its end, and 10 s of grace.
 const STALE: Duration = Duration::from_secs(20);
 
-/// Objects that cannot be understood are told once in this time: each of their changes comes along here. So are failures.
+/// Failures are told once in this time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// How long lists may be older than what is known before nothing is believed to be known any more. Whoever answers for the API
@@ -103,7 +103,6 @@ async fn feed<T: Listed>(
 ) -> BackInTime {
     let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     let mut told = Told::default();
-    let mut told_object = None;
     let mut from = From::Nothing;
     loop {
         if let From::Followed(position) = &mut from
@@ -118,7 +117,7 @@ async fn feed<T: Listed>(
             Ok((mut position, is_listed)) => {
                 let begun = Instant::now();
                 let lasts = open.saturating_sub(unheard(cache)).max(SHORTEST_OPEN);
-                let follow = follow(kube, cache, &mut position, (lasts, open), &mut told_object);
+                let follow = follow(kube, cache, &mut position, (lasts, open));
                 let followed = believed(cache, follow).await;
                 match &followed {
                     Ok(Ended::InOrder) => told.end(),
@@ -226,7 +225,7 @@ async fn believed<T: Listed, E>(
     tokio::select! {
         biased;
         () = cache.disproved() => Err(KubeError::Decode(format!(
-            "what it showed of {} was late or is not true, as a question about one of them by its name found out. If this comes often, look for a proxy that answers for the API server.",
+            "what it showed of {} is not true, as a question about one of them by its name found out. If this comes often, look for a proxy that answers for the API server.",
             T::PLURAL
         ))),
         followed = follow => followed,
@@ -240,7 +239,6 @@ async fn follow<T: Listed>(
     cache: &Cache<T>,
     position: &mut String,
     (lasts, usual): (Duration, Duration),
-    told: &mut Option<Instant>,
 ) -> Result<Ended, KubeError> {
     let path = format!("/api/v1/{}?resourceVersion={}", T::PLURAL, segment(position));
     let mut watch = OpenWatch::begin(kube, path, lasts).await?;
@@ -258,7 +256,7 @@ async fn follow<T: Listed>(
         };
         let event = WireEvent::read(line)?;
         let mut is_news = false;
-        if let Some(version) = apply(kube, cache, &event, told)? {
+        if let Some(version) = apply(kube, cache, &event)? {
             is_news = version_number(&version) > version_number(position);
             *position = version;
         }

@@ -1,8 +1,9 @@
 //! What is asked about the cluster before the controllers start.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudProvider, ClusterUid};
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid};
 use bowline_kube_io::{Kube, KubeError};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -14,6 +15,41 @@ const HEALTH_PERIOD: Duration = Duration::from_secs(1);
 
 /// The namespace whose UID stands for the cluster: there is one in every cluster, and it is never made anew.
 const NAMESPACE: &str = "kube-system";
+
+/// How long the API server's version, and a try for the cluster's UID, may take.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The facts about the cluster, once it is healthy.
+///
+/// # Errors
+///
+/// Why the controllers cannot run; for people.
+pub(crate) async fn facts(
+    kube: &Kube,
+    name: &str,
+    holder: &str,
+    provider: &dyn CloudProvider,
+) -> Result<Arc<ClusterFacts>, String> {
+    until_healthy(kube).await?;
+    let version = tokio::time::timeout(VERSION_TIMEOUT, kube.server_version()).await;
+    let server_version = match version {
+        Ok(Ok(version)) => Some(version),
+        Ok(Err(error)) => {
+            tracing::warn!(err = %error, "The API server's version could not be read");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("The API server's version could not be read in time");
+            None
+        }
+    };
+    Ok(Arc::new(ClusterFacts {
+        name: name.to_owned(),
+        uid: uid(&kube.with_timeout(VERSION_TIMEOUT), provider).await?,
+        server_version,
+        holder: holder.to_owned(),
+    }))
+}
 
 /// The UID of the cluster, if the provider requires it. An API server that has other troubles than the role is asked
 /// again for ten seconds.

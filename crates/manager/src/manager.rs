@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
-use bowline_controllers::Controller;
+use bowline_controllers::{Controller, tell_of_unreadable};
 use bowline_kube_io::{
     Cache, CacheKey, EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
@@ -38,9 +38,6 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// A cache that nothing was heard about for so long is old. A watch that is well tells something each half minute, and where
 /// watches fail, lists do.
 const BLIND: Duration = Duration::from_secs(60);
-
-/// How long the API server's version, and the cluster's UID, may take.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything a process consists of.
 pub struct Manager {
@@ -263,10 +260,18 @@ impl Process {
             return end;
         }
         self.renew_caches();
-        let cluster = match self.cluster().await {
+        let cluster = match self.until_known().await {
             Ok(cluster) => cluster,
-            Err(reason) => return End::CannotStart { reason },
+            Err(end) => return end,
         };
+        self.tasks.spawn(
+            "objects not understood",
+            tell_of_unreadable(
+                Arc::clone(&self.nodes),
+                Arc::clone(&self.services),
+                self.events.recorder(COMPONENT),
+            ),
+        );
         self.start_controllers(&cluster, Lease::Main);
         let of_migration = self.migration_lease();
         if let Some(config) = &of_migration {
@@ -344,7 +349,13 @@ impl Process {
 
     /// The next end of a task; none of them ends by itself.
     async fn until_end(&mut self) -> End {
-        match self.tasks.next().await {
+        let ended = self.tasks.next().await;
+        self.end_of(ended)
+    }
+
+    /// What follows from the end of a task; without one, no task is left.
+    fn end_of(&self, ended: Option<&'static str>) -> End {
+        match ended {
             Some(task) => self.judge(task),
             None => End::Failed { task: EVENTS },
         }
@@ -359,30 +370,18 @@ impl Process {
         End::Failed { task }
     }
 
-    /// The facts about the cluster, once it is healthy; or why the controllers cannot run.
-    async fn cluster(&self) -> Result<Arc<ClusterFacts>, String> {
+    /// The facts about the cluster, unless a task ends while they are read.
+    async fn until_known(&mut self) -> Result<Arc<ClusterFacts>, End> {
         let kube = self.identities.process();
-        cluster::until_healthy(&kube).await?;
-        let version = tokio::time::timeout(VERSION_TIMEOUT, kube.server_version()).await;
-        let server_version = match version {
-            Ok(Ok(version)) => Some(version),
-            Ok(Err(error)) => {
-                tracing::warn!(err = %error, "The API server's version could not be read");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("The API server's version could not be read in time");
-                None
-            }
+        let manager = &self.manager;
+        let (name, holder) = (&manager.config.cluster_name, &manager.identity.holder);
+        let facts = cluster::facts(&kube, name, holder, &*manager.provider);
+        let ended = tokio::select! {
+            biased;
+            task = self.tasks.next() => task,
+            facts = facts => return facts.map_err(|reason| End::CannotStart { reason }),
         };
-        let kube = kube.with_timeout(VERSION_TIMEOUT);
-        let uid = cluster::uid(&kube, &*self.manager.provider).await?;
-        Ok(Arc::new(ClusterFacts {
-            name: self.manager.config.cluster_name.clone(),
-            uid,
-            server_version,
-            holder: self.manager.identity.holder.clone(),
-        }))
+        Err(self.end_of(ended))
     }
 
     /// Starts the controllers of a lease that is held now.

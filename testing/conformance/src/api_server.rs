@@ -144,6 +144,7 @@ pub const BODIES: &[Body] = bodies! {
         a_lease_passes_from_hand_to_hand,
         events_are_written_and_counted_up,
         a_cache_follows_the_server,
+        a_condition_without_a_time_is_stored_and_keeps_no_cache_from_being_filled,
         more_services_than_a_page_are_listed,
     }
 };

@@ -79,6 +79,8 @@ pub async fn finish<W: Disturbed>(world: &W, what: &str) -> W::State {
         match run.outcome {
             Outcome::Settled(_) => break,
             Outcome::Failed(_) if left > 0 => {}
+            // What was refused once is held back for five seconds.
+            Outcome::Refused(_) if left > 0 => tokio::time::sleep(std::time::Duration::from_secs(6)).await,
             _ => panic!("{what}: {run:#?}"),
         }
     }

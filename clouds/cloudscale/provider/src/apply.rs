@@ -17,7 +17,7 @@ mod in_the_way;
 mod put_back;
 mod refusals;
 
-use refusals::{can_be_in_the_way, holds_up_nothing, is_about_what_is_asked, is_refusal, of_write};
+use refusals::{can_be_in_the_way, holds_up_nothing, is_refusal, of_write};
 
 /// What the answer to a write told.
 #[derive(Debug, Default)]
@@ -32,9 +32,7 @@ pub(crate) struct Learned {
     pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
-    /// Why the API refused a floating IP, which holds up nothing else.
-    pub(crate) refused_ip: Option<String>,
-    /// Why the API refused to create something that holds up nothing else.
+    /// Why the API refused something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
     /// Whether something went for it to make room there, and there was none; `None` if it says nothing about that.
     pub(crate) is_room_vain: Option<(Place, bool)>,
@@ -173,18 +171,6 @@ impl Writer<'_> {
             (Ok(learned), _) => Ok(learned),
             (Err(Failed { error, .. }), Some(balancer)) if self.is_busy(balancer, &error).await => {
                 Ok(Learned::busy())
-            }
-            (Err(Failed { error, .. }), _)
-                if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
-            {
-                Ok(Learned {
-                    refused_ip: Some(format!(
-                        "error during {}: {}",
-                        step.label(),
-                        CloudError::of_write(error)
-                    )),
-                    ..Learned::default()
-                })
             }
             (Err(Failed { error, left }), _) if left != Left::Both && holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;
@@ -380,24 +366,26 @@ impl Writer<'_> {
         self.seen.pools.iter().any(|pool| pool.pool.name == name)
     }
 
-    /// Deletes a pool; if the API does not want that as long as something hangs on it, all of that first.
+    /// Deletes a pool; its listeners first, because the API may leave them without a pool on their ports. If it does not want that as long
+    /// as something else hangs on it, all of that too.
     async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
+        let pool = self.seen.pool(id);
+        for listener in pool.iter().flat_map(|pool| &pool.listeners) {
+            self.client.delete_listener(listener.uuid).await?;
+        }
         let refusal = match self.client.delete_pool(id).await {
             Err(error) if is_refusal(&error) => error,
             outcome => return outcome,
         };
-        let Some(pool) = self.seen.pool(id) else {
+        // Whatever it says: all of it goes anyway.
+        let Some(pool) = pool else {
             return Err(refusal);
         };
-        // Whatever it says: all of it goes anyway.
         if !self.is_at_rest(pool.pool.load_balancer.uuid).await {
             return Err(refusal);
         }
         for member in &pool.members {
             self.client.delete_member(id, member.uuid).await?;
-        }
-        for listener in &pool.listeners {
-            self.client.delete_listener(listener.uuid).await?;
         }
         for monitor in &pool.monitors {
             self.client.delete_monitor(monitor.uuid).await?;

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
-    CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, Service, ServiceFacts,
-    ServicesView, WriteOutcome, facts,
+    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook, Service,
+    ServiceFacts, ServicesView, WriteOutcome, facts,
 };
 use bowline_cloudscale_client::Client;
 use bowline_plan::Refusal;
 use futures::future::BoxFuture;
 
-use crate::annotations::NODE_SELECTOR;
+use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
@@ -34,6 +34,8 @@ pub(crate) struct Balancers {
     /// Where something went to make room at a quota, and there was no room after it, by the UID of the Service. Without it, each try
     /// would take one more member or pool that serves.
     vain: Kept<String, Vain>,
+    /// What the API refused.
+    refusals: RefusalBook<CloudStep>,
     /// How many floating IPs were led elsewhere by this process.
     moves: AtomicU64,
 }
@@ -52,6 +54,7 @@ impl Balancers {
             cluster_name_annotation,
             unkept: Kept::default(),
             vain: Kept::default(),
+            refusals: RefusalBook::default(),
             moves: AtomicU64::default(),
         }
     }
@@ -121,7 +124,7 @@ impl Reconciler for Balancers {
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let client = &self.client;
         let mut outcome = Writer { client, seen }.apply(step).await;
-        let is_vain = refused::is_room_vain(&seen.memory.own.refused, step, outcome.as_ref());
+        let is_vain = refused::is_room_vain(&seen.memory.refusals, step, outcome.as_ref());
         if let Some((place, is_vain)) = is_vain {
             let uid = &intent.identity().uid;
             self.vain
@@ -136,9 +139,26 @@ impl Reconciler for Balancers {
         outcome
     }
 
-    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    /// What a quota refuses is another request where room is made for it.
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
+    }
+
+    /// Most writes are of several calls. What of them is a refusal, their answer tells.
     fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        learned.refused.as_ref()
     }
 
     fn outcome(&self, learned: &Learned) -> WriteOutcome {

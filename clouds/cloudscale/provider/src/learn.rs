@@ -8,7 +8,7 @@ use bowline_cloudscale_client::{
 
 use crate::apply::{Created, Learned};
 use crate::intent::HttpWish;
-use crate::observe::{Memory, Observed, ObservedPool, Seen};
+use crate::observe::{Memory, Observed, ObservedPool, Seen, refused};
 use crate::planning;
 use crate::step::{CloudStep, PartChange};
 
@@ -34,20 +34,16 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         own.done.push(step.clone());
         own.reads = 0;
     }
+    let refusals = &mut seen.memory.refusals;
     if learned.created.is_some() {
-        own.refused.made(step);
+        // All the same, as in place of something else.
+        refusals.lift(|refused, _| refused.asks_the_same(step));
     }
     if learned.old_is_gone {
-        own.refused.gone(step);
+        refused::gone(refusals, step);
     }
     if let Some((place, is_vain)) = learned.is_room_vain {
-        own.vain.learn(place, is_vain);
-    }
-    if let Some(why) = &learned.refused {
-        own.refused.add(step, why.clone());
-    }
-    if let (Some(why), CloudStep::AssignFloatingIp { address, .. }) = (&learned.refused_ip, step) {
-        own.refused_ips.push((address.0, why.clone()));
+        seen.memory.own.vain.learn(place, is_vain);
     }
     if learned.is_crowded
         && let CloudStep::Part {
@@ -122,6 +118,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         (Created::Balancer(balancer), _) => {
             observed.pools_of = Some(balancer.uuid);
             observed.pools.clear();
+            observed.loose_listeners.clear();
             observed.balancers.push(*balancer);
         }
         (Created::Pool(pool), _) => observed.pools.push(ObservedPool::new(pool)),
@@ -164,6 +161,9 @@ fn remove_old(observed: &mut Observed, step: &CloudStep) {
             for pool in &mut observed.pools {
                 pool.listeners.retain(|listener| listener.uuid != old.id);
             }
+            observed
+                .loose_listeners
+                .retain(|listener| listener.uuid != old.id);
         }
         PartChange::Monitor { old: Some(old), .. } | PartChange::DeleteMonitor { old, .. } => {
             for pool in &mut observed.pools {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloudscale_client::{
     FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
-    ServerId,
+    ServerId, Stub,
 };
 
 use crate::floating_ips::FloatingAddress;
@@ -17,7 +17,7 @@ use crate::step::CloudStep;
 pub(crate) mod reads;
 pub(crate) mod refused;
 
-use refused::{Place, Refused, Room, Vain};
+use refused::Vain;
 
 /// One observation.
 #[derive(Default)]
@@ -30,6 +30,8 @@ pub(crate) struct Observed {
     pub(crate) deleting: Vec<LoadBalancerId>,
     /// The pools of the Service's balancer with all that hangs on them, oldest first.
     pub(crate) pools: Vec<ObservedPool>,
+    /// Listeners of the balancer that lead to no pool: theirs was deleted. They keep their ports from others.
+    pub(crate) loose_listeners: Vec<Listener>,
     /// The balancer that the pools are of.
     pub(crate) pools_of: Option<LoadBalancerId>,
     /// The servers of the project.
@@ -62,12 +64,8 @@ pub(crate) struct Remembered {
     pub(crate) done: Vec<CloudStep>,
     /// How often was read since the last of them.
     pub(crate) reads: u32,
-    /// Pools and members that the API refused to create.
-    pub(crate) refused: Refused,
     /// Where something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
     pub(crate) vain: Vain,
-    /// Floating IPs that the API did not want to lead to the balancer, and why.
-    pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
     /// Floating IPs that led elsewhere before, in words, each with the number of its move.
     pub(crate) moved_ips: Vec<(String, u64)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
@@ -119,11 +117,6 @@ impl Busy {
 }
 
 impl Remembered {
-    /// What is known of the room for what comes.
-    pub(crate) fn room(&self, place: Place) -> Room {
-        self.refused.room(&self.vain, place)
-    }
-
     /// Everything is read, and what the API said of being busy is to be seen anew.
     fn read_anew(&mut self) {
         (self.busy, self.is_reshaped) = (Busy::default(), false);
@@ -139,7 +132,13 @@ impl Observed {
         if self.pools_of == Some(id) {
             self.pools_of = None;
             self.pools.clear();
+            self.loose_listeners.clear();
         }
+    }
+
+    /// Whether a listener leads to a pool.
+    pub(crate) fn serves_a_port(&self) -> bool {
+        self.pools.iter().any(|pool| !pool.listeners.is_empty())
     }
 
     /// The balancer that serves the Service, if exactly one was found.
@@ -187,13 +186,13 @@ pub(crate) fn is_changing(balancer: &LoadBalancer) -> bool {
     balancer.status == LoadBalancerStatus::Changing
 }
 
-/// Puts listeners and monitors to their pools, everything oldest first.
+/// Puts listeners and monitors to their pools, everything oldest first, and adds the listeners that lead to no pool.
 pub(crate) fn assemble(
     balancer: LoadBalancerId,
     pools: &[Pool],
     listeners: &[Listener],
     monitors: &[Monitor],
-) -> Vec<ObservedPool> {
+) -> (Vec<ObservedPool>, Vec<Listener>) {
     let mut assembled: Vec<ObservedPool> = pools
         .iter()
         .filter(|pool| pool.load_balancer.uuid == balancer)
@@ -205,10 +204,19 @@ pub(crate) fn assemble(
         .enumerate()
         .map(|(index, pool)| (pool.pool.uuid, index))
         .collect();
-    // A listener without a pool belongs to nobody here and is left alone.
+    let mut loose = Vec::new();
     for listener in listeners {
-        if let Some(index) = listener.pool.as_ref().and_then(|pool| position.get(&pool.uuid)) {
-            assembled[*index].listeners.push(listener.clone());
+        let is_of_balancer = |stub: &Stub<LoadBalancerId>| stub.uuid == balancer;
+        match &listener.pool {
+            Some(pool) => {
+                if let Some(index) = position.get(&pool.uuid) {
+                    assembled[*index].listeners.push(listener.clone());
+                }
+            }
+            None if listener.load_balancer.as_ref().is_some_and(is_of_balancer) => {
+                loose.push(listener.clone())
+            }
+            None => {}
         }
     }
     for monitor in monitors {
@@ -222,7 +230,8 @@ pub(crate) fn assemble(
         pool.monitors
             .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
     }
-    assembled
+    loose.sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+    (assembled, loose)
 }
 
 /// Members oldest first.

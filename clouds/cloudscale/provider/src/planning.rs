@@ -18,7 +18,7 @@ use crate::desired::Desired;
 use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
 use crate::intent::{Identity, Intent, Membership, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
-use crate::observe::Seen;
+use crate::observe::{Seen, refused};
 use crate::ownership::{self, Found, Owner};
 use crate::status;
 use crate::step::CloudStep;
@@ -331,9 +331,14 @@ impl There<'_> {
         {
             return Answer::Refused(refusal.clone());
         }
-        let refused = &seen.memory.own.refused;
-        if let Some(refusal) = refused.of_ports() {
-            return Answer::Refused(refusal);
+        let refusals = &seen.memory.refusals;
+        let of_ports = refused::of_ports(refusals);
+        // Where a quota is in the way, the port comes as soon as there is room.
+        if let Some(refusal) = of_ports
+            .as_ref()
+            .filter(|why| why.is_limit || !seen.serves_a_port())
+        {
+            return Answer::Refused(refusal.clone());
         }
         if let Some(write) = annotations(wanted, balancer) {
             return Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
@@ -345,9 +350,10 @@ impl There<'_> {
             Err(refusal) => return Answer::Refused(refusal),
         };
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        let refusal = unkept_refusal
-            .or_else(|| refused.of_members())
-            .or_else(|| refused.of_attributes());
+        let refusal = of_ports
+            .or(unkept_refusal)
+            .or_else(|| refused::of_members(refusals))
+            .or_else(|| refused::of_attributes(refusals));
         match refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {

@@ -191,6 +191,22 @@ impl CloudStep {
         )
     }
 
+    /// Whether something goes for what the step creates, or went before it.
+    pub(crate) fn has_room_made(&self) -> bool {
+        use PartChange::Member;
+        let is_after = matches!(
+            self,
+            Self::Part {
+                change: Member {
+                    meanwhile: Meanwhile::Fewer,
+                    ..
+                },
+                ..
+            }
+        );
+        is_after || self.replaces()
+    }
+
     /// Whether a listener goes to make room for one on another port.
     pub(crate) fn makes_room(&self) -> bool {
         use PartChange::Listener;

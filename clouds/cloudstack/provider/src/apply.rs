@@ -15,6 +15,7 @@ use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
 use crate::step::{Acquisition, Closing, CloudStep, Opening, RuleChange};
+use crate::verdict::verdict;
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
@@ -131,7 +132,10 @@ impl Writer<'_> {
             }
             _ => None,
         };
-        seen.map_or_else(|| failed(step, error), Learned::Seen)
+        seen.map_or_else(
+            || verdict(self.identity, self.observed, step, error),
+            Learned::Seen,
+        )
     }
 
     /// The port may be taken by a rule of the Service itself.
@@ -226,11 +230,4 @@ impl Writer<'_> {
             }),
         })
     }
-}
-
-/// A failed write. It is definite if the API itself says so; that it has too much to do is no word about the write.
-pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
-    let is_definite = error.said.is_some() && !matches!(error.class, Class::Throttled { .. });
-    let is_unheard = error.said.is_none() && error.maybe_applied();
-    Learned::Failed(Failure::new(step.said(error.into()), is_definite).unheard(is_unheard))
 }

@@ -1,10 +1,12 @@
 //! Load balancer rules as the service controller wants them.
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts, WriteOutcome,
+    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
+    ServiceFacts, WriteOutcome,
 };
 use bowline_plan::Refusal;
 
+use crate::annotations::annotation_table;
 use crate::apply::Writer;
 use crate::intent::{self, Intent};
 use crate::learn::{self, Learned};
@@ -16,6 +18,7 @@ use crate::{names, planning};
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
     pub(crate) reads: Reads,
+    pub(crate) refusals: RefusalBook<CloudStep>,
 }
 
 impl Reconciler for Balancers {
@@ -82,9 +85,23 @@ impl Reconciler for Balancers {
         Ok(learned)
     }
 
-    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
-    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
-        None
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn ends_refusal(&self, learned: &Learned) -> bool {
+        !matches!(learned, Learned::Started(_))
     }
 
     fn outcome(&self, learned: &Learned) -> WriteOutcome {

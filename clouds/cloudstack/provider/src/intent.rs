@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, NewRule, VirtualMachineId};
+use crate::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -140,12 +140,6 @@ impl Wanted {
     /// number.
     pub(crate) fn follows(&self, port: &Port, before: IngressPort) -> bool {
         before == port.ingress() || (before.port == port.port && !self.ingress_ports().contains(&before))
-    }
-
-    /// Whether a new rule takes the place of what was there.
-    pub(crate) fn is_followed_by(&self, before: IngressPort, new: &NewRule) -> bool {
-        let mut ports = self.ports.iter();
-        ports.any(|port| port.name == new.name && self.follows(port, before))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
+use bowline_cloud_provider::{ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
+use bowline_plan::Refusal;
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
-use crate::names::Protocol;
 use crate::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, Neighbour,
     NewRule, PublicIpId, Rule, RuleId, RuleState,
@@ -30,6 +30,10 @@ pub(crate) enum Learned {
     OneFirewallRule,
     /// The address takes no rule yet.
     Unready,
+    /// The API says no to what is asked for. The session remembers it.
+    Refused(Refusal),
+    /// The same as long as something else has the port.
+    Conflicts(Refusal),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -41,9 +45,12 @@ impl Learned {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
             Self::Unready => WriteOutcome::PutOff,
             Self::Failed(failure) if failure.is_unheard => WriteOutcome::Unknown,
-            Self::Seen(_) | Self::Needed(_) | Self::OneFirewallRule | Self::Failed(_) => {
-                WriteOutcome::NotTaken
-            }
+            Self::Seen(_)
+            | Self::Needed(_)
+            | Self::OneFirewallRule
+            | Self::Refused(_)
+            | Self::Conflicts(_)
+            | Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }
@@ -84,6 +91,8 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
                 needed(observed, at, &rule.id, &users);
             }
         }
+        Learned::Refused(_) => {}
+        Learned::Conflicts(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
     }
 }
@@ -101,34 +110,7 @@ fn needed(seen: &mut Seen, list: &Firewall, item: &FirewallRuleId, users: &[Neig
     }
 }
 
-fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
-    if let CloudStep::CreateRule(new) = step
-        && failure.is_definite
-    {
-        if failure.error.kind() != ErrorKind::Conflict {
-            observed.memory.own.unmade.push(new.clone());
-        } else if is_second(observed, new) {
-            observed.memory.own.seconds.insert(new.name.clone());
-            failure.error = CloudError::invalid(format!(
-                "{}: this server takes a port of an address for one rule only, whatever its protocol; put the ports for UDP \
-                 into a service of their own, with another address",
-                failure.error
-            ));
-        }
-        // Of any other conflict nothing is kept: what it is with would be in the way of an old rule as well.
-    }
-    if let CloudStep::Open(new) = step
-        && !new.at.is_acl()
-    {
-        let own = &mut observed.memory.own;
-        if failure.is_rollback {
-            // What is refused even so is not tried again.
-            own.closed
-                .retain(|(at, old)| *at != new.at.id || old.sources.written() != new.sources);
-        } else if failure.is_definite {
-            own.unopened.push(new.clone());
-        }
-    }
+fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
     if let Some(closed) = step.closed()
         && observed.memory.own.known.is_removal
         && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
@@ -168,17 +150,6 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         }
     }
     observed.memory.own.failure = Some(failure);
-}
-
-/// Whether the Service has a rule for the port already, for another protocol, or one is being made.
-fn is_second(observed: &Seen, new: &NewRule) -> bool {
-    let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
-    let is_rule = |rule: &Rule| rule.at() == new.at() && is_other(Protocol::parse(rule.protocol.as_str()));
-    let is_made = |pending: &Pending| match &pending.step {
-        CloudStep::CreateRule(other) => other.at() == new.at() && is_other(Some(other.protocol)),
-        _ => false,
-    };
-    observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
 }
 
 /// Changes the observation as the write would.

@@ -38,6 +38,7 @@ mod replaced;
 mod start;
 mod status;
 mod step;
+mod verdict;
 mod version;
 mod virtual_machines;
 

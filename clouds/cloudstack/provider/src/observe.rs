@@ -8,27 +8,24 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Pauses};
 use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, VirtualMachineId};
-use bowline_plan::Refusal;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::intent::WantedNode;
 use crate::members::{MemberIndex, Members};
 use crate::objects::{
-    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network, NewRule,
+    Abilities, Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network,
     PortRange, Rule,
 };
 use crate::step::CloudStep;
 
 pub(crate) mod asks;
-mod declined;
 mod facts;
 mod jobs;
 mod known;
 pub(crate) mod lists;
 mod on_the_way;
 pub(crate) mod reads;
-mod refused_openings;
 mod remembered;
 mod rules;
 #[cfg(test)]
@@ -40,7 +37,6 @@ mod wire;
 pub(crate) use facts::{Fact, Need, Unread, see};
 pub(crate) use known::Known;
 pub(crate) use on_the_way::OnTheWay;
-pub(crate) use refused_openings::Refused;
 pub(crate) use remembered::Remembered;
 pub(crate) use unclosed::Unclosed;
 
@@ -131,26 +127,6 @@ impl Failure {
     /// The same, of a write that was sent without an answer of the API if `is_unheard`.
     pub(crate) fn unheard(self, is_unheard: bool) -> Self {
         Self { is_unheard, ..self }
-    }
-}
-
-/// Rules that the API refused to make in the place of others, or beside others.
-#[derive(Debug, Clone)]
-pub(crate) struct Declined {
-    /// Which.
-    pub(crate) rules: Vec<NewRule>,
-    /// The names of those that were refused because the Service has the port already, for another protocol.
-    pub(crate) seconds: BTreeSet<String>,
-    /// What it said.
-    pub(crate) error: String,
-    /// Whether it was because of a limit.
-    pub(crate) is_limit: bool,
-}
-
-impl Declined {
-    /// What is told as long as it holds.
-    pub(crate) fn refusal(&self, what_stays: &str) -> Refusal {
-        Refusal::new(format!("{}{what_stays}", self.error)).of_limit(self.is_limit)
     }
 }
 

@@ -105,16 +105,6 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         return Err(refusal.clone().into());
     }
     let abilities = abilities(draft.observed, wanted)?;
-    // Nothing is acquired for a balancer that the server refused as a whole a moment ago.
-    if draft.observed.rules.is_empty()
-        && let Some(declined) = &draft.own().known.declined
-        && wanted
-            .ports
-            .iter()
-            .any(|port| declined.seconds.contains(&port.name))
-    {
-        return Err(declined.refusal("").into());
-    }
     let home = home::find(draft, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()
         && list.name == DEFAULT_DENY
@@ -141,7 +131,9 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     if draft.is_idle() {
         home::tidy_claim(draft, wanted, &home)?;
     }
-    if draft.is_idle() {
+    let mut here = draft.observed.rules.iter();
+    let serves = here.any(|rule| rule.address.id == home.address.id && !rule.state.is_going());
+    if draft.is_idle() && (serves || draft.shortfall.is_none()) {
         draft.settled = Some(crate::status::status(wanted, &home.address)?);
     }
     Ok(())

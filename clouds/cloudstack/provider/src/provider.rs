@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
+use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer, RefusalBook};
 use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
 
 use crate::balancers::Balancers;
@@ -45,6 +45,7 @@ impl CloudStack {
         Self {
             balancers: Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&virtual_machines), version, clock),
+                refusals: RefusalBook::default(),
             }),
             instances: Arc::new(Instances::new(virtual_machines, options.nodes.clone())),
         }

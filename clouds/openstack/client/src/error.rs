@@ -99,12 +99,6 @@ impl ApiError {
         self.status() == Some(500) && self.message.as_deref().is_some_and(is_said)
     }
 
-    /// Whether Octavia refuses the address that a load balancer is asked to have: Neutron's words, or its own.
-    pub fn is_of_address(&self) -> bool {
-        let message = self.message.as_deref().unwrap_or_default();
-        message.contains("IP address")
-    }
-
     /// Whether a floating IP was refused because the address of the port has one already.
     pub fn is_associated(&self) -> bool {
         self.word.as_deref() == Some("FloatingIPPortAlreadyAssociated")

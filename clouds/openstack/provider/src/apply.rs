@@ -16,6 +16,9 @@ use crate::step::{CloudStep, GroupChange, PartChange};
 
 mod floating_ip;
 
+/// What a person can do about a pool that Octavia does not delete.
+const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+
 /// How often a port is read again because somebody else changed it meanwhile.
 const MAX_TRIES: usize = 5;
 
@@ -28,16 +31,12 @@ pub(crate) enum Learned {
     Busy,
     /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
     PoolLocked,
-    /// The cloud refused something that holds up nothing else.
+    /// The cloud refused it: the same would be refused again.
     Refused(Refusal),
+    /// It failed otherwise, and holds up nothing else in this reconcile.
+    Failed(Refusal),
     /// The same if it was sent, and nobody knows what came of it.
     Unheard(Refusal),
-    /// Octavia refused a load balancer with its parts, and perhaps for one of these.
-    RefusedTree(Refusal),
-    /// Octavia refused a method, or session persistence, that the load balancer's provider does not know.
-    RefusedSetting(Refusal),
-    /// Octavia did not delete a pool, because an L7 policy names it.
-    Barred(Refusal),
 }
 
 impl Learned {
@@ -46,9 +45,7 @@ impl Learned {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
             Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
-            Self::Refused(_) | Self::RefusedTree(_) | Self::RefusedSetting(_) | Self::Barred(_) => {
-                WriteOutcome::NotTaken
-            }
+            Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
             Self::Unheard(_) => WriteOutcome::Unknown,
         }
     }
@@ -93,19 +90,9 @@ pub(crate) async fn apply(
     step: &CloudStep,
 ) -> Result<Learned, CloudError> {
     let outcome = match step {
-        CloudStep::CreateBalancer {
-            new,
-            takes_any_address,
-        } => match client.create_load_balancer(new).await {
+        CloudStep::CreateBalancer { new } => match client.create_load_balancer(new).await {
             Err(error) if is_refusal(&error) || error.is_of_provider() => {
-                let why = || refused::refusal(settings, &error);
-                match error.is_of_address() {
-                    true if *takes_any_address => Ok(Learned::Refused(why())),
-                    false if !new.listeners.is_empty() && !is_of_number(&error) => {
-                        Ok(Learned::RefusedTree(why()))
-                    }
-                    _ => Err(error),
-                }
+                Ok(Learned::Refused(told(settings, step, &error)))
             }
             created => {
                 if created.as_ref().is_err_and(ApiError::is_late) {
@@ -129,14 +116,14 @@ pub(crate) async fn apply(
             client.delete_load_balancer(balancer, *cascade).await.map(done)
         }
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
-            // The pool keeps what it has.
+            // The pool keeps what it has, and the event names the method.
             Err(error) if is_of_setting(change, &error) => {
-                Ok(Learned::RefusedSetting(refused::refusal(settings, &error)))
+                Ok(Learned::Refused(refused::refusal(settings, &error)))
             }
             // Whoever made the policy is to take it off; all else goes on.
-            Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => {
-                Ok(Learned::Barred(told(settings, step, &error)))
-            }
+            Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => Ok(
+                Learned::Refused(told(settings, step, &error).with_remedy(POLICY_REMEDY)),
+            ),
             Err(error) if holds_up_nothing(change, &error) => {
                 Ok(Learned::Refused(told(settings, step, &error)))
             }
@@ -148,9 +135,10 @@ pub(crate) async fn apply(
             let outcome = group(client, written, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
                 let why = told(settings, step, &error);
-                match error.maybe_applied() {
-                    true => Learned::Unheard(why),
-                    false => Learned::Refused(why),
+                match error.class {
+                    Class::Invalid | Class::Denied | Class::Exhausted => Learned::Refused(why),
+                    _ if error.maybe_applied() => Learned::Unheard(why),
+                    _ => Learned::Failed(why),
                 }
             }));
         }
@@ -177,13 +165,6 @@ fn is_refusal(error: &ApiError) -> bool {
         error.class,
         Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied | Class::Exhausted
     )
-}
-
-/// Whether a limit was met that the parts of a load balancer have nothing to do with: that of load balancers, or of addresses.
-fn is_of_number(error: &ApiError) -> bool {
-    let message = error.message.as_deref().unwrap_or_default();
-    let parts = ["Listener", "Pool", "Member", "Health Monitor"];
-    error.class == Class::Exhausted && !parts.iter().any(|part| message.contains(part))
 }
 
 /// Whether Octavia refuses this change of a part and nothing else for it. At a quota something else of the Service may make room. What
@@ -338,7 +319,7 @@ async fn regroup(
     if let Some(error) = refused {
         return Err(error);
     }
-    Ok(Learned::Refused(Refusal::new(format!(
+    Ok(Learned::Failed(Refusal::new(format!(
         "port {} changed {MAX_TRIES} times while its security groups were written",
         seen.id
     ))))

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service,
+    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
     ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, PortId, ProvisioningStatus};
+use bowline_openstack_client::{Client, LoadBalancer as OctaviaBalancer, Port, PortId, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
-use crate::annotations::NODE_SELECTOR;
+use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Identity, Intent};
 use crate::learn;
@@ -20,9 +20,10 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LEAK_AGE, Memory, Observed, RefusedSetting, Remembered, Seen};
+use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
-use crate::planning;
+use crate::planning::{self, Next};
+use crate::refused::About;
 use crate::step::CloudStep;
 
 /// Who records what plans note, as the Go manager has it.
@@ -53,9 +54,7 @@ pub(crate) struct Balancers {
     client: Client,
     reads: Reads,
     options: Arc<LoadBalancerOptions>,
-    /// Balancing methods and session persistence that Octavia refused, by the UID of the Service. Without it, each reconcile would try
-    /// once more.
-    refused_settings: Kept<String, Vec<RefusedSetting>>,
+    refusals: RefusalBook<CloudStep>,
     /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
     /// would write to a load balancer that Octavia is about to repair.
     failed_parts: Kept<String, BTreeMap<String, Instant>>,
@@ -65,13 +64,21 @@ pub(crate) struct Balancers {
     /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
     /// another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// Since when ports are seen without their load balancer, by the UID of a Service of which a creation was refused. Without it, they
-    /// would stay.
-    leaks: Kept<String, BTreeMap<PortId, Instant>>,
+    /// What refused creations may have left behind, by the UID of the Service. Without it, ports would stay.
+    leaks: Kept<String, Leaks>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
     metrics: Metrics,
+}
+
+/// What refused creations of a Service's load balancer may have left behind.
+#[derive(Default)]
+struct Leaks {
+    /// Since when ports are seen without their load balancer.
+    since: BTreeMap<PortId, Instant>,
+    /// Whether one was refused that had all its parts, and perhaps for one of these.
+    is_of_parts: bool,
 }
 
 impl Balancers {
@@ -80,7 +87,7 @@ impl Balancers {
             reads: Reads::new(&client),
             client,
             options: Arc::new(options),
-            refused_settings: Kept::default(),
+            refusals: RefusalBook::default(),
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
@@ -120,19 +127,26 @@ impl Balancers {
         })
     }
 
-    /// Looks how long ports that a refused creation may have left behind are seen.
-    fn look_for_leaks(&self, uid: &String, observed: &Observed, own: &mut Remembered) {
-        self.leaks.with(uid, |kept| {
+    /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
+    fn look_for_leaks(&self, intent: &Intent, observed: &Observed, own: &mut Remembered) {
+        let age = match intent {
+            Intent::Wanted(_) => LEAK_AGE,
+            Intent::Absent(_) => LAST_LEAK_AGE,
+        };
+        self.leaks.with(&intent.identity().uid, |kept| {
             let now = Instant::now();
-            if let (Some(since), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
+            if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
                 since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
-                for port in leaked.ports.iter().filter(|_| leaked.is_credible) {
+                let before = own.ports_before.as_deref().map(Vec::as_slice).unwrap_or_default();
+                let is_new = |port: &&Port| before.iter().all(|there| there.id != port.id);
+                let came = |port: &&Port| own.is_creation_refused && is_new(port);
+                for port in leaked.ports.iter().filter(came) {
                     since.entry(port.id.clone()).or_insert(now);
                 }
-                let is_ripe = |since: &Instant| now.duration_since(*since) >= LEAK_AGE;
+                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= age;
                 let ripe = since.iter().filter(|(_, since)| is_ripe(since));
                 own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
-                kept.take_if(|since| since.is_empty() && leaked.is_credible);
+                kept.take_if(|kept| kept.since.is_empty());
             }
             own.seeks_leaks = kept.is_some();
         });
@@ -161,9 +175,6 @@ impl Reconciler for Balancers {
         match last {
             None => {
                 let uid = &intent.identity().uid;
-                memory.own.refused_settings = self
-                    .refused_settings
-                    .with(uid, |kept| kept.clone().unwrap_or_default());
                 memory.own.may_repair = self.repairs.with(uid, |last| {
                     last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
                 });
@@ -171,15 +182,18 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
-                memory.own.seeks_leaks = self.leaks.with(uid, |kept| kept.is_some());
+                (memory.own.seeks_leaks, memory.own.is_tree_doubtful) = self.leaks.with(uid, |kept| {
+                    let is_of_parts = |kept: &Leaks| kept.is_of_parts;
+                    (kept.is_some(), kept.as_ref().is_some_and(is_of_parts))
+                });
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
-                self.look_for_leaks(uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
             Some(last) => {
                 let observed = self.reads.again(intent, last, memory).await?;
-                self.look_for_leaks(&intent.identity().uid, &observed, &mut memory.own);
+                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
         }
@@ -191,12 +205,7 @@ impl Reconciler for Balancers {
         last: Observed,
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
-        let observed = self.reads.after_writes(intent, last, memory).await?;
-        let refused = &memory.own.refused_settings;
-        self.refused_settings.with(&intent.identity().uid, |kept| {
-            *kept = Some(refused.clone()).filter(|refused| !refused.is_empty());
-        });
-        Ok(observed)
+        self.reads.after_writes(intent, last, memory).await
     }
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -224,16 +233,11 @@ impl Reconciler for Balancers {
                 _ => self.reads.under_way.withdrawn(id),
             }
         }
-        let is_refused = match &made {
-            Ok(learned) => !matches!(learned, Learned::Done(_)),
-            Err(error) => matches!(
-                error.kind(),
-                ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict
-            ),
-        };
-        if matches!(step, CloudStep::CreateBalancer { .. }) && is_refused {
+        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
+            && About::of(why) != About::Number
+        {
             self.leaks.with(&intent.identity().uid, |kept| {
-                kept.get_or_insert_default();
+                kept.get_or_insert_default().is_of_parts |= About::of(why) == About::Parts;
             });
         }
         let learned = made?;
@@ -250,9 +254,27 @@ impl Reconciler for Balancers {
         Ok((learned, self.reads.under_way.pause()))
     }
 
-    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
-    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
-        None
+    fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
+        planning::follow(intent, seen)
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.asks_the_same(b)
+    }
+
+    fn refused<'a>(&self, (learned, _): &'a (Learned, Duration)) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(why) => Some(why),
+            _ => None,
+        }
     }
 
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {

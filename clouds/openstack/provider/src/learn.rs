@@ -9,7 +9,7 @@ use bowline_openstack_client::{
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, PoolSetting, RefusedSetting, Seen, WrittenMembers};
+use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod predicted;
@@ -24,25 +24,11 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
             return;
         }
-        Learned::Refused(why) | Learned::Unheard(why) => return refused(seen, step, why),
-        Learned::RefusedTree(why) => {
-            tracing::warn!(
-                err = why.reason,
-                "Octavia refuses the load balancer with its parts: an empty one comes first"
-            );
-            seen.memory.own.is_tree_refused = true;
-            return left_behind(seen);
-        }
-        Learned::RefusedSetting(why) => return refused_setting(seen, step, why),
-        Learned::Barred(why) => {
-            if let CloudStep::Part {
-                change: PartChange::DeletePool { id, .. },
-                ..
-            } = step
-            {
-                tracing::warn!(err = why.reason, "A pool is left, because an L7 policy names it");
-                seen.memory.own.pools_in_use.push((id.clone(), why));
-            }
+        Learned::Refused(why) => return refused(seen, step, &why),
+        // The session has noted a refusal; this counts for this reconcile alone.
+        Learned::Failed(why) | Learned::Unheard(why) => {
+            refused(seen, step, &why);
+            seen.memory.refusals.add(step.clone(), why);
             return;
         }
     };
@@ -101,8 +87,9 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 /// A creation was refused: what ports there are is to be seen anew.
 fn left_behind(seen: &mut Seen) {
     let before = seen.observed.ports.take();
-    seen.memory.own.ports_before = before;
-    seen.memory.own.seeks_leaks = true;
+    let own = &mut seen.memory.own;
+    own.ports_before = own.ports_before.take().or(before);
+    (own.is_creation_refused, own.seeks_leaks) = (true, true);
     seen.leaked = None;
 }
 
@@ -113,53 +100,21 @@ fn without_leaked(observed: &mut Observed, port: &PortId) {
     }
 }
 
-fn refused(seen: &mut Seen, step: &CloudStep, why: Refusal) {
+fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
+    tracing::warn!(
+        err = why.reason,
+        "OpenStack did not take a change; what does not depend on it goes on"
+    );
     match step {
-        CloudStep::CreateBalancer { new, .. } => {
-            tracing::warn!(
-                err = why.reason,
-                address = new.vip_address,
-                "The new load balancer cannot have the address of the one before it"
-            );
-            seen.memory.own.is_address_lost = true;
-            left_behind(seen);
-        }
-        CloudStep::DeletePort { port, .. } => {
-            tracing::warn!(err = why.reason, "A port that Octavia left behind stays");
-            without_leaked(&mut seen.observed, port);
-        }
-        CloudStep::Part { change, .. } => {
-            tracing::warn!(
-                err = why.reason,
-                "Octavia refuses a change; what does not depend on it goes on"
-            );
-            seen.memory.own.refused.push((change.clone(), why));
-        }
-        CloudStep::Group(GroupChange::CreateRule { .. }) => {
-            seen.memory.own.rule_failure.get_or_insert(why);
-        }
-        _ => seen.memory.own.group_failure = Some(why),
-    }
-}
-
-fn refused_setting(seen: &mut Seen, step: &CloudStep, why: Refusal) {
-    if let CloudStep::Part {
-        change: PartChange::UpdatePool { id, update, .. },
-        ..
-    } = step
-    {
-        let refused = PoolSetting::of(update).map(|setting| RefusedSetting {
-            pool: id.clone(),
-            setting,
-            why: why.reason,
-        });
-        seen.memory.own.refused_settings.extend(refused);
+        CloudStep::CreateBalancer { .. } => left_behind(seen),
+        CloudStep::DeletePort { port, .. } => without_leaked(&mut seen.observed, port),
+        _ => {}
     }
 }
 
 fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
     match step {
-        CloudStep::CreateBalancer { new, .. } => {
+        CloudStep::CreateBalancer { new } => {
             if let Some(Shown::Balancer(balancer)) = shown {
                 created(seen, new, balancer);
             }
@@ -179,7 +134,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
         }
         CloudStep::Part { balancer, change } => {
             if let PartChange::SetMembers { removed: 1.., .. } | PartChange::RemoveMember { .. } = change {
-                seen.memory.own.try_limits_again();
+                seen.memory.refusals.lift(|_, why| why.is_limit);
             }
             if let PartChange::SetMembers { pool, removed, .. } = change {
                 seen.memory.own.members_written.push(WrittenMembers {
@@ -223,6 +178,16 @@ fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
     });
     seen.memory.own.created = Some(id);
     seen.observed.balancers.push(balancer);
+}
+
+fn is_deletion_of_pool(step: &CloudStep) -> bool {
+    matches!(
+        step,
+        CloudStep::Part {
+            change: PartChange::DeletePool { .. },
+            ..
+        }
+    )
 }
 
 fn of_part(
@@ -281,8 +246,10 @@ fn of_part(
             monitors.insert(monitor.id.clone(), monitor);
         }
         (PartChange::DeleteListener { id, .. }, _) => {
-            memory.own.try_limits_again();
-            memory.own.pools_in_use.clear(); // its policies went with it
+            // Its policies went with it.
+            memory
+                .refusals
+                .lift(|step, why| why.is_limit || is_deletion_of_pool(step));
             parts.listeners.retain(|listener| listener.id != *id);
             for pool in &mut parts.pools {
                 pool.listeners.retain(|reference| reference.id != *id);
@@ -370,7 +337,8 @@ fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, 
         }
         (GroupChange::DeleteRule { group, id, .. }, _) => {
             memory.own.rules_there.clear();
-            memory.own.rule_failure = None;
+            let is_rule = |step: &CloudStep| matches!(step, CloudStep::Group(GroupChange::CreateRule { .. }));
+            memory.refusals.lift(|step, _| is_rule(step));
             if let Some(rules) = rules_of(groups, group) {
                 rules.retain(|rule| rule.id != *id);
             }

@@ -71,6 +71,9 @@ pub(crate) struct Observed {
 /// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
 pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
 
+/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
+pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
+
 /// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
@@ -126,6 +129,51 @@ pub(crate) fn looks(memory: &Memory) -> usize {
     memory.looks() + usize::from(!memory.own.is_written)
 }
 
+/// What Octavia and Neutron refused.
+pub(crate) type Refusals = bowline_cloud_provider::Refusals<CloudStep>;
+
+/// What is refused of the parts of load balancers.
+pub(crate) trait PartRefusals {
+    /// The changes of parts that are refused.
+    fn of_parts(&self) -> impl Iterator<Item = (&PartChange, &Refusal)>;
+
+    /// Why Octavia does not take a change. Where a quota leaves no room for one thing, it leaves none for another of its kind.
+    fn of_change(&self, change: &PartChange) -> Option<&Refusal> {
+        let is_full = |refused: &PartChange| change.room().is_some() && refused.room() == change.room();
+        let mut refused = self.of_parts();
+        let found = refused.find(|(refused, why)| *refused == change || why.is_limit && is_full(refused));
+        found.map(|(_, why)| why)
+    }
+
+    /// Why a pool is not deleted, as when an L7 policy names it; `None` if nothing is known to bar that.
+    fn of_deletion(&self, pool: &PoolId) -> Option<&Refusal> {
+        let is_it = |change: &PartChange| matches!(change, PartChange::DeletePool { id, .. } if id == pool);
+        let mut refused = self.of_parts();
+        refused.find(|(refused, _)| is_it(refused)).map(|(_, why)| why)
+    }
+
+    /// Why a pool does not get a setting.
+    fn of_setting(&self, pool: &PoolId, setting: &PoolSetting) -> Option<&Refusal> {
+        let is_it = |change: &PartChange| match change {
+            PartChange::UpdatePool { id, update, .. } => {
+                id == pool && PoolSetting::of(update).as_ref() == Some(setting)
+            }
+            _ => false,
+        };
+        let mut refused = self.of_parts();
+        refused.find(|(refused, _)| is_it(refused)).map(|(_, why)| why)
+    }
+}
+
+impl PartRefusals for Refusals {
+    fn of_parts(&self) -> impl Iterator<Item = (&PartChange, &Refusal)> {
+        self.iter().filter_map(|(step, why)| match step {
+            CloudStep::Part { change, .. } => Some((change, why)),
+            _ => None,
+        })
+    }
+}
+
 /// What a reconcile has seen.
 pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
 
@@ -152,16 +200,16 @@ pub(crate) struct Remembered {
     pub(crate) may_repair: bool,
     /// The address of one that this reconcile deleted for that: the other one is to have it too.
     pub(crate) vacated: Option<String>,
-    /// Octavia refused a load balancer with all its parts, and not for the number of load balancers.
-    pub(crate) is_tree_refused: bool,
+    /// Octavia refused the Service's load balancer with all its parts before, so an empty one comes first.
+    pub(crate) is_tree_doubtful: bool,
     /// A creation was refused, now or earlier, so ports may be left behind.
     pub(crate) seeks_leaks: bool,
-    /// The ports that there were before the creation that this reconcile was refused, if they were read.
+    /// Octavia refused a creation in this reconcile.
+    pub(crate) is_creation_refused: bool,
+    /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
     /// Ports that have been without their load balancer for [`LEAK_AGE`].
     pub(crate) ripe_leaks: BTreeSet<PortId>,
-    /// Octavia did not give a new load balancer the address that the one before it had.
-    pub(crate) is_address_lost: bool,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
     /// Floating IPs as they were written, or found where a list did not show them.
@@ -172,20 +220,10 @@ pub(crate) struct Remembered {
     pub(crate) rewritten: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
-    /// Settings of pools that Octavia refused, and why.
-    pub(crate) refused_settings: Vec<RefusedSetting>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
-    /// Why a rule could not be made. It holds up neither the other rules nor the ports.
-    pub(crate) rule_failure: Option<Refusal>,
-    /// Why the security group could not be written otherwise. It hides no address.
-    pub(crate) group_failure: Option<Refusal>,
-    /// Changes of parts that Octavia refused, and why. They hold up nothing that does not depend on them.
-    pub(crate) refused: Vec<(PartChange, Refusal)>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.
     pub(crate) stuck: BTreeSet<String>,
-    /// Pools that Octavia did not delete, because L7 policies name them, and why.
-    pub(crate) pools_in_use: Vec<(PoolId, Refusal)>,
 }
 
 /// A list of members that was written.
@@ -194,14 +232,6 @@ pub(crate) struct WrittenMembers {
     pub(crate) pool: PoolId,
     /// How many of the members before went.
     pub(crate) removed: usize,
-}
-
-/// A setting of a pool that Octavia refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RefusedSetting {
-    pub(crate) pool: PoolId,
-    pub(crate) setting: PoolSetting,
-    pub(crate) why: String,
 }
 
 /// What is asked of a pool, and may be refused by itself.
@@ -222,31 +252,6 @@ impl PoolSetting {
 }
 
 impl Remembered {
-    /// Whether a change is not made for now: nothing comes of it.
-    pub(crate) fn is_vain(&self, change: &PartChange) -> bool {
-        self.is_unkept(change) || self.refusal_of(change).is_some()
-    }
-
-    /// Why Octavia does not take a change. Where a quota leaves no room for one thing, it leaves none for another of its kind.
-    pub(crate) fn refusal_of(&self, change: &PartChange) -> Option<&Refusal> {
-        let is_full = |refused: &PartChange| change.room().is_some() && refused.room() == change.room();
-        let mut known = self.refused.iter();
-        known
-            .find(|(refused, why)| refused == change || why.is_limit && is_full(refused))
-            .map(|(_, why)| why)
-    }
-
-    /// Whether a quota of the project is met; why.
-    pub(crate) fn limit(&self) -> Option<&Refusal> {
-        let mut refused = self.refused.iter().map(|(_, why)| why);
-        refused.find(|why| why.is_limit)
-    }
-
-    /// Something makes room.
-    pub(crate) fn try_limits_again(&mut self) {
-        self.refused.retain(|(_, why)| !why.is_limit);
-    }
-
     /// Whether Octavia answered a change that is to be made, and did not keep it. A list of members is written once more if others were
     /// written after it: Octavia may take one and fail to make it, and the answer shows none.
     pub(crate) fn is_unkept(&self, change: &PartChange) -> bool {
@@ -256,12 +261,6 @@ impl Remembered {
             }
             _ => self.changes.contains(change),
         }
-    }
-
-    /// Why a pool stays for now; `None` if nothing is known to bar its deletion.
-    pub(crate) fn in_use(&self, pool: &PoolId) -> Option<&Refusal> {
-        let mut known = self.pools_in_use.iter();
-        known.find(|(there, _)| there == pool).map(|(_, why)| why)
     }
 
     /// A list of floating IPs, with what is known to be newer: lists may be behind.

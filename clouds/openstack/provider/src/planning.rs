@@ -14,7 +14,7 @@ use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
-use crate::observe::{LEAK_AGE, Parts, Seen, is_pending};
+use crate::observe::{LEAK_AGE, PartRefusals as _, Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::status;
 use crate::step::{CloudStep, PartChange};
@@ -41,11 +41,11 @@ use guards::{several, source_ranges_note};
 use parts::PartsPlan;
 use waiting::wait_for;
 
-type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-    let missing = lookups(intent, seen, &seen.memory.own);
+    let missing = lookups(intent, seen, &seen.memory);
     if !missing.is_empty() {
         return Plan::new(Answer::LookAgain {
             reason: format!("{missing:?} must be read"),
@@ -109,6 +109,25 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
     }
 }
 
+/// What comes although the rest is refused: members and the security group follow the Nodes.
+pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
+    let (Intent::Wanted(wanted), Some(features)) = (intent, seen.features) else {
+        return None;
+    };
+    let Found::One { balancer, role, .. } = ownership::resolve(&wanted.identity, seen) else {
+        return None;
+    };
+    let there = There {
+        wanted,
+        features: features.of_balancer(&wanted.identity.options, Some(balancer)),
+        seen,
+        balancer,
+        role,
+        surplus: &[],
+    };
+    there.follow()
+}
+
 /// A load balancer that is there, and everything that its plan is made from.
 struct There<'a> {
     wanted: &'a Wanted,
@@ -146,7 +165,7 @@ impl There<'_> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
         if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
-            return Some(self.only_nodes(refusal, notes));
+            return Some(Answer::Refused(refusal));
         }
         if self.is_to_be_made_anew() {
             return Some(self.unmake(notes));
@@ -183,7 +202,7 @@ impl There<'_> {
             return Some(self.rename(change, notes));
         }
         let change = match self.of_parts(parts, notes) {
-            Err(refusal) => return Some(self.refused(refusal, notes)),
+            Err(refusal) => return Some(Answer::Refused(refusal)),
             Ok(change) => change,
         };
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
@@ -279,14 +298,16 @@ impl There<'_> {
     }
 
     fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
-        let own = &self.seen.memory.own;
         let of = (self.balancer, self.role);
-        let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
+        let plan = PartsPlan::new(
+            self.wanted,
+            self.features,
+            self.seen,
+            of,
+            parts,
+            &self.seen.memory,
+        );
         if let Some(listener) = plan.conflict() {
-            // What is served already follows the Nodes.
-            if let Some(change) = plan.next_of_members() {
-                return Ok(Some(change));
-            }
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));
@@ -309,7 +330,7 @@ impl There<'_> {
                 self.balancer.id
             ))
         }));
-        if let Some(refused) = own.limit()
+        if let Some(refused) = plan.refused().find(|why| why.is_limit)
             && let Some((listener, removal)) = plan.surplus().next()
         {
             // Who left makes room, and is missed by nobody.
@@ -350,7 +371,7 @@ impl There<'_> {
     fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
         let own = &self.seen.memory.own;
         // Without this, it would be written for ever.
-        if let Some(why) = own.refusal_of(&change) {
+        if let Some(why) = self.seen.memory.refusals.of_change(&change) {
             return Answer::Refused(why.clone());
         }
         if own.is_unkept(&change) {

@@ -114,6 +114,30 @@ const FIELDS: [Field; 22] = [
     ),
 ];
 
+/// What Octavia refused a load balancer for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The address that it is asked to have.
+    Address,
+    /// That there are too many load balancers, or no address left: an empty one would be refused, too.
+    Number,
+    /// Its parts, or anything else.
+    Parts,
+}
+
+impl About {
+    /// As the words tell: those of Neutron and of Octavia (`QuotaException`).
+    pub(crate) fn of(why: &Refusal) -> Self {
+        let parts = ["Listener", "Pool", "Member", "Health Monitor"];
+        let is_of_part = |part: &&str| why.reason.contains(&format!("resources: {part}"));
+        match why.is_limit {
+            true if !parts.iter().any(is_of_part) => Self::Number,
+            false if why.reason.contains("IP address") => Self::Address,
+            _ => Self::Parts,
+        }
+    }
+}
+
 /// A failed write, with what a person can do in front of the service's own words.
 pub(crate) fn of_write(settings: &[Setting], error: ApiError) -> CloudError {
     let remedy = remedy(settings, &error);
@@ -197,6 +221,46 @@ mod tests {
             what,
             origin: origin.to_owned(),
             value: value.to_owned(),
+        }
+    }
+
+    /// The words are Octavia's and Neutron's own.
+    #[test]
+    fn a_load_balancer_is_refused_for_its_address_its_number_or_its_parts() {
+        for (said, is_limit, about) in [
+            (
+                "Quota has been met for resources: Load Balancer",
+                true,
+                About::Number,
+            ),
+            ("No more IP addresses available on subnet s.", true, About::Number),
+            (
+                "Quota has been met for resources: Health Monitor",
+                true,
+                About::Parts,
+            ),
+            (
+                "Validation failure: CIDR fd00::/8 IP version incompatible",
+                false,
+                About::Parts,
+            ),
+            (
+                "Provider 'ovn' does not support a requested option: OVN provider does not support SOURCE_IP algorithm",
+                false,
+                About::Parts,
+            ),
+            (
+                "The VIP IP address is already in use: IP address 10.0.0.9 already allocated in subnet s",
+                false,
+                About::Address,
+            ),
+            (
+                "Provider 'amphora' reports error: IP address 10.9.9.9 is not a valid IP for the specified subnet.",
+                false,
+                About::Address,
+            ),
+        ] {
+            assert_eq!(About::of(&Refusal::new(said).of_limit(is_limit)), about, "{said}");
         }
     }
 

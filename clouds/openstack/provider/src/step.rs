@@ -20,8 +20,6 @@ pub(crate) enum CloudStep {
     CreateBalancer {
         /// What is created.
         new: Box<NewLoadBalancer>,
-        /// Whether the address in it is only that of the one before, and another one will do.
-        takes_any_address: bool,
     },
     /// Deletes a load balancer.
     DeleteBalancer {
@@ -138,6 +136,40 @@ pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
 }
 
 impl CloudStep {
+    /// Whether two writes ask the cloud for the same: a port or a floating IP may have changed otherwise meanwhile, and a load balancer
+    /// that was refused with its parts is worth no other try because Nodes came or left.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        use FloatingIpChange::Attach;
+        use GroupChange::{Join, Leave};
+        match (self, other) {
+            (Self::CreateBalancer { new }, Self::CreateBalancer { new: other }) => {
+                let alone = |new: &NewLoadBalancer| NewLoadBalancer {
+                    listeners: Vec::new(),
+                    ..new.clone()
+                };
+                new.listeners.is_empty() == other.listeners.is_empty() && alone(new) == alone(other)
+            }
+            (
+                Self::Group(Join { group, port }),
+                Self::Group(Join {
+                    group: other,
+                    port: other_port,
+                }),
+            )
+            | (
+                Self::Group(Leave { group, port }),
+                Self::Group(Leave {
+                    group: other,
+                    port: other_port,
+                }),
+            ) => (group, &port.id) == (other, &other_port.id),
+            (Self::FloatingIp(a @ Attach { id, .. }), Self::FloatingIp(b @ Attach { id: other, .. })) => {
+                id == other && a.place() == b.place()
+            }
+            _ => self == other,
+        }
+    }
+
     /// The load balancer that the step writes to; `None` if it does not exist yet, or if it is none.
     pub(crate) fn balancer(&self) -> Option<&LoadBalancerId> {
         match self {
@@ -152,7 +184,7 @@ impl CloudStep {
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
-            Self::CreateBalancer { new, .. } => format!("create-lb({})", new.name),
+            Self::CreateBalancer { new } => format!("create-lb({})", new.name),
             Self::DeleteBalancer {
                 balancer, cascade, ..
             } => {
@@ -168,7 +200,7 @@ impl Step for CloudStep {
 
     fn object(&self) -> String {
         match self {
-            Self::CreateBalancer { new, .. } => format!("load balancer {}", new.name),
+            Self::CreateBalancer { new } => format!("load balancer {}", new.name),
             Self::DeleteBalancer { name, .. } => format!("load balancer {name}"),
             Self::Part { change, .. } => change.object(),
             Self::DeletePort { name, .. } => format!("port {name}"),
@@ -190,7 +222,7 @@ impl Step for CloudStep {
 
     fn lanes(&self) -> Vec<Lane> {
         match self {
-            Self::CreateBalancer { new, .. } => {
+            Self::CreateBalancer { new } => {
                 vec![Lane::new(format!("openstack/load-balancer-name/{}", new.name))]
             }
             Self::DeleteBalancer { balancer, .. } | Self::Part { balancer, .. } => {

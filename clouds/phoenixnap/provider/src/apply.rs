@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
-use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NetworkBlock, NewIpBlock};
+use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::intent::{Intent, Wanted};
+use crate::observe::network::{MOST_BLOCKS, others};
 use crate::observe::reads::{Begun, Bought, Reads, bought_already};
 use crate::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::step::CloudStep;
@@ -23,9 +24,6 @@ const TURN: Duration = Duration::from_secs(2);
 /// How long an attachment that was refused waits to find out whether the network is full: the other Services wait with it.
 const ASIDE: Duration = Duration::from_secs(1);
 
-/// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
-const MOST_BLOCKS: usize = 10;
-
 /// What the answer to a write told.
 #[derive(Debug)]
 pub(crate) enum Learned {
@@ -35,6 +33,8 @@ pub(crate) enum Learned {
     Blocks(Vec<IpBlock>),
     /// Nothing was bought.
     NotBought(Purchase),
+    /// Nothing was bought, because it was refused.
+    Refused(Refusal),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
@@ -68,9 +68,10 @@ impl Learned {
             // It may have been asked for by then.
             Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
-            Self::NotBought(_) | Self::NotAttached(Unattached::Full(_)) | Self::NoMarkName => {
-                WriteOutcome::NotTaken
-            }
+            Self::NotBought(_)
+            | Self::Refused(_)
+            | Self::NotAttached(Unattached::Full(_))
+            | Self::NoMarkName => WriteOutcome::NotTaken,
             Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
@@ -142,6 +143,12 @@ impl Writer<'_> {
             ..Begun::default()
         };
         let remember = |purchase| self.reads.remember(&wanted.identity, purchase);
+        let key = &wanted.identity.key;
+        let network = self.reads.network();
+        if let Some(Err(full)) = network.map(|network| network.reserve(key)) {
+            return Ok(Learned::Refused(full));
+        }
+        let bought = |block: Option<&str>| network.into_iter().for_each(|it| it.bought(key, block));
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
             if self.seen.listed.elapsed() > FRESH {
@@ -149,12 +156,14 @@ impl Writer<'_> {
                     Bought::Blocks(found) if found.is_empty() => {}
                     Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
                     Bought::Unknown(why) => {
-                        return Ok(Learned::NotBought(Purchase::Refused(Refusal::new(why))));
+                        bought(None);
+                        return Ok(Learned::Refused(Refusal::new(why)));
                     }
                 }
             }
             remember(Some(begun()));
             let block = self.client.create_ip_block(new).await?;
+            bought(Some(&block.id));
             let unlisted = Some(block.id.clone());
             remember(Some(Begun { unlisted, ..begun() }));
             Ok(Learned::Blocks(vec![block]))
@@ -178,6 +187,7 @@ impl Writer<'_> {
             return Err(error.into());
         }
         remember(None);
+        bought(None);
         if !is_refusal(&error) {
             return Err(error.into());
         }
@@ -199,7 +209,7 @@ impl Writer<'_> {
             )),
             _ => refusal,
         };
-        Ok(Learned::NotBought(Purchase::Refused(refusal)))
+        Ok(Learned::Refused(refusal))
     }
 }
 
@@ -235,17 +245,15 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
         _ => 0,
     };
     match others {
-        MOST_BLOCKS.. => Ok(Learned::NotAttached(Unattached::Full(format!(
-            "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
-        )))),
+        MOST_BLOCKS.. => {
+            let text = format!(
+                "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
+            );
+            Ok(Learned::NotAttached(Unattached::Full(
+                Refusal::new(text).of_limit(true),
+            )))
+        }
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
         _ => Err(error.into()),
     }
-}
-
-/// How many IPv4 blocks of a network are others than this one. One of IPv6 takes the place of none of them.
-fn others(listed: &[NetworkBlock], block: &str) -> usize {
-    let is_v6 = |it: &NetworkBlock| it.cidr.as_ref().is_some_and(|cidr| cidr.contains(':'));
-    let others = listed.iter().filter(|it| it.id != block && !is_v6(it));
-    others.count()
 }

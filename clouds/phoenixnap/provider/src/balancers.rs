@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    ANSWER_LOG, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, Selector,
-    ServiceFacts, WriteOutcome,
+    ANSWER_LOG, Asker, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, RefusalBook,
+    Selector, ServiceFacts, WriteOutcome,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
 
-use crate::annotations::SERVER_ID;
+use crate::annotations::{SERVER_ID, annotation_table};
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
-use crate::observe::{Memory, Observed, Remembered, Seen};
+use crate::observe::{Memory, Observed, Remembered, Seen, Unattached};
 use crate::options::BlockDescription;
 use crate::planning;
 use crate::provider_id;
@@ -30,6 +30,7 @@ pub(crate) struct Balancers {
     pub(crate) location_annotation: String,
     pub(crate) block_description: Option<BlockDescription>,
     pub(crate) keeps_kube_vip_annotation: bool,
+    pub(crate) refusals: RefusalBook<CloudStep>,
     /// Nodes that get the annotation with their server's ID.
     pub(crate) annotated: Selector,
 }
@@ -94,7 +95,22 @@ impl Reconciler for Balancers {
         Writer { client, reads, seen }.apply(intent, step).await
     }
 
-    /// Refusals end the reconcile here, and what holds a write back is this provider's own.
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(refusal) | Learned::NotAttached(Unattached::Full(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// What of a failure is a refusal, the answer of the step tells: a purchase may have been made all the same.
     fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None
     }

@@ -22,6 +22,9 @@ bowline_plan::events! {
     BLOCK_LEFT_ALONE = "IPBlockLeftAlone", Warning,
         "A block that is marked for deletion is attached to something other than a public network, or its state is not known. Bowline leaves the block alone.",
         "Detach the block by hand, or remove its tag `delete`.";
+    MARK_UNCLEAR = "IPBlockMarkUnclear", Warning,
+        "A block has the tag `delete` with a value that is neither empty nor `true`, such as `false`. Bowline does not give the block back; the Go manager would.",
+        "Give the tag the value `true` if the block is to go, else remove the tag.";
     SWEEP_FAILED = "IPBlockSweepFailed", Warning,
         "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
         "Follow the text. Often a server of the network still uses an address of the block.";

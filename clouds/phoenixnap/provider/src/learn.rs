@@ -27,11 +27,12 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             }
         }
         (_, Learned::NotAttached(why)) => {
-            seen.memory.own.refused = match &why {
-                Unattached::Busy(reason) => Some(reason.clone()),
+            let busy = match why {
+                Unattached::Busy(reason) => Some(reason),
                 Unattached::Full(_) => None,
             };
-            seen.unattached = Some(why);
+            seen.memory.own.refused.clone_from(&busy);
+            seen.busy = busy;
         }
         (CloudStep::Mark { block, .. }, Learned::Marked) => {
             seen.blocks.retain(|known| known.id != *block);
@@ -77,7 +78,7 @@ fn name_known(seen: &mut Seen, name: &str) {
 }
 
 fn attached(seen: &mut Seen, block: &str, network: &str) {
-    (seen.unattached, seen.memory.own.refused) = (None, None);
+    (seen.busy, seen.memory.own.refused) = (None, None);
     for known in seen.blocks.iter_mut().filter(|known| known.id == block) {
         known.status = BlockStatus::Assigning;
         known.assigned_resource_id = Some(network.to_owned());

@@ -24,8 +24,10 @@ pub(crate) struct Observed {
     pub(crate) is_claim_void: bool,
     /// The public network, before a purchase, if that told something.
     pub(crate) network: Option<network::Shown>,
-    /// Why the block could not be attached at the last try.
-    pub(crate) unattached: Option<Unattached>,
+    /// Why no block is to be bought now: the network is full.
+    pub(crate) full: Option<Refusal>,
+    /// Why the block was not attached at the last try: something is busy.
+    pub(crate) busy: Option<String>,
 }
 
 /// What a reconcile remembers.
@@ -65,8 +67,6 @@ pub(crate) enum Purchase {
     Made,
     /// It was refused because a tag's name is not known, though it was believed to be: the names have to be read.
     NamesForgotten,
-    /// It was refused, and nothing was bought.
-    Refused(Refusal),
     /// The claim ran out before it began.
     ClaimExpired,
 }
@@ -77,7 +77,16 @@ pub(crate) enum Unattached {
     /// The network or the block is busy.
     Busy(String),
     /// The network takes no more.
-    Full(String),
+    Full(Refusal),
+}
+
+impl Unattached {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Busy(reason) => reason,
+            Self::Full(refusal) => refusal.reason,
+        }
+    }
 }
 
 /// Whether the account knows the tag that marks blocks.

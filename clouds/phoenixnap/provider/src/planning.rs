@@ -15,7 +15,7 @@ use crate::blocks::{self, Attachment};
 use crate::claim::Claim;
 use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, PURCHASE_PENDING};
 use crate::intent::{Families, Identity, Intent, Wanted};
-use crate::observe::{Purchase, Seen, Unattached};
+use crate::observe::{Purchase, Seen};
 use crate::status;
 use crate::step::CloudStep;
 
@@ -122,12 +122,23 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
     };
     let memory = &seen.memory.own;
     let is_claimed = identity.own_claim(memory.reconcile).is_some();
-    if let Purchase::Refused(refusal) = &memory.purchase {
-        // Nothing was bought, so nobody has to wait for it.
-        return Plan::new(match is_claimed {
+    let buy = CloudStep::BuyBlock {
+        new: NewIpBlock {
+            location: location.to_owned(),
+            cidr_block_size: blocks::SIZE,
+            tags: identity.cluster.of_new_block(&identity.key),
+            description: wanted.block_description.clone(),
+        },
+    };
+    // Nothing was bought, so nobody has to wait for it.
+    let refused = |refusal: &Refusal| {
+        Plan::new(match is_claimed {
             true => kube(KubeWrite::AnnotateService(Claim::withdrawn())),
             false => Answer::Refused(refusal.clone()),
-        });
+        })
+    };
+    if let Some(refusal) = seen.memory.refusals.why(&buy) {
+        return refused(refusal);
     }
     let Some(missing) = &seen.missing_names else {
         // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
@@ -149,6 +160,9 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
             })));
         }
     }
+    if let Some(full) = &seen.full {
+        return refused(full);
+    }
     if memory.purchase == Purchase::NamesForgotten {
         return look_at_names();
     }
@@ -167,14 +181,7 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
         };
         return Plan::new(kube(claim.write()));
     }
-    Plan::new(cloud(vec![CloudStep::BuyBlock {
-        new: NewIpBlock {
-            location: location.to_owned(),
-            cidr_block_size: blocks::SIZE,
-            tags: identity.cluster.of_new_block(&identity.key),
-            description: wanted.block_description.clone(),
-        },
-    }]))
+    Plan::new(cloud(vec![buy]))
 }
 
 /// A claim that says that a purchase may be under way, or that its answer was lost.
@@ -266,22 +273,19 @@ fn with_block(
     match attachment {
         Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
         Attachment::Later(reason) => return later(seen, network, reason, notes),
-        Attachment::Needed => match &seen.unattached {
-            Some(Unattached::Full(reason)) => {
-                return Answer::Refused(Refusal::new(reason.clone()).of_limit(true));
+        Attachment::Needed => {
+            if let Some(reason) = &seen.busy {
+                return later(seen, network, reason.clone(), notes);
             }
-            Some(Unattached::Busy(reason)) => return later(seen, network, reason.clone(), notes),
-            None => {
-                // What was said of the last try holds while the next one is made, so that it is said once.
-                let refused = seen.memory.own.refused.as_ref();
-                notes.extend(refused.map(|reason| unattached(seen, network, reason)));
-                return cloud(vec![CloudStep::Attach {
-                    block: id.clone(),
-                    cidr: cidr.clone(),
-                    network: network.to_owned(),
-                }]);
-            }
-        },
+            // What was said of the last try holds while the next one is made, so that it is said once.
+            let refused = seen.memory.own.refused.as_ref();
+            notes.extend(refused.map(|reason| unattached(seen, network, reason)));
+            return cloud(vec![CloudStep::Attach {
+                block: id.clone(),
+                cidr: cidr.clone(),
+                network: network.to_owned(),
+            }]);
+        }
         Attachment::Done => {}
     }
     let value = field.map_or_else(|| address.to_string(), |_| wanted.identity.field.clone());

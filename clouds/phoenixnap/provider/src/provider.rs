@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, CloudProvider, ClusterUid, InstancesV2, LoadBalancer,
+    RefusalBook,
 };
 use bowline_phoenixnap_client::{Client, Credentials};
 use futures::future::BoxFuture;
@@ -60,6 +61,7 @@ impl PhoenixNap {
                 location_annotation: options.location_annotation.clone(),
                 block_description: options.block_description.clone(),
                 keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
+                refusals: RefusalBook::default(),
                 annotated: options.nodes.clone(),
             }),
             sweeper: Arc::new(Sweeper::new(&client, &reads, &known, network)),

@@ -16,7 +16,6 @@ use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
-use crate::observe::Unattached;
 use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
@@ -153,8 +152,8 @@ impl Reconciler for Sweeper {
                 observed.failed.insert(block.clone(), error.to_string());
             }
             // A Service at which nothing changes is looked at every ten minutes only.
-            Learned::NotAttached(Unattached::Busy(why) | Unattached::Full(why)) => {
-                observed.failed.insert(block.clone(), why);
+            Learned::NotAttached(why) => {
+                observed.failed.insert(block.clone(), why.into_text());
             }
             _ => self.predict(observed, step),
         }

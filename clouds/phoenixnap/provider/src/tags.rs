@@ -11,7 +11,7 @@ const USAGE_VALUE: &str = "cloud-provider-phoenixnap-auto";
 const CLUSTER: &str = "cluster";
 const NAMESPACE: &str = "serviceNamespace";
 const NAME: &str = "serviceName";
-/// On a block that is to be given back, whatever its value.
+/// On a block that is to be given back: with the value `true`, or without any.
 pub(crate) const DELETE: &str = "delete";
 
 /// The names that must be known to the account, in the order in which they are made known.
@@ -65,7 +65,14 @@ impl ClusterTags {
             _ => return true,
         };
         let name = |tag: &Value| tag.get("name").and_then(Value::as_str).map(str::to_owned);
-        if tags.iter().any(|tag| name(tag).as_deref() == Some(DELETE)) {
+        let marks = |tag: &Value| match tag.get("value") {
+            Some(Value::String(value)) => is_mark(Some(value)),
+            value => value.is_none_or(Value::is_null),
+        };
+        if tags
+            .iter()
+            .any(|tag| name(tag).as_deref() == Some(DELETE) && marks(tag))
+        {
             return false;
         }
         let is_open = |condition: &TagFilter| {
@@ -99,7 +106,20 @@ impl ClusterTags {
 
 /// Whether a block is to be given back.
 pub(crate) fn is_marked(block: &IpBlock) -> bool {
-    block.tags.iter().any(|tag| tag.name == DELETE)
+    let mut tags = block.tags.iter();
+    tags.any(|tag| tag.name == DELETE && is_mark(tag.value.as_deref()))
+}
+
+/// Whether a value of the tag says that a block is to be given back. Somebody who writes `false` wants the opposite.
+fn is_mark(value: Option<&str>) -> bool {
+    let value = value.unwrap_or_default().trim();
+    value.is_empty() || value.eq_ignore_ascii_case("true")
+}
+
+/// The value of a tag that does not mark the block, though a Go manager gives the block back for it.
+pub(crate) fn unclear_mark(block: &IpBlock) -> Option<&str> {
+    let mut tags = block.tags.iter().filter(|tag| tag.name == DELETE);
+    tags.find_map(|tag| tag.value.as_deref().filter(|value| !is_mark(Some(value))))
 }
 
 /// The Service that a block's tags name.
@@ -200,11 +220,26 @@ mod tests {
             .unwrap()
             .push(json!({ "name": "delete" }));
         assert!(!cluster().may_be_active_for(&marked, &service));
+        let tags = marked["tags"].as_array_mut().unwrap();
+        tags.last_mut().unwrap()["value"] = json!("false");
+        assert!(cluster().may_be_active_for(&marked, &service));
     }
 
     #[test]
-    fn a_delete_tag_marks_whatever_its_value() {
-        assert!(is_marked(&block(vec![BlockTag::new("delete", "false")])));
+    fn a_delete_tag_marks_unless_its_value_says_something_else_than_true() {
+        let unclear = block(vec![BlockTag::new("delete", "false")]);
+        assert_eq!(
+            (is_marked(&unclear), unclear_mark(&unclear)),
+            (false, Some("false"))
+        );
+        for value in ["true", "True", " "] {
+            let marked = block(vec![BlockTag::new("delete", value)]);
+            assert_eq!(
+                (is_marked(&marked), unclear_mark(&marked)),
+                (true, None),
+                "{value:?}"
+            );
+        }
         let bare = BlockTag {
             name: "delete".to_owned(),
             value: None,

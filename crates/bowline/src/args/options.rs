@@ -274,15 +274,15 @@ fn controllers(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSelection {
 
 /// What a controller is told that does not run is not looked at: a manifest may well say anything there.
 fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'_>) -> ControllerSettings {
+    // Upstream refuses numbers of workers that make no sense. They limit nothing here, so no controller is told them.
+    checks.at_least("concurrent-node-syncs", 1);
+    checks.at_least("concurrent-node-status-updates", 0);
     let mut period_of = |controller, name| match selected.includes(controller) {
         true => checks.period(name),
         false => flags.duration(name).unsigned_abs(),
     };
     let node_status_update_frequency = period_of(ControllerName::Node, "node-status-update-frequency");
     let node_monitor_period = period_of(ControllerName::NodeLifecycle, "node-monitor-period");
-    // Upstream refuses numbers of workers that make no sense. They limit nothing here, so no controller is told them.
-    checks.at_least("concurrent-node-syncs", 1);
-    checks.at_least("concurrent-node-status-updates", 0);
     let node_lifecycle = NodeLifecycleSettings {
         node_monitor_period,
         node_deletion_confirmation: checks.pause("node-deletion-confirmation"),

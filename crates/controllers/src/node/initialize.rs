@@ -261,8 +261,10 @@ impl NodeController {
         if others.is_empty() {
             return Err(Failure::Write("the taints", error));
         }
-        let by_parts = self.write_parts(node, others, refused).await;
-        by_parts.map_err(Failure::write("the provider ID and labels"))?;
+        match self.write_parts(node, others, refused).await {
+            Err(by_parts) if is_refusal(&by_parts) => return Err(Failure::Write("the taints", error)),
+            by_parts => by_parts.map_err(Failure::write("the provider ID and labels"))?,
+        }
         if let Some(error) = refused.provider_id.take() {
             return Err(Failure::Write("the provider ID", error));
         }

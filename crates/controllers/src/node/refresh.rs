@@ -1,6 +1,6 @@
 //! The periodic pass: one question for all initialised Nodes, and a write only where something has changed.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceMetadata, InstanceQuery, Node, Purpose};
 use bowline_kube_io::KubeError;
@@ -72,12 +72,23 @@ impl NodeController {
                 }
             }
         }
-        // One line for a cloud that is down, not one per Node.
-        if let (true, Some((node, why))) = (present.is_empty(), missing.first()) {
-            tracing::warn!(controller = NAME, %node.name, nodes = missing.len(), err = why, "The cloud shows no instance of any node; the next pass asks again");
+        // One line for a cloud that is down, not one per Node, and none for each pass.
+        let blind = missing.first().filter(|_| present.is_empty());
+        if self.is_news("blind", blind.map(|(_, why)| why.clone())) {
+            tracing::warn!(
+                controller = NAME,
+                nodes = missing.len(),
+                err = blind.map(|(_, why)| why),
+                "The cloud shows no instance of any node; every pass asks again"
+            );
         }
-        if let Some(error) = first_error {
-            tracing::warn!(controller = NAME, nodes = failed, err = %error, "Some nodes were not refreshed; the next pass tries again");
+        if self.is_news("error", first_error.as_ref().map(ToString::to_string)) {
+            tracing::warn!(
+                controller = NAME,
+                nodes = failed,
+                err = first_error.map(tracing::field::display),
+                "Some nodes were not refreshed; every pass tries again"
+            );
         }
         // Where the cloud shows no instance at all, it is not about single ones.
         let without = match present.is_empty() {
@@ -95,6 +106,16 @@ impl NodeController {
                 working.beat();
             })
             .await;
+    }
+
+    /// Whether what is said of a pass is news.
+    fn is_news(&self, subject: &'static str, text: Option<String>) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(text) = text else {
+            said.over(subject);
+            return false;
+        };
+        said.is_news(subject, &text)
     }
 
     /// Whether two passes in a row found no instance of a Node whose kubelet goes on, which is told once. Such a Node is not deleted, and

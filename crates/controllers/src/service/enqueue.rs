@@ -6,6 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 
+use super::fights::Fights;
 use super::tracked::{Causes, Tracked};
 use super::{Key, ServiceController};
 
@@ -87,6 +88,7 @@ impl ServiceController {
                     let has_balancer = with_balancer.is_some();
                     tracked.vanished.extend(with_balancer);
                     tracked.parked = None;
+                    tracked.fights = Fights::default(); // another one of the name has nothing of this one
                     tracked.is_foreign = false;
                     has_balancer
                 });

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
+use super::needs_update::{ADDRESS, address};
 use super::status::is_published;
 use super::{Key, ServiceController};
 use crate::put_back::{Again, Part, PutBack, Row};
@@ -28,8 +29,8 @@ pub(super) struct Fights {
     due: BTreeSet<Part>,
     /// What is told of then.
     untold: BTreeSet<Part>,
-    /// The annotations that this process wrote.
-    annotations: BTreeMap<String, Ours>,
+    /// The [entries](super::needs_update::changed_entries) that this process wrote.
+    entries: BTreeMap<String, Ours>,
     /// What this process published, or found as it would publish it.
     status: Option<LoadBalancerStatus>,
     /// Annotations whose last change led to nothing.
@@ -43,7 +44,7 @@ pub(super) struct Fights {
     served: Changes,
 }
 
-/// An annotation that this process wrote.
+/// An entry that this process wrote.
 #[derive(Default)]
 struct Ours {
     /// `None`: somebody changed it, and no sync has written it again since.
@@ -52,10 +53,17 @@ struct Ours {
     against: Option<Option<String>>,
 }
 
+impl Ours {
+    /// Whether this very change was looked at before, and undone by that. An address that somebody wants is never fought.
+    fn is_fought_by(&self, key: &str, theirs: &Option<String>) -> bool {
+        self.value.is_some() && self.against.as_ref() == Some(theirs) && (key != ADDRESS || theirs.is_none())
+    }
+}
+
 /// What has changed on a Service.
 #[derive(Default)]
 struct Changes {
-    annotations: BTreeSet<String>,
+    entries: BTreeSet<String>,
     /// And something else.
     is_more: bool,
 }
@@ -72,22 +80,20 @@ pub(super) struct Asked {
 }
 
 impl Fights {
-    /// Annotations are others now than this process last knew: each with what it is now. Nothing else is.
-    pub(super) fn annotations_changed(&mut self, diff: &BTreeMap<String, Option<String>>) -> Asked {
+    /// [Entries](super::needs_update::changed_entries) are others now than this process last knew. Nothing else is.
+    pub(super) fn entries_changed(&mut self, diff: &BTreeMap<String, Option<String>>) -> Asked {
         let mut asked = Asked::default();
         let is_in_row = self.rows.is_in_row(Part::Annotations);
         let (mut is_fight, mut is_taken, mut is_idle) = (false, false, false);
         for (key, theirs) in diff {
-            self.changes.annotations.insert(key.clone());
-            match self.annotations.get_mut(key) {
-                Some(ours) if ours.value.is_some() && is_in_row && ours.against.as_ref() == Some(theirs) => {
-                    is_fight = true;
-                }
+            self.changes.entries.insert(key.clone());
+            match self.entries.get_mut(key) {
+                Some(ours) if is_in_row && ours.is_fought_by(key, theirs) => is_fight = true,
                 Some(ours) => {
                     is_taken = true;
                     (ours.value, ours.against) = (None, Some(theirs.clone()));
                 }
-                None if self.idle.contains(key) => is_idle = true,
+                None if key != ADDRESS && self.idle.contains(key) => is_idle = true,
                 None => asked.sync = true,
             }
         }
@@ -135,13 +141,15 @@ impl Fights {
 
     /// This process wrote on the Service.
     pub(super) fn wrote(&mut self, write: &KubeWrite) {
+        let mut note = |key: &str, value: &Option<String>| match value {
+            Some(value) => self.entries.entry(key.to_owned()).or_default().value = Some(value.clone()),
+            None => drop(self.entries.remove(key)),
+        };
         let (KubeWrite::AnnotateService(annotations) | KubeWrite::SetLoadBalancerIp { annotations, .. }) =
             write;
-        for (key, value) in annotations {
-            match value {
-                Some(value) => self.annotations.entry(key.clone()).or_default().value = Some(value.clone()),
-                None => drop(self.annotations.remove(key)),
-            }
+        annotations.iter().for_each(|(key, value)| note(key, value));
+        if let KubeWrite::SetLoadBalancerIp { ip, .. } = write {
+            note(ADDRESS, &Some(ip.clone()).filter(|ip| !ip.is_empty()));
         }
     }
 
@@ -152,34 +160,51 @@ impl Fights {
 
     /// A sync begins that looks at the cloud.
     pub(super) fn look_begins(&mut self) {
-        let Changes { annotations, is_more } = std::mem::take(&mut self.changes);
-        self.served.annotations.extend(annotations);
+        let Changes { entries, is_more } = std::mem::take(&mut self.changes);
+        self.served.entries.extend(entries);
         self.served.is_more |= is_more;
         self.is_look_due = false;
     }
 
     /// It has settled. `is_vain`: the cloud was not written, and the status is as before.
     pub(super) fn look_settled(&mut self, is_vain: bool) {
-        let Changes { annotations, is_more } = std::mem::take(&mut self.served);
-        for key in annotations {
+        self.look_ended(is_vain);
+        // What the look did not write again is the other's by now.
+        self.entries.retain(|_, ours| ours.value.is_some());
+    }
+
+    /// It has come to an end.
+    pub(super) fn look_ended(&mut self, is_vain: bool) {
+        let Changes { entries, is_more } = std::mem::take(&mut self.served);
+        for key in entries {
             match is_vain && !is_more {
                 true => self.idle.insert(key),
                 false => self.idle.remove(&key),
             };
         }
-        // What the look did not write again is the other's by now.
-        self.annotations.retain(|_, ours| ours.value.is_some());
     }
 
-    /// What is not as this process wrote it: as the write that puts it back.
-    fn lacking(&self, service: &Service) -> Vec<(String, Option<String>)> {
+    /// The write that puts back what is not as this process wrote it; `None`: all is.
+    fn lacking(&self, service: &Service) -> Option<KubeWrite> {
         let shown = service.metadata.annotations.as_ref();
-        let ours = self.annotations.iter().filter_map(|(key, ours)| {
-            let value = ours.value.as_ref()?;
-            (shown.and_then(|shown| shown.get(key)) != Some(value))
-                .then(|| (key.clone(), Some(value.clone())))
-        });
-        ours.collect()
+        let ours = |key: &str| self.entries.get(key)?.value.clone();
+        let lacking = |key: &&String| {
+            *key != ADDRESS && ours(key).is_some_and(|ours| shown.and_then(|it| it.get(*key)) != Some(&ours))
+        };
+        let annotations: Vec<_> = self
+            .entries
+            .keys()
+            .filter(lacking)
+            .map(|key| (key.clone(), ours(key)))
+            .collect();
+        match ours(ADDRESS).filter(|_| address(service).is_none()) {
+            Some(ip) => Some(KubeWrite::SetLoadBalancerIp {
+                seen: String::new(),
+                ip,
+                annotations,
+            }),
+            None => (!annotations.is_empty()).then_some(KubeWrite::AnnotateService(annotations)),
+        }
     }
 }
 
@@ -199,7 +224,7 @@ impl ServiceController {
                 std::mem::take(&mut fights.untold),
             )
         });
-        let Some(service) = living else {
+        let Some(service) = living.filter(|_| !due.is_empty()) else {
             return self.forget_unused(key);
         };
         for part in untold {
@@ -219,11 +244,9 @@ impl ServiceController {
 
     async fn write_back(&self, key: &ServiceKey, mut service: Arc<Service>) -> Result<(), KubeError> {
         let before = Arc::clone(&service);
-        let annotations = self.tracked(key, |tracked| tracked.fights.lacking(&service));
-        if !annotations.is_empty() {
-            let write = KubeWrite::AnnotateService(annotations.clone());
+        if let Some(write) = self.tracked(key, |tracked| tracked.fights.lacking(&service)) {
             self.tracked(key, |tracked| tracked.expect_write(&write));
-            let written = self.provider.kube.annotate_service(&service, &annotations).await;
+            let written = self.write_service(&service, &write).await;
             self.tracked(key, |tracked| tracked.written(&write, written.is_ok()));
             service = Arc::new(written?);
         }
@@ -238,5 +261,41 @@ impl ServiceController {
             tracing::info!(service = %key, "What somebody changed back on a Service is put back");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_of_ours_that_somebody_clears_is_put_back_and_one_that_somebody_wants_is_looked_at() {
+        let write = |ip: &str| KubeWrite::SetLoadBalancerIp {
+            seen: String::new(),
+            ip: ip.to_owned(),
+            annotations: vec![("example.com/a".to_owned(), Some("1".to_owned()))],
+        };
+        let changed = |to: Option<&str>| [(ADDRESS.to_owned(), to.map(str::to_owned))].into();
+        let mut fights = Fights::default();
+        fights.wrote(&write("192.0.2.1"));
+        let look = Asked {
+            sync: true,
+            ..Asked::default()
+        };
+        for to in [None, Some("192.0.2.9"), Some("192.0.2.9"), None] {
+            assert_eq!(fights.entries_changed(&changed(to)), look, "{to:?}");
+            fights.wrote(&write("192.0.2.1"));
+        }
+        let put_back = Asked {
+            put_back: Some(Duration::ZERO),
+            ..Asked::default()
+        };
+        assert_eq!(fights.entries_changed(&changed(None)), put_back);
+        let service = |spec| -> Service { serde_json::from_value(json!({ "spec": spec })).unwrap() };
+        assert_eq!(fights.lacking(&service(json!({}))), Some(write("192.0.2.1")));
+        let other = fights.lacking(&service(json!({ "loadBalancerIP": "192.0.2.9" })));
+        assert!(matches!(other, Some(KubeWrite::AnnotateService(_))), "{other:?}");
     }
 }

@@ -14,10 +14,13 @@ use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::Stated;
 
-/// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's.
+/// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's. One
+/// without a spec could not be read, and may ask for anything.
 #[must_use]
 pub fn speaks_for_balancer(service: &Service) -> bool {
-    facts::wants_load_balancer(service) || facts::needs_cleanup(service) && facts::class(service).is_none()
+    service.spec.is_none()
+        || facts::wants_load_balancer(service)
+        || facts::needs_cleanup(service) && facts::class(service).is_none()
 }
 
 /// The Services that balancers were left behind by; `None`: nobody has looked yet.

@@ -13,30 +13,42 @@ use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 /// `old` is the Service as it was last handed to a sync, with the annotations that this program has written since then:
 /// so a change that is only our own writing is none.
 pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
-    let shown = [old, new].map(|service| service.metadata.annotations.iter().flatten());
-    let [old_annotations, new_annotations] = shown;
-    let are_wanted = facts::wants_load_balancer(old) && facts::wants_load_balancer(new);
-    is_more_than_annotations(old, new) || are_wanted && !old_annotations.eq(new_annotations)
+    changed_entries(old, new).is_none_or(|changed| !changed.is_empty())
 }
 
-/// The annotations that are others now, each with what it is now; `None`: something else needs an update.
-pub(super) fn changed_annotations(old: &Service, new: &Service) -> Option<BTreeMap<String, Option<String>>> {
-    if is_more_than_annotations(old, new) {
+/// The name of the one entry of [`changed_entries`] that is no annotation.
+pub(super) const ADDRESS: &str = "spec.loadBalancerIP";
+
+/// What is another now of what this program writes as well: annotations and [`ADDRESS`], each with what it is now. `None`: something
+/// else needs an update.
+pub(super) fn changed_entries(old: &Service, new: &Service) -> Option<BTreeMap<String, Option<String>>> {
+    match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
+        (false, false) => return Some(BTreeMap::new()),
+        (true, true) => {}
+        _ => return None,
+    }
+    if spec_differs(old, new) {
         return None;
     }
     let none = BTreeMap::new();
-    let [old, new] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
-    let is_other = |key: &&String| old.get(*key) != new.get(*key);
-    let keys = old.keys().chain(new.keys()).filter(is_other);
-    Some(keys.map(|key| (key.clone(), new.get(key).cloned())).collect())
+    let [had, has] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
+    let is_other = |key: &&String| had.get(*key) != has.get(*key);
+    let keys = had.keys().chain(has.keys()).filter(is_other);
+    let mut changed: BTreeMap<_, _> = keys.map(|key| (key.clone(), has.get(key).cloned())).collect();
+    let address = address(new);
+    if self::address(old) != address {
+        changed.insert(ADDRESS.to_owned(), address.map(str::to_owned));
+    }
+    Some(changed)
 }
 
-fn is_more_than_annotations(old: &Service, new: &Service) -> bool {
-    match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
-        (false, false) => return false,
-        (true, true) => {}
-        _ => return true,
-    }
+/// `spec.loadBalancerIP`, if it is set.
+pub(super) fn address(service: &Service) -> Option<&str> {
+    let address = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
+    (!address.is_empty()).then_some(address)
+}
+
+fn spec_differs(old: &Service, new: &Service) -> bool {
     let none = ServiceSpec::default();
     let (a, b) = (
         old.spec.as_ref().unwrap_or(&none),
@@ -46,7 +58,6 @@ fn is_more_than_annotations(old: &Service, new: &Service) -> bool {
         || ports_differ(entries(&a.ports), entries(&b.ports))
         || a.session_affinity != b.session_affinity
         || a.session_affinity_config != b.session_affinity_config
-        || text(&a.load_balancer_ip) != text(&b.load_balancer_ip)
         || entries(&a.external_ips) != entries(&b.external_ips)
         || old.metadata.uid != new.metadata.uid
         || text(&a.external_traffic_policy) != text(&b.external_traffic_policy)

@@ -57,7 +57,9 @@ impl ServiceController {
                 annotations,
                 ..NodePatch::default()
             };
-            is_due.then(|| (Arc::clone(node), patch))
+            // Of what is balanced over, nothing tells the version that is in the cache.
+            let newest = is_due.then(|| self.ctx.nodes.get(&node.name)).flatten();
+            newest.map(|newest| (newest, patch))
         });
         lacking.collect()
     }

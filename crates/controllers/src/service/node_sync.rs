@@ -1,17 +1,18 @@
 //! Node sync: the balancers follow the set of Nodes.
 
 use std::cell::LazyCell;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::sync::{Arc, Weak};
 
 use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-use super::ServiceController;
 use super::node_changes::NodeChange;
 use super::tracked::{Causes, Tracked};
+use super::{ServiceController, lock};
 use crate::{events, node_set};
 
 /// At most this many node names stand in one message; upstream's limit.
@@ -24,8 +25,33 @@ pub(super) struct NodeSync;
 /// Which Nodes a balancer was brought up to date with, in name order.
 pub(super) type NodeIdentities = Arc<[NodeIdentity]>;
 
+/// The lists that somebody holds, by their hashes: equal ones are one in memory, however many Services remember it.
+#[derive(Default)]
+pub(super) struct KnownIdentities(BTreeMap<u64, Weak<[NodeIdentity]>>);
+
+impl KnownIdentities {
+    fn share(&mut self, list: Vec<NodeIdentity>) -> NodeIdentities {
+        let hash = hash_of(&list);
+        let known = self.0.get(&hash).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| **known == *list) {
+            return known;
+        }
+        self.0.retain(|_, list| list.strong_count() > 0);
+        let list = NodeIdentities::from(list);
+        self.0.insert(hash, Arc::downgrade(&list));
+        list
+    }
+}
+
+/// Gives the same in every run, unlike that of a map.
+fn hash_of(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A Node, as far as the balancers are concerned.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
 pub(super) struct NodeIdentity {
     name: NodeName,
     provider_id: Option<Arc<str>>,
@@ -66,8 +92,14 @@ impl Drop for NodeSyncTimer {
 impl ServiceController {
     /// A Node changed. What most changes of a Node are about, its heartbeat above all, concerns no balancer.
     pub(super) fn on_node(&self, change: &Change<Node>) {
-        *self.balanced.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kind = self.provider.load_balancer.node_set();
+        let is_altered = match change {
+            Change::Added(node) | Change::Deleted(node) => node_set::is_balanced(node, kind),
+            Change::Updated { old, new } => node_set::alters(old, new, kind),
+        };
+        if is_altered {
+            *lock(&self.balanced) = None;
+        }
         let (is_trigger, with_labels, is_first_of_two) = match change {
             Change::Added(node) => (true, true, node.is_uninitialized()),
             Change::Deleted(_) => (true, true, false),
@@ -89,7 +121,7 @@ impl ServiceController {
         if !self.provider.load_balancer.follows_nodes() {
             return false;
         }
-        let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        let tracked = lock(&self.tracked);
         tracked
             .values()
             .filter_map(|tracked| tracked.synced.as_deref())
@@ -129,7 +161,7 @@ impl ServiceController {
             })
         };
         let concerned: Vec<ServiceKey> = {
-            let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+            let tracked = lock(&self.tracked);
             let concerned = tracked.iter().filter(|(_, tracked)| is_concerned(tracked));
             concerned.map(|(key, _)| key.clone()).collect()
         };
@@ -184,14 +216,14 @@ impl ServiceController {
         !now.eq(nodes.iter().map(|node| &node.labels))
     }
 
-    /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.
+    /// The Nodes to balance over now, in name order; worked out once per change of what is read of them.
     pub(super) fn balanced_nodes(&self) -> BalancedNodes {
-        let mut balanced = self.balanced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut balanced = lock(&self.balanced);
         let select = || {
             let kind = self.provider.load_balancer.node_set();
             let nodes = node_set::balanced(&self.ctx.nodes.all(), kind);
             BalancedNodes {
-                identities: self.identities(&nodes),
+                identities: self.identify(&nodes),
                 nodes: nodes.into(),
             }
         };
@@ -199,19 +231,20 @@ impl ServiceController {
     }
 
     /// Who these Nodes are.
-    pub(super) fn identities(&self, nodes: &[Arc<Node>]) -> NodeIdentities {
+    pub(super) fn identities(&self, nodes: &Arc<[Arc<Node>]>) -> NodeIdentities {
+        let balanced = lock(&self.balanced);
+        let known = balanced.as_ref().filter(|it| Arc::ptr_eq(&it.nodes, nodes));
+        known.map_or_else(|| self.identify(nodes), |known| Arc::clone(&known.identities))
+    }
+
+    fn identify(&self, nodes: &[Arc<Node>]) -> NodeIdentities {
         let follows_nodes = self.provider.load_balancer.follows_nodes();
-        let addresses = |node: &Node| {
-            let mut hasher = DefaultHasher::new(); // gives the same in every run, unlike that of a map
-            node.addresses.hash(&mut hasher);
-            hasher.finish()
-        };
         let identities = nodes.iter().map(|node| NodeIdentity {
             name: node.name.clone(),
             provider_id: node.provider_id.clone(),
-            addresses: follows_nodes.then(|| addresses(node)),
+            addresses: follows_nodes.then(|| hash_of(&node.addresses)),
         });
-        identities.collect()
+        lock(&self.known_identities).share(identities.collect())
     }
 
     /// Upstream's words for a failed update, with the Nodes' names limited.
@@ -239,6 +272,24 @@ fn limited(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_lists_of_nodes_are_one_in_memory_and_forgotten_with_their_last_holder() {
+        let list = |addresses| {
+            vec![NodeIdentity {
+                name: NodeName::new("a"),
+                provider_id: None,
+                addresses: Some(addresses),
+            }]
+        };
+        let mut known = KnownIdentities::default();
+        let (one, other) = (known.share(list(1)), known.share(list(2)));
+        assert!(Arc::ptr_eq(&one, &known.share(list(1))));
+        assert!(one != other);
+        drop((one, other));
+        let _third = known.share(list(3));
+        assert_eq!(known.0.len(), 1);
+    }
 
     #[test]
     fn at_most_twenty_nodes_are_named() {

@@ -1,6 +1,5 @@
 //! How a sync ended: what is said about it, and when the key comes back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
@@ -224,12 +223,6 @@ impl ServiceController {
                 // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
                 let has_old_labels = self.tracked(key, |tracked| std::mem::take(&mut tracked.has_old_labels));
                 let is_behind = has_old_labels || !is_current && !self.node_changes.is_pending();
-                // One list in memory for all Services that were synced with the same Nodes.
-                let identities = if is_current {
-                    Arc::clone(&current)
-                } else {
-                    identities
-                };
                 let follows_nodes = self.provider.load_balancer.follows_nodes();
                 self.tracked(key, |tracked| {
                     if follows_nodes || !is_behind {
@@ -324,6 +317,7 @@ impl ServiceController {
         };
         self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
+            tracked.fights.look_ended(true);
             tracked.stays_unsettled(reason);
             tracked.interruptions = Interruptions::default();
             tracked.unfinished = Some(Progress {

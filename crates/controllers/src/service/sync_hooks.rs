@@ -37,6 +37,21 @@ impl ServiceController {
         driven
     }
 
+    /// Writes on a Service what its provider wants there.
+    pub(super) async fn write_service(
+        &self,
+        service: &Service,
+        write: &KubeWrite,
+    ) -> Result<Service, KubeError> {
+        let kube = &self.provider.kube;
+        match write {
+            KubeWrite::AnnotateService(annotations) => kube.annotate_service(service, annotations).await,
+            KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
+                kube.set_load_balancer_ip(service, ip, annotations).await
+            }
+        }
+    }
+
     /// Whether too many syncs of a Service in a row were interrupted, so that this one goes to its end whatever changes.
     pub(super) fn insists(&self, key: &ServiceKey) -> bool {
         self.tracked(key, |tracked| tracked.interruptions.are_to_end())
@@ -160,7 +175,6 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         Box::pin(async move {
             let before = lock(facts).clone();
             let service = &before.service;
-            let kube = &self.controller.provider.kube;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
             if self.is_gone(&before) {
                 lock(facts).service = Arc::new(as_written(service, write));
@@ -168,12 +182,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             }
             tracked(&|it| it.expect_write(write));
             let base = self.base(&before, write);
-            let written = match write {
-                KubeWrite::AnnotateService(annotations) => kube.annotate_service(&base, annotations).await,
-                KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
-                    kube.set_load_balancer_ip(&base, ip, annotations).await
-                }
-            };
+            let written = self.controller.write_service(&base, write).await;
             tracked(&|it| it.written(write, written.is_ok()));
             lock(facts).service = Arc::new(match written {
                 // The watch has yet to tell that it is gone.

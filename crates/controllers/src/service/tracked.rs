@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
 use super::interruptions::Interruptions;
-use super::needs_update::{changed_annotations, needs_update};
+use super::needs_update::{changed_entries, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
@@ -261,17 +261,21 @@ impl Tracked {
     /// What a change of the Service asks for.
     pub(super) fn asked(&mut self, old: &Service, new: &Service) -> Asked {
         let mut asked = Asked::default();
+        let is_another = old.metadata.uid != new.metadata.uid;
+        if is_another {
+            self.fights = Fights::default();
+        }
         if self.is_changed(old, new) {
             let known = self.synced.as_deref().unwrap_or(old);
-            match changed_annotations(known, new).filter(|annotations| !annotations.is_empty()) {
-                Some(annotations) => asked = self.fights.annotations_changed(&annotations),
+            match changed_entries(known, new).filter(|changed| !changed.is_empty()) {
+                Some(changed) => asked = self.fights.entries_changed(&changed),
                 None => {
                     self.fights.changed();
                     asked.sync = true;
                 }
             }
         }
-        if !facts::is_wanted(new) || old.metadata.uid != new.metadata.uid {
+        if is_another || !facts::is_wanted(new) {
             return asked;
         }
         // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
@@ -336,6 +340,7 @@ impl Tracked {
         self.leave_node_syncs();
         self.synced = None;
         self.parked = None;
+        self.begun = None;
         self.unfinished = None;
         self.interruptions = Interruptions::default();
         self.fights = Fights::default();
@@ -348,6 +353,7 @@ impl Tracked {
             && self.synced.is_none()
             && self.parked.is_none()
             && self.unfinished.is_none()
+            && self.begun.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
     }

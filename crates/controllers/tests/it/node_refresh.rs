@@ -192,6 +192,7 @@ async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     let before = cluster.node("n1");
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
     for answer in [
         Ok(InstanceAnswer::Foreign),
         Err(CloudError::transient("bad gateway")),
@@ -199,8 +200,10 @@ async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
         cluster.instances.set("n1", answer);
         cluster.pass(SECOND * 3).await;
     }
+    assert_eq!(log.count("Some nodes were not refreshed"), 1);
     cluster.instances.remove("n1");
     cluster.pass(SECOND * 3).await;
+    assert_eq!(log.count("The cloud shows no instance of any node"), 1);
     assert_eq!(cluster.node("n1"), before);
     cluster.instances.run("n2", metadata(&["10.1.0.2"]));
     cluster.put(new_node("n2"));

@@ -1,4 +1,4 @@
-//! Objects that are said to be gone, and stay known until that is proved.
+//! Objects that are said to be gone, or that cannot be understood, and stay known until there is proof or a better answer.
 //!
 //! On the word that an object is gone, members leave their pools, routes and pod networks are freed, and balancers are
 //! removed. That an object is missing from a list proves nothing, and a watch is only what some proxy let through. So
@@ -6,18 +6,21 @@
 //! name, and leaves when the answer shows that nobody, or somebody else, bears it.
 //!
 //! Nor does a watch tell that it is behind. A write that is refused because the object has another version by now, which
-//! the watch does not show, is a doubt of the same kind about what is known.
+//! the watch does not show, is a doubt about what is known, and so is an object that a watch shows in a way that cannot be
+//! understood. What the answer shows is what is known from then on; the watch goes on.
 //!
-//! What cannot be understood is there all the same. What was known of it stays; if nothing was, the cache is not filled.
+//! What cannot be understood is there all the same. What was known of it stays; if nothing was, as much is known as can be
+//! understood. It is that one object's trouble: whoever acts on the cache goes on with all others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{Cache, CacheKey, is_same};
+use super::{Cache, CacheKey};
 use crate::error::KubeError;
-use crate::reads::{Found, Unreadable, version_number};
+use crate::events::ObjectRef;
+use crate::reads::{Bearer, Found, Listing, Seen, version_number};
 
 /// Why an object is asked for by its name.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +29,18 @@ struct Doubt {
     since: u64,
     /// It is said to be gone. Else it is said to be there, in a version that nothing has shown yet.
     is_said_gone: bool,
+    /// Somebody bears its name, and the answer does not tell whether it is still this object: it is asked about again, and
+    /// nobody waits for that.
+    is_hopeless: bool,
+}
+
+/// An object that the API server shows in a way that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The object.
+    pub object: ObjectRef,
+    /// What of it, and why.
+    pub why: String,
 }
 
 /// The open doubts of a cache.
@@ -35,8 +50,11 @@ pub(super) struct Doubts<K> {
     raised: watch::Sender<u64>,
     /// Whether what the API server said last was found to be untrue.
     is_disproved: watch::Sender<bool>,
-    /// What the last list showed in a way that could not be understood, and nothing has shown better since.
-    unreadable: Mutex<BTreeSet<K>>,
+    /// What was shown last in a way that could not be understood, and nothing has shown better since.
+    unreadable: watch::Sender<BTreeMap<K, Unreadable>>,
+    /// Objects that an answer showed to be gone before the watch did, and the version of that answer. What the watch shows
+    /// of them up to there is the past.
+    gone: Mutex<BTreeMap<K, u64>>,
 }
 
 impl<K> Default for Doubts<K> {
@@ -45,7 +63,8 @@ impl<K> Default for Doubts<K> {
             open: Mutex::default(),
             raised: watch::Sender::new(0),
             is_disproved: watch::Sender::new(false),
-            unreadable: Mutex::default(),
+            unreadable: watch::Sender::new(BTreeMap::new()),
+            gone: Mutex::default(),
         }
     }
 }
@@ -53,10 +72,12 @@ impl<K> Default for Doubts<K> {
 /// What became of a doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The object is gone, or the doubt is over otherwise, or has to be asked about again.
+    /// It is over, or there was news meanwhile, about which is asked at once.
     Over,
-    /// The object is there, as it was, and was never gone; or the watch has not shown a change of it; or the answer is older
-    /// than what was said before it. Something that the API server said is untrue or late, so everything is listed again.
+    /// The answer settles nothing: it is asked again after a while.
+    Open,
+    /// The object was said to be gone and is there, or the answer is older than that word. Something that the API server said
+    /// is untrue, so everything is listed again.
     Disproved,
 }
 
@@ -65,26 +86,29 @@ impl<K: Ord + Clone> Doubts<K> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn unreadable(&self) -> MutexGuard<'_, BTreeSet<K>> {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
+    fn gone(&self) -> MutexGuard<'_, BTreeMap<K, u64>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: CacheKey> Cache<T> {
     /// An object is said to be gone, in this version.
     pub(crate) fn doubt(&self, key: T::Key, version: u64) {
-        self.raise(key, version, true);
+        self.raise(key, version, true, false);
     }
 
     /// The API server holds another version of this object than the one that is known, and it is time that a watch had shown
-    /// it: the object is asked for by its name, and if there is news, everything is listed again.
+    /// it: the object is asked for by its name.
     pub fn ask_about(&self, known: &T) {
-        let version = version_number(known.resource_version()).unwrap_or_default();
-        self.raise(known.key(), version, false);
+        self.raise(known.key(), version_of(known), false, false);
     }
 
-    fn raise(&self, key: T::Key, since: u64, is_said_gone: bool) {
-        let raised = Doubt { since, is_said_gone };
+    fn raise(&self, key: T::Key, since: u64, is_said_gone: bool, is_hopeless: bool) {
+        let raised = Doubt {
+            since,
+            is_said_gone,
+            is_hopeless,
+        };
         self.doubts
             .open()
             .entry(key)
@@ -96,114 +120,123 @@ impl<T: CacheKey> Cache<T> {
         self.doubts.raised.send_modify(|raised| *raised += 1);
     }
 
-    /// Takes what a list shows, in this version, that was begun for this filling: what is known and not in it is in doubt.
-    ///
-    /// What lacks something that it cannot have lost is added to what is unreadable. If that leaves this filling incomplete, the
-    /// answer is the first object of which nothing is known: a cache without it would say that it is gone. A cache that is
-    /// filled already stays so, because its owner has never seen the object and nothing was done for it.
-    pub(crate) fn refill(
-        &self,
-        mut listed: Vec<Arc<T>>,
-        unreadable: &mut Unreadable<T>,
-        version: u64,
-        asked: u64,
-    ) -> Option<T::Key> {
+    /// Takes what a list shows that was begun for this filling: what is known and not in it is in doubt.
+    pub(crate) fn refill(&self, listing: Listing<T>, asked: u64) {
         self.doubts.is_disproved.send_replace(false);
+        let version = version_number(&listing.resource_version).unwrap_or_default();
         let mut known: BTreeMap<T::Key, Arc<T>> = self
             .all()
             .into_iter()
             .map(|object| (object.key(), object))
             .collect();
-        let mut unknown = None;
-        let mut kept = Vec::new();
-        for key in unreadable.keys() {
-            match known.remove(key) {
-                Some(object) => kept.push(object),
-                None => unknown = unknown.or_else(|| Some(key.clone())),
-            }
-        }
+        let mut unreadable = BTreeMap::new();
         let mut doubted = Vec::new();
-        for object in &mut listed {
-            let Some(known) = known.remove(&object.key()) else {
+        let mut objects = Vec::with_capacity(listing.objects.len());
+        for seen in listing.objects {
+            let key = seen.object.key();
+            let known = known.remove(&key);
+            if known
+                .as_ref()
+                .is_some_and(|known| known.uid() != seen.object.uid())
+            {
+                doubted.push(key);
+                objects.extend(known);
                 continue;
-            };
-            if known.uid() != object.uid() {
-                doubted.push(known.key());
-                *object = known;
-            } else if let Some(field) = object.lost_since(&known) {
-                if !is_older(&**object, &known) {
-                    unreadable.insert(known.key(), lost(field));
-                }
-                *object = known;
             }
+            let (object, trouble) = understood(seen, known);
+            if let Some(why) = trouble {
+                unreadable.insert(key, Unreadable::of(&*object, &why));
+            }
+            objects.push(object);
         }
         for (key, known) in known {
             doubted.push(key);
-            kept.push(known);
+            objects.push(known);
         }
-        listed.extend(kept);
         self.unlisted();
-        self.doubts.open().clear(); // this list knows better than whatever raised them
-        self.replace(listed);
-        *self.doubts.unreadable() = unreadable.keys().cloned().collect();
+        // This list knows better than whatever raised them.
+        let before = std::mem::take(&mut *self.doubts.open());
+        self.doubts.gone().clear();
+        self.replace(objects);
+        self.doubts.unreadable.send_if_modified(|told| {
+            let is_news = *told != unreadable;
+            *told = unreadable;
+            is_news
+        });
+        self.set_nameless(listing.nameless);
         for key in doubted {
-            self.doubt(key, version);
-        }
-        if unknown.is_some() && !self.is_synced() {
-            return unknown;
+            let is_hopeless = before.get(&key).is_some_and(|doubt| doubt.is_hopeless);
+            self.raise(key, version, true, is_hopeless);
         }
         self.listed(asked);
-        None
     }
 
-    /// Whether the last list did not show this object any better.
-    pub(crate) fn is_unreadable(&self, key: &T::Key) -> bool {
-        self.doubts.unreadable().contains(key)
+    /// What cannot be understood, as it changes. What was known of it stays known.
+    #[must_use]
+    pub fn unreadable(&self) -> watch::Receiver<BTreeMap<T::Key, Unreadable>> {
+        self.doubts.unreadable.subscribe()
     }
 
-    /// Whether nothing is in doubt.
+    /// Whether this object is known, and was shown last in a way that cannot be understood.
+    #[must_use]
+    pub fn is_unreadable(&self, key: &T::Key) -> bool {
+        self.doubts.unreadable.borrow().contains_key(key)
+    }
+
+    /// Takes note of whether what was shown of an object can be understood.
+    fn note(&self, key: &T::Key, unreadable: Option<Unreadable>) {
+        self.doubts.unreadable.send_if_modified(|told| {
+            let is_news = told.get(key) != unreadable.as_ref();
+            match unreadable {
+                Some(unreadable) => drop(told.insert(key.clone(), unreadable)),
+                None => drop(told.remove(key)),
+            }
+            is_news
+        });
+    }
+
+    /// Whether nobody waits for an answer about what is in doubt.
     pub(crate) fn is_certain(&self) -> bool {
-        self.doubts.open().is_empty()
+        self.doubts.open().values().all(|doubt| doubt.is_hopeless)
     }
 
     /// Takes what a watch shows of an object.
-    ///
-    /// # Errors
-    ///
-    /// It lacks something that it cannot have lost: what was known of it stays.
-    pub(crate) fn observe(&self, object: T) -> Result<(), KubeError> {
-        let key = object.key();
-        let version = version_number(object.resource_version()).unwrap_or_default();
-        match self.get(&key) {
+    pub(crate) fn observe(&self, seen: Seen<T>) {
+        let (key, version) = (seen.object.key(), version_of(&seen.object));
+        let known = self.get(&key);
+        if known
+            .as_ref()
+            .is_some_and(|known| known.uid() != seen.object.uid())
+        {
             // Another one bears the name: then the one that is known is gone.
-            Some(known) if known.uid() != object.uid() => self.doubt(key, version),
-            known => {
-                if let Some(known) = known
-                    && let Some(field) = object.lost_since(&known)
-                {
-                    // What is older did not have it yet.
-                    return if is_older(&object, &known) {
-                        Ok(())
-                    } else {
-                        Err(lost(field))
-                    };
-                }
-                self.doubts.unreadable().remove(&key);
-                self.apply(object);
-                let mut open = self.doubts.open();
-                if open.get(&key).is_some_and(|doubt| doubt.since <= version) {
-                    open.remove(&key);
-                }
-                drop(open);
-                self.fill_if_certain();
-            }
+            return self.doubt(key, version);
         }
-        Ok(())
+        let was_gone = self.doubts.gone().get(&key).is_some_and(|gone| version <= *gone);
+        if was_gone || known.as_ref().is_some_and(|known| is_past(&seen.object, known)) {
+            return;
+        }
+        self.doubts.gone().remove(&key);
+        let (object, trouble) = understood(seen, known);
+        let unreadable = trouble.map(|why| Unreadable::of(&*object, &why));
+        let is_understood = unreadable.is_none();
+        let was_understood = !self.is_unreadable(&key);
+        self.note(&key, unreadable);
+        self.apply(object);
+        if is_understood {
+            let mut open = self.doubts.open();
+            if open.get(&key).is_some_and(|doubt| doubt.since <= version) {
+                open.remove(&key);
+            }
+        } else if was_understood {
+            // The answer to a question may show it better. If it does not, the next one would not either.
+            self.raise(key, version, false, false);
+        }
+        self.fill_if_certain();
     }
 
     /// Waits until there are doubts, and gives them all: each with the version that an answer must have reached. Also how many
     /// doubts were raised so far.
-    pub(crate) async fn doubted(&self) -> (u64, Vec<(T::Key, u64)>) {
+    pub(crate) async fn doubted(&self) -> (u64, BTreeMap<T::Key, u64>) {
         let mut raised = self.doubts.raised.subscribe();
         loop {
             let count = *raised.borrow_and_update();
@@ -223,14 +256,14 @@ impl<T: CacheKey> Cache<T> {
     /// The version of the newest object that is known; 0 if none is.
     pub(crate) fn newest_version(&self) -> u64 {
         let all = self.all();
-        let versions = all.iter().map(|object| version_number(object.resource_version()));
-        versions.flatten().max().unwrap_or_default()
+        all.iter()
+            .map(|object| version_of(&**object))
+            .max()
+            .unwrap_or_default()
     }
 
     fn known_version(&self, key: &T::Key) -> u64 {
-        let known = self.get(key);
-        let version = known.and_then(|known| version_number(known.resource_version()));
-        version.unwrap_or_default()
+        self.get(key).map_or(0, |known| version_of(&*known))
     }
 
     /// Waits until more doubts were raised than these.
@@ -242,43 +275,72 @@ impl<T: CacheKey> Cache<T> {
     /// Takes the answer to a question about a doubted object; `since` is the version that it must have reached.
     pub(crate) fn settle(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
         let settled = self.weigh(key, since, found);
-        match settled {
-            Settled::Disproved => {
-                self.unlisted();
-                self.doubts.open().clear(); // the next list decides about them
-                self.doubts.is_disproved.send_replace(true);
-            }
-            Settled::Over => self.fill_if_certain(),
+        if settled == Settled::Disproved {
+            self.unlisted();
+            self.doubts.open().clear(); // the next list decides about them
+            self.doubts.is_disproved.send_replace(true);
+        } else {
+            self.fill_if_certain();
         }
         settled
     }
 
     fn weigh(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
         let known = self.get(key);
-        let doubt = {
-            let mut open = self.doubts.open();
-            let Some(doubt) = open.get(key).copied() else {
-                return Settled::Over;
-            };
-            if found.version < since {
-                return Settled::Disproved;
-            }
-            if found.version < doubt.since.max(self.known_version(key)) {
-                return Settled::Over; // there was news meanwhile, about which is asked again
-            }
-            open.remove(key);
-            doubt
+        let mut open = self.doubts.open();
+        let Some(doubt) = open.get_mut(key) else {
+            return Settled::Over;
         };
-        match (known, found.object) {
-            (Some(known), Some(object)) if !doubt.is_said_gone && is_same(&*known, &*object) => {}
-            (Some(known), Some(object)) if known.uid() == object.uid() => {
-                if object.lost_since(&known).is_none() {
-                    self.apply(object);
+        let is_said_gone = doubt.is_said_gone;
+        if found.version < since {
+            return if is_said_gone {
+                Settled::Disproved
+            } else {
+                Settled::Open
+            };
+        }
+        if found.version < doubt.since.max(self.known_version(key)) {
+            return Settled::Over; // there was news meanwhile
+        }
+        let of_this_object = known.as_deref().filter(|known| match &found.bearer {
+            Bearer::Object(seen) => known.uid() == seen.object.uid(),
+            Bearer::Nobody | Bearer::Nameless(_) => false,
+        });
+        let unreadable = match &found.bearer {
+            Bearer::Nameless(why) => Some(why.to_string()),
+            Bearer::Object(seen) => trouble_of(seen, of_this_object),
+            Bearer::Nobody => None,
+        };
+        if is_said_gone && unreadable.is_some() {
+            doubt.is_hopeless = true;
+        } else {
+            open.remove(key);
+        }
+        drop(open);
+        match (found.bearer, known, unreadable) {
+            (Bearer::Nameless(_), None, _) => {} // nor does it bear a name by which it could be known
+            (_, Some(known), Some(why)) => {
+                self.note(key, Some(Unreadable::of(&*known, &why)));
+                if is_said_gone {
+                    return Settled::Open;
                 }
-                return Settled::Disproved;
             }
-            (_, Some(object)) => self.apply(object),
-            (_, None) => self.delete(key),
+            (Bearer::Object(seen), known, _) => {
+                let is_there = known.is_some_and(|known| known.uid() == seen.object.uid());
+                let trouble = trouble_of(&seen, None);
+                self.note(key, trouble.map(|why| Unreadable::of(&seen.object, &why)));
+                self.apply(seen.object);
+                if is_said_gone && is_there {
+                    return Settled::Disproved;
+                }
+            }
+            (Bearer::Nobody | Bearer::Nameless(_), ..) => {
+                self.note(key, None);
+                self.delete(key);
+                if !is_said_gone {
+                    self.doubts.gone().insert(key.clone(), found.version);
+                }
+            }
         }
         Settled::Over
     }
@@ -290,9 +352,43 @@ impl<T: CacheKey> Cache<T> {
     }
 }
 
-fn is_older<T: CacheKey>(object: &T, known: &T) -> bool {
+impl Unreadable {
+    fn of<T: CacheKey>(object: &T, why: &str) -> Self {
+        Self {
+            object: object.reference(),
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// What is known of an object from now on, and why that is not what was shown.
+fn understood<T: CacheKey>(seen: Seen<T>, known: Option<Arc<T>>) -> (Arc<T>, Option<String>) {
+    match known {
+        Some(known) if is_past(&seen.object, &known) => (known, None),
+        known => match (trouble_of(&seen, known.as_deref()), known) {
+            (Some(trouble), Some(known)) => (known, Some(trouble)),
+            (trouble, _) => (Arc::new(seen.object), trouble),
+        },
+    }
+}
+
+/// Why an object is not what was shown: it cannot be understood, or lacks something that it cannot have lost.
+fn trouble_of<T: CacheKey>(seen: &Seen<T>, known: Option<&T>) -> Option<String> {
+    let lost = || known.and_then(|known| seen.object.lost_since(known)).map(lost);
+    seen.trouble
+        .clone()
+        .or_else(lost)
+        .map(|trouble| trouble.to_string())
+}
+
+/// Whether this version is older than the one that is known. What is older did not have everything yet.
+fn is_past<T: CacheKey>(object: &T, known: &T) -> bool {
     let version = |object: &T| version_number(object.resource_version());
     matches!((version(object), version(known)), (Some(object), Some(known)) if object < known)
+}
+
+fn version_of<T: CacheKey>(object: &T) -> u64 {
+    version_number(object.resource_version()).unwrap_or_default()
 }
 
 fn lost(field: &str) -> KubeError {

@@ -64,7 +64,8 @@ pub(super) fn connect(
         own.clone()
     };
     let credentials = Some(Arc::clone(&reach.credentials));
-    Ok(Kube::assemble(own, anonymous, &host, credentials, options))
+    let lines = reach.lines.clone();
+    Ok(Kube::assemble(own, anonymous, &host, credentials, lines, options))
 }
 
 /// Whose credentials requests bear.
@@ -193,10 +194,11 @@ impl<S: Sockets> Maker<S> {
             proxies: Arc::new(self.reach.proxies.clone()),
             limit: CONNECT_TIMEOUT,
         };
-        Ok(self
-            .bounds
-            .each_ref()
-            .map(|bound| pool(Connector::new(self.sockets.clone(), way.clone()).bounded(Arc::clone(bound)))))
+        Ok(self.bounds.each_ref().map(|bound| {
+            let connector = Connector::new(self.sockets.clone(), way.clone());
+            let lines = self.reach.lines.clone();
+            pool(connector.bounded(Arc::clone(bound)).among(lines))
+        }))
     }
 }
 

@@ -4,11 +4,13 @@
 //! the place of the API server, or a server that has lost its mind, must not make a leader. So an answer counts only if it is
 //! this lease, and the answer to a write only if it holds what was written, in a version of its own.
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
 
+use super::election::is_same;
 use super::{LeaseLock, LeaseRecord};
 use crate::error::KubeError;
-use crate::reads::read;
+use crate::reads::{names, read};
 
 impl LeaseLock {
     /// Reads an object that should be this lease. (The API server writes `spec` into every Lease: in Go it is a struct, which
@@ -18,19 +20,30 @@ impl LeaseLock {
     ///
     /// It is something else, or lacks what each lease has.
     pub(super) fn believe(&self, object: &[u8]) -> Result<LeaseRecord, KubeError> {
-        let lease: Lease =
+        let lease: Map<String, Value> =
             read(object).map_err(|error| self.refuse(&format!("it cannot be read ({error})")))?;
-        let metadata = &lease.metadata;
-        let is_elsewhere = |namespace: &String| *namespace != self.namespace;
-        if metadata.name.as_ref() != Some(&self.name) || metadata.namespace.as_ref().is_some_and(is_elsewhere)
-        {
+        let has_other = |key: &str, ours: &str| lease.get(key).is_some_and(|theirs| theirs != ours);
+        if has_other("kind", "Lease") || has_other("apiVersion", "coordination.k8s.io/v1") {
+            return Err(self.refuse("it is something else"));
+        }
+        let names = names(object);
+        let is_elsewhere = !names.namespace.is_empty() && names.namespace != self.namespace;
+        if names.name != self.name || is_elsewhere {
             return Err(self.refuse("it does not have this name"));
         }
-        if matches!(metadata.resource_version.as_deref(), None | Some("" | "0")) {
+        if matches!(&*names.resource_version, "" | "0") {
             return Err(self.refuse("it has no resourceVersion"));
         }
-        if lease.spec.is_none() {
+        if !lease.get("spec").is_some_and(Value::is_object) {
             return Err(self.refuse("it has no spec"));
+        }
+        // A holder or a time that cannot be read may be somebody's who leads.
+        let is_odd = |key: &str| {
+            let said = lease.get("spec").and_then(|spec| spec.get(key));
+            said.is_some_and(|said| !said.is_null() && !is_of_form(key, said))
+        };
+        if let Some(odd) = READ.into_iter().find(|key| is_odd(key)) {
+            return Err(self.refuse(&format!("its {odd} cannot be read")));
         }
         Ok(LeaseRecord::from_object(lease))
     }
@@ -43,23 +56,24 @@ impl LeaseLock {
     pub(super) fn believe_written(
         &self,
         record: &LeaseRecord,
-        sent: &Lease,
+        sent: &Map<String, Value>,
         answer: &[u8],
     ) -> Result<LeaseRecord, KubeError> {
         let written = self.believe(answer)?;
         let wrong = |what: &str| self.refuse(&format!("its {what} is not the one that was written"));
-        let (asked, given) = (spec_of(Some(sent)), spec_of(written.source.as_deref()));
-        if given.holder_identity.unwrap_or_default() != asked.holder_identity.clone().unwrap_or_default() {
+        let asked = LeaseRecord::from_object(sent.clone());
+        if written.holder != asked.holder {
             return Err(wrong("holderIdentity"));
         }
-        if given.renew_time != asked.renew_time {
+        if written.renew_time != asked.renew_time {
             return Err(wrong("renewTime"));
         }
-        if given.lease_duration_seconds != asked.lease_duration_seconds {
+        if written.lease_duration != asked.lease_duration {
             return Err(wrong("leaseDurationSeconds"));
         }
         // An echo of the request. Only what changes nothing keeps its version.
-        let is_change = spec_of(record.source.as_deref()) != asked;
+        let before = record.source.as_deref().cloned().unwrap_or_default();
+        let is_change = !is_same(&LeaseRecord::from_object(before), &asked);
         if is_change && written.resource_version == record.resource_version {
             return Err(self.refuse("it was changed, and has the version from before"));
         }
@@ -74,8 +88,23 @@ impl LeaseLock {
     }
 }
 
-fn spec_of(lease: Option<&Lease>) -> LeaseSpec {
-    lease.and_then(|lease| lease.spec.clone()).unwrap_or_default()
+/// What of the spec is read.
+const READ: [&str; 5] = [
+    "holderIdentity",
+    "leaseDurationSeconds",
+    "acquireTime",
+    "renewTime",
+    "leaseTransitions",
+];
+
+fn is_of_form(key: &str, said: &Value) -> bool {
+    match key {
+        "holderIdentity" => said.is_string(),
+        "leaseDurationSeconds" | "leaseTransitions" => said.is_i64(),
+        _ => said
+            .as_str()
+            .is_some_and(|time| time.parse::<Timestamp>().is_ok()),
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +163,8 @@ mod tests {
             without("/metadata", "namespace"),
             without("/metadata", "uid"),
             with("/spec", json!({})),
+            with("/spec/renewTime", json!(null)),
+            with("/spec/leaseDurationSeconds", json!(-1)),
         ] {
             lock.believe(lease.to_string().as_bytes()).unwrap();
         }
@@ -165,6 +196,22 @@ mod tests {
         for text in ["", "<html>", "{"] {
             lock.believe(text.as_bytes()).unwrap_err();
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_reads_of_a_lease_may_be_anything_and_is_written_back() {
+        let lock = lock();
+        let mut odd = stored("8", "me", NOW);
+        odd["metadata"]["labels"] = json!([null, {"a": 1e300}]);
+        odd["metadata"]["creationTimestamp"] = json!(7);
+        odd["metadata"]["managedFields"] = json!("x");
+        odd["spec"]["strategy"] = json!({"a": null});
+        odd["status"] = json!("since a later version");
+        let record = lock.believe(odd.to_string().as_bytes()).unwrap();
+        let sent = Value::Object(lock.object_of(&record));
+        odd["metadata"].as_object_mut().unwrap().remove("managedFields");
+        odd["spec"]["acquireTime"] = Value::Null;
+        assert_eq!(sent, odd);
     }
 
     #[tokio::test(start_paused = true)]

@@ -171,7 +171,7 @@ impl Election {
 }
 
 /// Whether two records say the same; the version may differ by what others have changed around it.
-fn is_same(a: &LeaseRecord, b: &LeaseRecord) -> bool {
+pub(super) fn is_same(a: &LeaseRecord, b: &LeaseRecord) -> bool {
     let said = |record: &LeaseRecord| {
         (
             record.lease_duration,

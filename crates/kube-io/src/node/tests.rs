@@ -43,7 +43,12 @@ const NODE: &str = r#"{
 }"#;
 
 fn node(json: &str) -> Node {
-    decode(json.as_bytes(), &Interner::default()).unwrap()
+    whole(json, &Interner::default()).unwrap()
+}
+
+fn whole(json: &str, strings: &Interner) -> Result<Node, KubeError> {
+    let Seen { object, trouble } = decode(json.as_bytes(), strings)?;
+    trouble.map_or(Ok(object), Err)
 }
 
 #[test]
@@ -132,26 +137,24 @@ fn a_node_that_lost_a_part_on_its_way_is_not_understood() {
         ("invalid length", bare(r#""spec":[]"#)),
         ("it is no Node", bare(r#""spec":{},"kind":"Pod""#)),
     ] {
-        let error = decode(json.as_bytes(), &Interner::default())
-            .unwrap_err()
-            .to_string();
+        let error = whole(&json, &Interner::default()).unwrap_err().to_string();
         assert!(error.contains(field), "{json}: {error}");
     }
 }
 
 #[test]
 fn a_node_is_read_as_far_as_it_is_looked_at() {
-    let whole = node(NODE);
+    let all = node(NODE);
     let images = NODE.find(r#""images""#).unwrap();
     for end in 0..NODE.len() {
-        let cut = decode(&NODE.as_bytes()[..end], &Interner::default());
+        let cut = super::understood(&NODE.as_bytes()[..end], &Interner::default());
         match cut {
-            Ok(node) => assert_eq!(node, whole, "{end}"),
+            Ok(node) => assert_eq!(node, all, "{end}"),
             Err(_) => assert!(end < images, "{end} of {images}"),
         }
     }
     let spoilt = NODE.replace(r#""sizeBytes": 320368"#, "}");
-    assert_eq!(node(&spoilt), whole);
+    assert_eq!(node(&spoilt), all);
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_node_that_is_going_away_is_known_as_such() {
     let going = |at: &str| {
         let metadata = format!(r#""name":"a","uid":"u","resourceVersion":"1","deletionTimestamp":{at}"#);
         let json = format!(r#"{{"metadata":{{{metadata}}},"spec":{{}}}}"#);
-        decode(json.as_bytes(), &Interner::default()).map(|node| node.deleting)
+        whole(&json, &Interner::default()).map(|node| node.deleting)
     };
     assert_eq!(going(r#""2026-03-01T10:00:00Z""#), Ok(true));
     assert_eq!(going("null"), Ok(false));
@@ -176,8 +179,8 @@ fn a_node_that_is_going_away_is_known_as_such() {
 #[test]
 fn nodes_share_the_strings_that_many_have_and_no_others() {
     let strings = Interner::default();
-    let first = decode(NODE.as_bytes(), &strings).unwrap();
-    let second = decode(NODE.as_bytes(), &strings).unwrap();
+    let first = whole(NODE, &strings).unwrap();
+    let second = whole(NODE, &strings).unwrap();
     let place = |node: &Node| node.labels.value("kubernetes.io/os").unwrap().as_ptr();
     assert_eq!(place(&first), place(&second));
     assert!(!Arc::ptr_eq(
@@ -202,4 +205,22 @@ fn readiness_follows_the_ready_condition() {
         );
         assert_eq!(node(&bare(&json)).readiness, readiness);
     }
+}
+
+#[test]
+fn of_a_node_all_is_read_that_can_be_understood() {
+    let spoilt = NODE
+        .replace(r#""linux""#, "7")
+        .replace(r#"{"type": "InternalIP", "address": "10.0.0.1"}"#, "null")
+        .replace(r#""effect": "NoExecute""#, r#""effect": {}"#)
+        .replace(r#""nimbus://7""#, "[]");
+    let Seen { object, trouble } = decode(spoilt.as_bytes(), &Interner::default()).unwrap();
+    assert!(trouble.unwrap().to_string().contains("invalid type: integer `7`"));
+    assert_eq!(
+        object.labels.iter().collect::<Vec<_>>(),
+        [("kubernetes.io/arch", "amd64")]
+    );
+    assert_eq!((object.addresses.len(), object.taints.len()), (3, 1));
+    assert_eq!((&object.provider_id, object.created), (&None, UNKNOWN_AGE));
+    assert_eq!(object.pod_cidrs.len(), 2);
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::begin::goes_on;
-use super::event::{Versioned, WireEvent};
+use super::event::WireEvent;
 use super::open::{Ended, Next, OpenWatch};
 use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::segment;
-use crate::reads::read;
+use crate::reads::{lenient, names, read};
 use crate::waits::Waits;
 
 /// How long the API server is asked to keep the watch open, for the reasons of those of Nodes and Services.
@@ -23,10 +24,21 @@ const OPEN: Duration = Duration::from_secs(30);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ConfigMap {
-    #[serde(default)]
-    data: BTreeMap<String, String>,
+    #[serde(deserialize_with = "lenient")]
+    data: BTreeMap<String, Value>,
+}
+
+/// The texts of a ConfigMap; whatever else is in it is none.
+fn texts(object: &[u8]) -> BTreeMap<String, String> {
+    let ConfigMap { data } = read(object).unwrap_or_default();
+    let text = |(key, value)| match value {
+        Value::String(text) => Some((key, text)),
+        _ => None,
+    };
+    data.into_iter().filter_map(text).collect()
 }
 
 impl Kube {
@@ -48,7 +60,7 @@ impl Kube {
         );
         let is_busy = |error: &KubeError| error.retry_after().is_some();
         match self.read_patiently(&path, is_busy).await {
-            Ok(body) => Ok(Some(read::<ConfigMap>(&body)?.data)),
+            Ok(body) => Ok(Some(texts(&body))),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -119,9 +131,12 @@ async fn follow(
         let event = WireEvent::read(line)?;
         let object = event.object;
         // What has no version is no ConfigMap, so it is not told.
-        let version = read::<Versioned>(object)?.metadata.resource_version;
+        let version = names(object).resource_version;
+        if version.is_empty() {
+            return Err(KubeError::missing("metadata.resourceVersion"));
+        }
         if let "ADDED" | "MODIFIED" = event.kind {
-            tell(read::<ConfigMap>(object)?.data);
+            tell(texts(object));
         }
         *position = Some(version);
     }

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 
-use super::TOLD_EVERY;
 use crate::cache::Cache;
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
-use crate::reads::{Listed, about, key_of, read, version_number};
+use crate::reads::{Listed, Names, names, read, version_number};
 
 /// One line of a watch.
 pub(crate) struct WireEvent<'a> {
@@ -56,74 +54,51 @@ impl<'a> WireEvent<'a> {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Versioned {
-    pub(super) metadata: VersionMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct VersionMeta {
-    uid: Option<String>,
-    pub(super) resource_version: String,
-}
-
 /// Applies one event; gives the version that the watch has reached.
 pub(super) fn apply<T: Listed>(
     kube: &Kube,
     cache: &Cache<T>,
     event: &WireEvent<'_>,
-    told: &mut Option<Instant>,
 ) -> Result<Option<String>, KubeError> {
     let object = event.object;
     match event.kind {
-        "ADDED" | "MODIFIED" => {
-            let understood = T::decode(object, kube).and_then(|object| {
-                let version = object.resource_version().to_owned();
-                cache.observe(object).map(|()| version)
-            });
-            let error = match understood {
-                Ok(version) => return Ok(Some(version)),
-                Err(error) => error,
-            };
-            // A list may show it better. If the last one did not, the next one would not either.
-            let Some(key) = key_of::<T>(object) else {
-                return Err(error.about("object of the watch", "without a name"));
-            };
-            if !cache.is_unreadable(&key) {
-                return Err(about::<T>(error, &key));
+        "ADDED" | "MODIFIED" => match T::decode(object, kube) {
+            Ok(seen) => {
+                let version = seen.object.resource_version().to_owned();
+                cache.observe(seen);
+                return Ok(Some(version).filter(|version| !version.is_empty()));
             }
-            let now = Instant::now();
-            if told.is_none_or(|told| now >= told + TOLD_EVERY) {
-                tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object cannot be understood, its last known state stays in force");
-                *told = Some(now);
+            Err(error) => {
+                tracing::debug!(kind = T::PLURAL, err = %error, "A watch shows an object that does not tell which one it is");
+                cache.set_nameless(cache.nameless().max(1));
             }
-        }
+        },
         "DELETED" => {
-            let unnamed =
-                || KubeError::Decode(format!("one of the {} was deleted, without a name", T::PLURAL));
-            let key = key_of::<T>(object).ok_or_else(unnamed)?;
-            let VersionMeta {
+            let Names {
+                namespace,
+                name,
                 uid,
                 resource_version,
-            } = read::<Versioned>(object)?.metadata;
+                ..
+            } = names(object);
+            // Which one is gone, a list tells.
+            let unnamed =
+                || KubeError::Decode(format!("one of the {} was deleted, without a name", T::PLURAL));
+            let key = T::key_of(&namespace, &name).ok_or_else(unnamed)?;
             let version = version_number(&resource_version).unwrap_or_default();
             // That a predecessor went is no news of the one that has its name since.
             let is_late = |known: Arc<T>| {
                 let known_since = version_number(known.resource_version()).unwrap_or_default();
-                uid.as_deref().is_some_and(|uid| uid != known.uid()) && version < known_since
+                !uid.is_empty() && uid != known.uid() && version < known_since
             };
             if cache.get(&key).is_some_and(|known| !is_late(known)) {
                 cache.doubt(key, version);
             }
-            return Ok(Some(resource_version));
         }
         "BOOKMARK" => {}
         kind => tracing::debug!(kind, "Watch event of an unknown type"),
     }
-    Ok(read::<Versioned>(object)
-        .ok()
-        .map(|object| object.metadata.resource_version))
+    Ok(Some(names(object).resource_version).filter(|version| !version.is_empty()))
 }
 
 #[cfg(test)]
@@ -179,7 +154,7 @@ mod tests {
                     kind,
                     object: object.as_bytes(),
                 };
-                apply::<bowline_cloud_provider::Node>(&kube, &cache, &event, &mut None).unwrap();
+                apply::<bowline_cloud_provider::Node>(&kube, &cache, &event).unwrap();
             };
             tell("ADDED", object("new", 7));
             tell("DELETED", object(uid, version));

@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::reads::{Listed, Listing, version_number};
+use crate::reads::{Listed, version_number};
 
 /// What came of a list.
 pub(super) enum Filled {
@@ -14,37 +14,30 @@ pub(super) enum Filled {
 }
 
 pub(super) async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<Filled, KubeError> {
-    let Listing {
-        objects,
-        mut unreadable,
-        resource_version,
-    } = kube.list::<T>(!cache.is_synced()).await?;
-    let version = version_number(&resource_version).unwrap_or_default();
+    let listing = kube.list::<T>(!cache.is_synced()).await?;
+    let position = listing.resource_version.clone();
+    let listed = version_number(&position).unwrap_or_default();
     let known = cache.newest_version();
-    if version < known {
-        return Ok(Filled::Not {
-            listed: version,
-            known,
-        });
+    if listed < known {
+        return Ok(Filled::Not { listed, known });
     }
-    let unknown = cache.refill(objects, &mut unreadable, version, asked);
-    if let Some(error) = unknown.and_then(|key| unreadable.remove(&key)) {
-        // Time alone does not mend it, so it is also told by the readiness of the process.
-        let why = match error {
-            KubeError::Decode(why) => why,
-            other => other.to_string(),
-        };
-        let error = KubeError::Decode(format!("{why} Nothing is changed before it can be read."));
-        cache.set_refusal(Some(error.clone()));
-        return Err(error);
-    }
-    if matches!(cache.refusal(), Some(KubeError::Decode(_))) {
-        cache.set_refusal(None);
-    }
-    if let Some((key, error)) = unreadable.first_key_value() {
+    let nameless = listing.nameless;
+    cache.refill(listing, asked);
+    let unreadable = cache.unreadable();
+    let unreadable = unreadable.borrow();
+    if nameless > 0 || !unreadable.is_empty() {
         // One of them is told: a proxy that spoils one spoils a thousand.
+        let one = unreadable.values().next();
+        let (object, err) = one.map(|one| (one.object.to_string(), one.why.as_str())).unzip();
         let count = unreadable.len();
-        tracing::warn!(kind = T::PLURAL, object = ?key, count, err = %error, "Objects of a list cannot be understood, their last known state stays in force");
+        tracing::warn!(
+            kind = T::PLURAL,
+            object,
+            count,
+            nameless,
+            err,
+            "Objects of a list cannot be understood, their last known state stays in force"
+        );
     }
-    Ok(Filled::At(resource_version))
+    Ok(Filled::At(position))
 }

@@ -12,10 +12,6 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, Rank, transport};
 
-/// How long the API server may take to open a watch: it answers as soon as it has understood the question. A request that it
-/// makes wait for its turn is cut off after 15 s at most, and rarely waits so long.
-const OPENING: Duration = Duration::from_secs(10);
-
 /// How much later than agreed the end of a watch may come. With it, a watch that has died is found out
 /// within 40 s of its opening, so of its death.
 const GRACE: Duration = Duration::from_secs(10);
@@ -25,6 +21,7 @@ pub(super) const TOO_SHORT: Duration = Duration::from_secs(10);
 
 /// An open watch.
 pub(super) struct OpenWatch {
+    kube: Kube,
     lines: Lines,
     /// When it was asked for.
     asked: Instant,
@@ -61,10 +58,9 @@ impl OpenWatch {
             "&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}"
         );
         let asked = Instant::now();
-        let answer = tokio::time::timeout(OPENING, kube.open(Call::get(path).ranked(Rank::Watch)))
-            .await
-            .unwrap_or(Err(KubeError::Timeout))?;
+        let answer = kube.open(Call::get(path).ranked(Rank::Watch)).await?;
         Ok(Self {
+            kube: kube.clone(),
             lines: Lines::new(answer.into_body()),
             asked,
             lasts,
@@ -93,7 +89,11 @@ impl OpenWatch {
             Ok(Err(error)) => Err(error),
             // A server that does not keep to the time and speaks all the same is well.
             Err(_) if self.spoke.is_some_and(|spoke| spoke + GRACE >= end) => Ok(Next::Ended(Ended::InOrder)),
-            Err(_) => Ok(Next::Ended(Ended::Silent)),
+            Err(_) => {
+                // Its own connection is given up with the others: it is the one that lists next.
+                self.kube.link.is_dead_since(GRACE);
+                Ok(Next::Ended(Ended::Silent))
+            }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Questions by name about objects that are said to be gone, or to have changed.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use futures::stream::{self, StreamExt as _};
+use tokio::time::Instant;
 
 use super::begin::goes_on;
 use crate::cache::{Cache, Settled};
@@ -13,47 +17,74 @@ use crate::waits::{FIRST_WAIT, LONGEST_WAIT, Waits};
 const AT_ONCE: usize = 8;
 
 /// Asks about whatever is in doubt, until it is settled. Never returns; drop it to stop.
+///
+/// What is new is asked about at once. What was asked about in vain waits, longer each time; and where nothing is answered, no
+/// more than [`AT_ONCE`] of all are asked about after each wait, so that an outage costs the same however much was deleted in it.
 pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
     let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
-    loop {
+    // What was asked about in vain, or would have been, and in which round. The one that waits for the longest time is next.
+    let mut in_vain: BTreeMap<T::Key, u64> = BTreeMap::new();
+    let mut again = Instant::now();
+    for round in (0..).step_by(2) {
         let (raised, doubts) = cache.doubted().await;
-        let mut wait = None;
-        let mut answers = stream::iter(doubts)
+        in_vain.retain(|key, _| doubts.contains_key(key));
+        let mut due: Vec<_> = doubts.into_iter().collect();
+        if Instant::now() < again {
+            due.retain(|(key, _)| !in_vain.contains_key(key));
+        }
+        due.sort_by_key(|(key, _)| in_vain.get(key).copied());
+        let keys: Vec<T::Key> = due.iter().map(|(key, _)| key.clone()).collect();
+        let mut answers = stream::iter(due)
             .map(|(key, since)| async move {
                 let found = kube.find::<T>(&key).await;
                 (key, since, found)
             })
             .buffer_unordered(AT_ONCE);
+        let mut failure: Option<Duration> = None;
+        let (mut failed, mut answered) = (0, 0);
         while let Some((key, since, found)) = answers.next().await {
-            let again = match found {
-                Ok(found) => match cache.settle(&key, since, found) {
-                    Settled::Over => continue,
-                    Settled::Disproved => {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, "The API server still has an object that it reported as deleted, or has it in a version that its watch did not show; listing again");
-                        break;
-                    }
-                },
-                Err(error) => {
-                    // A thousand may be in doubt when the API server is ill: one of them is told.
-                    if wait.is_none() {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object was reported as deleted or changed, and the API server has not confirmed it yet; the object counts as it is known");
-                    }
-                    let stated = error.retry_after().unwrap_or_default();
-                    if goes_on(&error) {
-                        wait = Some(stated.max(wait.unwrap_or_default()));
-                        break; // no answer: the others would find none either
-                    }
-                    stated
+            let settled = found.map(|found| cache.settle(&key, since, found));
+            let error = match settled {
+                Ok(Settled::Over) => {
+                    in_vain.remove(&key);
+                    answered += 1;
+                    continue;
                 }
+                Ok(Settled::Disproved) => {
+                    tracing::warn!(kind = T::PLURAL, object = ?key, "The API server still has an object that it reported as deleted; listing again");
+                    break;
+                }
+                Ok(Settled::Open) => None,
+                Err(error) => Some(error),
             };
-            wait = Some(again.max(wait.unwrap_or_default()));
+            // A thousand may be in doubt when the API server is ill: one of them is told.
+            if failure.is_none() {
+                let err = error.as_ref().map(ToString::to_string);
+                tracing::warn!(kind = T::PLURAL, object = ?key, err, "An object was reported as deleted or changed, and the API server has not confirmed it yet; the object counts as it is known");
+            }
+            in_vain.insert(key, round + 1);
+            let stated = error.as_ref().and_then(|error| error.retry_after());
+            failure = failure.max(Some(stated.unwrap_or_default()));
+            match error {
+                None => answered += 1,
+                Some(_) => failed += 1,
+            }
+            // No answer: the others would find none either.
+            if error.is_some_and(|error| goes_on(&error)) || answered == 0 && failed == AT_ONCE {
+                for key in keys {
+                    in_vain.entry(key).or_insert(round);
+                }
+                break;
+            }
         }
         drop(answers);
-        match wait {
-            None => waits.reset(),
+        match failure {
+            None if in_vain.is_empty() => waits.reset(),
+            None => drop(tokio::time::timeout_at(again, cache.next_doubt(raised)).await),
             // What is new need not wait for what failed.
             Some(stated) if stated.is_zero() => {
-                let _ = tokio::time::timeout(waits.next(), cache.next_doubt(raised)).await;
+                again = Instant::now() + waits.next();
+                drop(tokio::time::timeout_at(again, cache.next_doubt(raised)).await);
             }
             Some(stated) => tokio::time::sleep(waits.next().max(stated)).await,
         }

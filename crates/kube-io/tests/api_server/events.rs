@@ -3,14 +3,17 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::NoteKind;
 use bowline_cloud_provider::{Node, Service};
-use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_kube_api::{BoxError, Effect, Fault, KubeApi, Status};
 use bowline_kube_io::{EventSink, Kube, KubeMetrics, KubeOptions, ObjectRef, Recorder};
+use bytes::Bytes;
+use http_body_util::{Either, Full};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tower::ServiceExt as _;
 
-use crate::{Switch, client, options, server, service};
+use crate::{Switch, client, options, server, service, until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -151,6 +154,54 @@ async fn an_outage_delays_events_and_nobody_else() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
     assert_eq!(written.events().await.len(), 1);
     assert_eq!(begun.elapsed(), MINUTE / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_takes_no_more_events_for_now_holds_up_no_other() {
+    let api = server();
+    api.apply_json(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "loud"}}))
+        .unwrap();
+    let inner = api.service();
+    let begun = Instant::now();
+    // As the admission plugin `EventRateLimit` of an API server does for one namespace.
+    let limited = tower::service_fn(move |request: http::Request<bowline_kube_io::Body>| {
+        let is_refused = request.uri().path().contains("/loud/") && begun.elapsed() < 3 * MINUTE;
+        let inner = inner.clone();
+        async move {
+            if !is_refused {
+                let (head, body) = inner.oneshot(request).await?.into_parts();
+                return Ok(http::Response::from_parts(head, Either::Left(body)));
+            }
+            let busy = http::Response::builder().status(429).header("retry-after", "10");
+            Ok::<_, BoxError>(busy.body(Either::Right(Full::new(Bytes::new())))?)
+        }
+    });
+    let (sink, writer) = EventSink::channel(Kube::with_service(limited, options()), "host-1");
+    tokio::spawn(writer.run());
+    let recorder = sink.recorder("service-controller");
+    let say = |namespace: &str, message: String| {
+        let mut object = service("web");
+        object["metadata"]["namespace"] = json!(namespace);
+        let object: Service = serde_json::from_value(object).unwrap();
+        recorder.record(&ObjectRef::from(&object), NoteKind::Normal, "R", message);
+    };
+    let written = |namespace: &str| {
+        let mut events = api.objects("Event");
+        events.retain(|event| event["metadata"]["namespace"] == namespace);
+        events
+            .iter()
+            .map(|event| event["message"].to_string())
+            .collect::<Vec<_>>()
+    };
+    for number in 0..3 {
+        say("loud", number.to_string());
+        say("default", number.to_string());
+    }
+    until("the others are written", || written("default").len() == 3).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(sink.drain(10 * MINUTE).await, 0);
+    // The first was given up after twelve tries.
+    assert_eq!(written("loud"), [r#""1""#, r#""2""#]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServiceKey};
-use bowline_kube_api::{ApiBody, ApiService, BoxError, KubeApi, Status};
+use bowline_kube_api::{ApiBody, ApiService, BoxError, Effect, Fault, KubeApi, Status};
 use bowline_kube_io::{
     Body, Cache, CacheKey, Kube, KubeError, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
@@ -297,6 +297,38 @@ async fn a_question_that_fails_is_asked_again_and_keeps_no_other_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_questions_fail_a_new_one_does_not_ask_the_others_again() {
+    for status in [
+        Status::internal("etcd"),
+        Status::new(403, "Forbidden", "no"),
+        Status::too_many_requests(1),
+    ] {
+        let (api, proxy) = (server(), Proxy::default());
+        let name = |number| format!("n{number:02}");
+        for number in 0..60 {
+            api.apply_json(node(&name(number))).unwrap();
+        }
+        let watched = nodes_of(proxy.before(&api));
+        watched.cache.synced().await;
+        let what = format!("{status:?}");
+        api.faults()
+            .inject(Fault::new(Effect::Answer(status)).verb("list").resource("nodes"));
+        for number in 0..50 {
+            api.delete("Node", "", &name(number));
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        // Each for itself at most, and eight after each wait.
+        let asked = by_name(&api, "nodes");
+        assert!(asked <= 50 + 8 * 8, "{asked}: {what}");
+        assert_eq!(watched.cache.len(), 60, "{what}");
+        api.faults().clear();
+        until("they are proved gone", || watched.cache.len() == 10).await;
+        let asked_since = by_name(&api, "nodes") - asked;
+        assert!(asked_since <= 60, "{asked_since}: {what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
     let (api, proxy) = (server(), Proxy::default());
     api.apply_json(service("web")).unwrap();
@@ -316,12 +348,12 @@ async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
     proxy.be_honest();
     api.delete("Service", "default", "web");
     api.apply_json(service("web")).unwrap();
-    let mut labelled = api.object("Service", "default", "web").unwrap();
-    labelled["metadata"]["labels"] = json!({"a": "b"});
-    api.apply_json(labelled).unwrap();
+    let mut annotated = api.object("Service", "default", "web").unwrap();
+    annotated["metadata"]["annotations"] = json!({"a": "b"});
+    api.apply_json(annotated).unwrap();
     until("the successor as it is now", || {
         watched.cache.get(&key).is_some_and(|service| {
-            service.metadata.uid.as_ref() != Some(&first) && service.metadata.labels.is_some()
+            service.metadata.uid.as_ref() != Some(&first) && service.metadata.annotations.is_some()
         })
     })
     .await;

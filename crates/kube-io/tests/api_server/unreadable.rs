@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_kube_io::{Body, Kube, KubeError, NodeCache, NodePatch, watch_nodes};
+use bowline_kube_io::{
+    Body, Cache, CacheKey, Kube, KubeError, NodeCache, NodePatch, watch_nodes, watch_services,
+};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::{Request, Response};
@@ -14,21 +16,26 @@ use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::{options, until};
 
-/// A server of Nodes that says what it is told to say.
+/// A server of Nodes and Services that says what it is told to say.
 #[derive(Clone, Default)]
 struct Server(Arc<Told>);
 
 #[derive(Default)]
 struct Told {
-    /// What lists show.
-    items: Mutex<Vec<Value>>,
+    /// What lists show, each with the name that it really has.
+    items: Mutex<Vec<(String, Value)>>,
+    /// What answers to questions by name show, if it is something else.
+    answers: Mutex<Option<Vec<(String, Value)>>>,
     /// What the next watch shows before it falls silent; without any, it says that it has expired.
     events: Mutex<Vec<Value>>,
     /// How many lists of everything were asked for.
     lists: AtomicUsize,
+    /// How many objects were asked for by their names.
+    questions: AtomicUsize,
 }
 
 impl Server {
@@ -39,7 +46,7 @@ impl Server {
     }
 
     fn show(&self, items: &[Value]) {
-        *self.0.items.lock().unwrap() = items.to_vec();
+        *self.0.items.lock().unwrap() = named(items);
     }
 
     fn then(&self, events: &[Value]) {
@@ -50,11 +57,15 @@ impl Server {
         self.0.lists.load(Ordering::SeqCst)
     }
 
+    fn questions(&self) -> usize {
+        self.0.questions.load(Ordering::SeqCst)
+    }
+
     fn client(&self) -> Kube {
         let told = Arc::clone(&self.0);
         Kube::with_service(
             tower::service_fn(move |request: Request<Body>| {
-                let (body, is_open) = told.answer(request.uri().query().unwrap_or_default());
+                let (body, is_open) = told.answer(request.uri());
                 let first = stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(body)))]);
                 let rest = stream::pending().take(usize::from(is_open));
                 std::future::ready(Ok::<_, Infallible>(Response::new(StreamBody::new(
@@ -72,9 +83,16 @@ impl Server {
     }
 }
 
+/// Objects with the names that they tell.
+fn named(items: &[Value]) -> Vec<(String, Value)> {
+    let name = |item: &Value| item["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    items.iter().map(|item| (name(item), item.clone())).collect()
+}
+
 impl Told {
     /// A body, and whether it stays open.
-    fn answer(&self, query: &str) -> (String, bool) {
+    fn answer(&self, uri: &http::Uri) -> (String, bool) {
+        let query = uri.query().unwrap_or_default();
         if query.contains("watch=true") {
             let events = std::mem::take(&mut *self.events.lock().unwrap());
             if events.is_empty() {
@@ -86,12 +104,19 @@ impl Told {
         }
         let mut items = self.items.lock().unwrap().clone();
         if let Some((_, name)) = query.split_once("metadata.name%3D") {
-            items.retain(|item| item["metadata"]["name"] == name);
+            items = self.answers.lock().unwrap().clone().unwrap_or(items);
+            items.retain(|(is, _)| is == name);
+            self.questions.fetch_add(1, Ordering::SeqCst);
         } else if !query.contains("Exact") {
             self.lists.fetch_add(1, Ordering::SeqCst);
         }
+        let items: Vec<Value> = items.into_iter().map(|(_, item)| item).collect();
+        let kind = match uri.path().ends_with("/services") {
+            true => "ServiceList",
+            false => "NodeList",
+        };
         let list = json!({
-            "kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "70"}, "items": items,
+            "kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": "70"}, "items": items,
         });
         (list.to_string(), false)
     }
@@ -139,101 +164,95 @@ async fn a_node_that_cannot_be_understood_is_not_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_is_not_filled_while_an_unknown_node_cannot_be_understood() {
+async fn what_cannot_be_understood_is_told_and_fills_the_cache_of_a_new_process_and_of_a_new_leader() {
     let server = Server::showing(&[good("a", "1"), bad("b", "1")]);
     let (cache, watch) = server.watched();
-    pass(600).await;
-    assert!(!cache.is_synced());
-    let refusal = cache.refusal().unwrap().to_string();
-    assert!(
-        refusal.starts_with("answer of the API server: Node b: invalid type: string")
-            && refusal.contains("Nothing is changed"),
-        "{refusal}"
-    );
-    let lists = server.lists();
-    assert!((20..=30).contains(&lists), "{lists} lists in ten minutes");
+    let begun = Instant::now();
+    for _ in 0..2 {
+        cache.synced().await;
+        assert_eq!((cache.len(), cache.refusal()), (2, None));
+        let told = cache.unreadable();
+        let told = told.borrow()[&NodeName::new("b")].clone();
+        assert_eq!(&*told.object.uid, "b");
+        assert!(told.why.contains("invalid type: string"), "{}", told.why);
+        cache.renew();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(1));
     server.show(&[good("a", "1"), good("b", "2")]);
-    server.then(&[good("a", "3")]);
-    cache.synced().await;
-    assert_eq!((cache.len(), cache.refusal()), (2, None));
-    watch.abort();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_leader_waits_for_a_node_that_it_has_never_understood() {
-    let server = Server::showing(&[good("a", "1")]);
-    server.then(&[good("a", "2")]);
-    let (cache, watch) = server.watched();
-    until("the watch", || version(&cache, "a").as_deref() == Some("2")).await;
-    server.show(&[good("a", "2"), bad("b", "3")]);
     cache.renew();
-    pass(60).await;
-    assert!(!cache.is_synced() && cache.refusal().is_some());
-    server.show(&[good("a", "2")]); // somebody deleted it
     cache.synced().await;
-    assert_eq!(cache.len(), 1);
+    assert!(cache.unreadable().borrow().is_empty());
     watch.abort();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_with_an_object_without_a_name_is_not_believed() {
-    let server = Server::showing(&[good("a", "1"), good("b", "1")]);
-    let (cache, watch) = server.watched();
-    cache.synced().await;
+async fn what_does_not_tell_its_name_is_counted_and_takes_nobody_away() {
     for nameless in [
         json!({}),
         json!(null),
+        json!(7),
         good("", "2"),
-        json!({"metadata": {"uid": "b"}, "spec": {}}),
+        json!({"metadata": {"name": null, "uid": "b"}, "spec": {}}),
     ] {
-        let before = server.lists();
-        server.show(&[good("a", "2"), nameless.clone()]);
-        until("it is listed again", || server.lists() > before + 2).await;
-        assert_eq!(version(&cache, "a").as_deref(), Some("1"), "{nameless}");
-        assert_eq!(cache.len(), 2, "{nameless}");
-    }
-    let error = server.client().list_nodes().await.unwrap_err().to_string();
-    assert!(error.contains("one of its objects has no name"), "{error}");
-    watch.abort();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_is_asked_whether_an_object_of_a_watch_is_as_odd_as_shown() {
-    for (case, event) in [
-        ("known", bad("a", "2")),
-        ("never seen", bad("b", "2")),
-        ("lost its metadata", json!({"spec": {}})),
-        ("lost its spec", json!({"metadata": good("a", "2")["metadata"]})),
-    ] {
-        let server = Server::showing(&[good("a", "1")]);
-        server.then(&[event]);
+        let server = Server::showing(&[good("a", "1"), good("b", "1")]);
         let (cache, watch) = server.watched();
         cache.synced().await;
-        server.show(&[good("a", "3"), good("b", "2")]);
-        server.then(&[good("a", "4")]);
-        until(case, || version(&cache, "a").as_deref() == Some("4")).await;
-        assert_eq!(version(&cache, "b").as_deref(), Some("2"), "{case}");
+        let before = server.lists();
+        let shown = [("a", good("a", "2")), ("b", nameless.clone())];
+        *server.0.items.lock().unwrap() = shown.map(|(name, item)| (name.to_owned(), item)).to_vec();
+        cache.renew();
+        cache.synced().await;
+        assert_eq!(version(&cache, "a").as_deref(), Some("2"), "{nameless}");
+        pass(300).await;
+        assert_eq!((cache.len(), cache.nameless()), (2, 1), "{nameless}");
+        assert!(server.lists() >= before + 1);
+        let listed = server.client().list_nodes().await.unwrap();
+        assert_eq!(listed.len(), 1, "{nameless}");
         watch.abort();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_list_shows_as_oddly_as_the_watch_is_not_listed_again() {
-    let server = Server::showing(&[good("a", "1")]);
-    server.then(&[bad("b", "2")]);
+async fn an_odd_object_of_a_watch_is_asked_for_by_its_name_and_nothing_is_listed() {
+    for (case, event) in [
+        ("known", bad("a", "2")),
+        ("never seen", bad("b", "2")),
+        ("lost its spec", json!({"metadata": good("a", "2")["metadata"]})),
+    ] {
+        let server = Server::showing(&[good("a", "1")]);
+        server.then(&[event]);
+        *server.0.answers.lock().unwrap() = Some(named(&[good("a", "3"), good("b", "3")]));
+        let (cache, watch) = server.watched();
+        cache.synced().await;
+        let name = if case == "never seen" { "b" } else { "a" };
+        until(case, || version(&cache, name).as_deref() == Some("3")).await;
+        assert!(cache.unreadable().borrow().is_empty(), "{case}");
+        assert_eq!((server.lists(), server.questions()), (1, 1), "{case}");
+        watch.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_answer_shows_as_oddly_as_the_watch_is_not_asked_for_again() {
+    let server = Server::showing(&[good("a", "1"), bad("b", "2")]);
+    server.then(&[
+        bad("b", "2"),
+        bad("b", "3"),
+        bad("b", "4"),
+        bad("c", "5"),
+        bad("c", "6"),
+        good("a", "7"),
+    ]);
     let (cache, watch) = server.watched();
     cache.synced().await;
-    server.show(&[good("a", "1"), bad("b", "2")]);
-    server.then(&[bad("b", "3"), bad("b", "4"), good("a", "5")]);
-    until("the second watch", || {
-        version(&cache, "a").as_deref() == Some("5")
-    })
-    .await;
-    assert_eq!(server.lists(), 2);
+    until("all is seen", || version(&cache, "a").as_deref() == Some("7")).await;
+    pass(20).await;
+    let asked = server.questions();
     assert!(
-        cache.is_synced() && cache.refusal().is_none(),
-        "nothing was done for it"
+        (1..=2).contains(&asked),
+        "{asked}: about c alone, that nobody has"
     );
+    assert_eq!(server.lists(), 1);
     watch.abort();
 }
 
@@ -322,10 +341,177 @@ async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_complete_list_has_no_gaps() {
-    let kube = Server::showing(&[good("a", "1"), bad("b", "1")]).client();
-    let KubeError::Decode(error) = kube.list_nodes().await.unwrap_err() else {
-        panic!("another error")
+async fn a_list_for_a_proof_has_no_gaps() {
+    for (odd, why) in [
+        (bad("b", "1"), "Node b: "),
+        (json!({}), "one of the Nodes has no name"),
+    ] {
+        let kube = Server::showing(&[good("a", "1"), odd]).client();
+        assert!(kube.list_nodes().await.is_ok());
+        let KubeError::Decode(error) = kube.list_whole_nodes().await.unwrap_err() else {
+            panic!("another error")
+        };
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// An object with all that a real one has.
+fn real(kind: &str, name: &str, version: &str) -> Value {
+    let time = "2026-03-01T10:00:00Z";
+    let condition = json!([{"type": "Ready", "status": "True", "reason": "r", "message": "m",
+        "lastTransitionTime": time, "lastHeartbeatTime": time, "observedGeneration": 1}]);
+    let mut metadata = json!({
+        "name": name, "uid": name, "resourceVersion": version, "creationTimestamp": time, "generation": 1,
+        "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e/f"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "q"}],
+        "managedFields": [{"manager": "kubectl", "time": time, "fieldsV1": {"f:spec": {}}}],
+    });
+    if kind == "nodes" {
+        return json!({
+            "metadata": metadata,
+            "spec": {"providerID": "nimbus://7", "podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"],
+                "taints": [{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": time}]},
+            "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}], "conditions": condition,
+                "nodeInfo": {"kubeletVersion": "v1.37.0"}, "images": [{"names": ["a"], "sizeBytes": 1}]},
+        });
+    }
+    metadata["namespace"] = json!("default");
+    json!({
+        "metadata": metadata,
+        "spec": {"type": "LoadBalancer", "clusterIP": "10.2.0.1", "clusterIPs": ["10.2.0.1"],
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "nodePort": 30080, "targetPort": 8080, "appProtocol": "http"}],
+            "externalIPs": ["192.0.2.1"], "externalTrafficPolicy": "Local", "healthCheckNodePort": 30081,
+            "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "loadBalancerIP": "192.0.2.2",
+            "loadBalancerSourceRanges": ["192.0.2.0/24"], "sessionAffinity": "ClientIP", "selector": {"a": "b"},
+            "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 5}}, "internalTrafficPolicy": "Cluster"},
+        "status": {"conditions": condition, "loadBalancer": {"ingress": [
+            {"ip": "192.0.2.2", "ipMode": "VIP", "ports": [{"port": 80, "protocol": "TCP", "error": "e"}]}, {"hostname": "h"}]}},
+    })
+}
+
+/// The paths of all that is in a value, itself included.
+fn paths(value: &Value) -> Vec<String> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.replace('/', "~1"), value))
+            .collect(),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (at.to_string(), value))
+            .collect(),
+        _ => Vec::new(),
     };
-    assert!(error.starts_with("Node b: invalid type: string"), "{error}");
+    let below = inner
+        .iter()
+        .flat_map(|(key, value)| paths(value).into_iter().map(move |path| format!("/{key}{path}")));
+    [String::new()].into_iter().chain(below).collect()
+}
+
+fn odd_values() -> Vec<Value> {
+    let deep = (0..100).fold(json!("x"), |inner, _| json!([inner]));
+    let huge = "9".repeat(2_000);
+    vec![
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(7),
+        json!(u64::MAX),
+        json!(1e300),
+        json!(0.5),
+        json!(""),
+        json!("spam"),
+        json!("\u{0}\"\n\u{202e}"),
+        json!(huge),
+        json!([]),
+        json!([null]),
+        json!(["x"]),
+        json!({}),
+        json!({"a": null}),
+        json!({"": {"": []}}),
+        deep,
+    ]
+}
+
+/// Whatever some objects hold: they are there, and all others are followed without a moment's delay. `changed`: the one of a
+/// name has another name or UID by that, so it is another object.
+async fn survives<T: CacheKey>(
+    what: &str,
+    odd: &[(String, Value)],
+    of_name: impl Fn(&str, &str) -> Value,
+    changed: impl Fn(&str) -> bool,
+    watch: impl AsyncFn(Kube, Arc<Cache<T>>),
+) {
+    let ours = |version| ["a", "z"].map(|name| (name.to_owned(), of_name(name, version)));
+    let known = odd.iter().map(|(name, _)| (name.clone(), of_name(name, "1")));
+    for (is_known, first) in [(false, odd.to_vec()), (true, known.collect())] {
+        let server = Server::default();
+        let show = |odd: &[(String, Value)], version| {
+            *server.0.items.lock().unwrap() = [&ours(version)[..], odd].concat();
+        };
+        show(&first, "1");
+        // The watch shows them so, too, and then something that is well.
+        let odd_events = odd.iter().map(|(_, odd)| odd.clone());
+        server.then(&odd_events.chain([of_name("a", "8")]).collect::<Vec<_>>());
+        let cache = Arc::new(Cache::<T>::new());
+        let version_of = |name: &str| {
+            let all = cache.all();
+            let one = all.iter().find(|object| object.uid() == name);
+            one.map(|object| object.resource_version().to_owned())
+        };
+        let begun = Instant::now();
+        let looks = async {
+            cache.synced().await;
+            show(odd, "9");
+            until(what, || version_of("a").as_deref() != Some("1")).await;
+            assert_eq!(version_of("a").as_deref(), Some("8"), "{what}: the watch went on");
+            assert_eq!(version_of("z").as_deref(), Some("1"), "{what}");
+            // A new leader lists.
+            cache.renew();
+            cache.synced().await;
+            for name in ["a", "z"] {
+                assert_eq!(version_of(name).as_deref(), Some("9"), "{what}");
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{:?}: {what}",
+                begun.elapsed()
+            );
+            pass(60).await;
+            for (name, odd) in odd {
+                let is_there = version_of(name).is_some() || changed(name) || !is_known;
+                assert!(is_there, "{what}: gone is {odd}");
+            }
+            assert!(cache.is_synced() && cache.refusal().is_none(), "{what}");
+        };
+        tokio::select! {
+            done = tokio::time::timeout(Duration::from_secs(90), looks) => assert!(done.is_ok(), "{what}"),
+            () = watch(server.client(), Arc::clone(&cache)) => panic!("the watch ended: {what}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_stands_anywhere_in_an_object_is_the_trouble_of_that_object_alone() {
+    for kind in ["nodes", "services"] {
+        for path in paths(&real(kind, "b", "7")) {
+            let spoilt = |(number, value): (usize, Value)| {
+                let name = format!("b{number}");
+                let mut odd = real(kind, &name, "7");
+                *odd.pointer_mut(&path).unwrap() = value;
+                (name, odd)
+            };
+            let odd: Vec<(String, Value)> = odd_values().into_iter().enumerate().map(spoilt).collect();
+            let what = format!("{kind} {path}");
+            let of_name = |name: &str, version: &str| real(kind, name, version);
+            let changed =
+                |_: &str| ["/metadata/name", "/metadata/namespace", "/metadata/uid"].contains(&&*path);
+            match kind {
+                "nodes" => survives(&what, &odd, of_name, changed, watch_nodes).await,
+                _ => survives(&what, &odd, of_name, changed, watch_services).await,
+            }
+        }
+    }
 }

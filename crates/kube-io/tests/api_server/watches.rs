@@ -338,6 +338,33 @@ async fn a_watch_that_falls_silent_is_found_out_within_45_s() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_late_watch_has_not_shown_is_asked_for_and_neither_ends_it_nor_lists() {
+    let (api, watched) = Watched::filled().await;
+    until("the watch began", || {
+        api.journal().of("watch", "nodes").len() == 1
+    })
+    .await;
+    api.silence_watches();
+    for round in 0..5 {
+        let known = watched.cache.get(&NodeName::new("a")).unwrap();
+        let mut changed = node("a");
+        changed["metadata"]["labels"] = json!({"round": round.to_string()});
+        api.apply_json(changed).unwrap();
+        // As after a conflict.
+        watched.cache.ask_about(&known);
+        let asked = Instant::now();
+        until("the change is known", || {
+            watched.cache.newer_than(&known).is_some()
+        })
+        .await;
+        assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    }
+    assert_eq!((lists(&api), api.journal().of("watch", "nodes").len()), (1, 1));
+    let questions = api.journal().of("list", "nodes").len() - 2; // the list, and its count
+    assert_eq!(questions, 5);
+}
+
+#[tokio::test(start_paused = true)]
 async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
     let (api, watched) = Watched::filled().await;
     spoil_watches(&api, Effect::Silence);

@@ -21,6 +21,13 @@ pub static CACHE_AGE: GaugeSpec = GaugeSpec {
     label: "kind",
 };
 
+/// Objects that cannot be understood.
+pub static UNREADABLE: GaugeSpec = GaugeSpec {
+    name: "kubernetes_objects_not_understood",
+    help: "Nodes and Services that the API server shows in a way that cannot be understood, those without a name included; each one that has a name has the event ObjectNotUnderstood, and all others are served",
+    label: "kind",
+};
+
 /// The wall time.
 pub static WALL_CLOCK: GaugeSpec = GaugeSpec {
     name: "wall_clock_seconds",
@@ -30,19 +37,27 @@ pub static WALL_CLOCK: GaugeSpec = GaugeSpec {
 
 /// All of them.
 #[must_use]
-pub fn table() -> [&'static GaugeSpec; 3] {
-    [&CREDENTIALS, &CACHE_AGE, &WALL_CLOCK]
+pub fn table() -> [&'static GaugeSpec; 4] {
+    [&CREDENTIALS, &CACHE_AGE, &UNREADABLE, &WALL_CLOCK]
 }
 
 /// Shows the time, what is known of Kubernetes, and the ends of the credentials for it.
 pub(crate) fn show(probes: &Probes, kube: &Kube, nodes: &Arc<NodeCache>, services: &Arc<ServiceCache>) {
     let begun = Instant::now();
-    let (nodes, services) = (Arc::downgrade(nodes), Arc::downgrade(services));
+    let caches = (Arc::downgrade(nodes), Arc::downgrade(services));
+    let of_unreadable = caches.clone();
     probes.probe(&CACHE_AGE, "", move || {
-        let (nodes, services) = (nodes.upgrade()?, services.upgrade()?);
+        let (nodes, services) = (caches.0.upgrade()?, caches.1.upgrade()?);
         Some(vec![
             ("nodes", age(&nodes, begun)),
             ("services", age(&services, begun)),
+        ])
+    });
+    probes.probe(&UNREADABLE, "", move || {
+        let (nodes, services) = (of_unreadable.0.upgrade()?, of_unreadable.1.upgrade()?);
+        Some(vec![
+            ("nodes", unreadable(&nodes)),
+            ("services", unreadable(&services)),
         ])
     });
     let clock = Arc::clone(kube.clock());
@@ -58,6 +73,12 @@ pub(crate) fn show(probes: &Probes, kube: &Kube, nodes: &Arc<NodeCache>, service
 /// The age of a cache since it was heard of, or since then.
 fn age<T: CacheKey>(cache: &Cache<T>, begun: Instant) -> f64 {
     cache.heard().unwrap_or(begun).elapsed().as_secs_f64()
+}
+
+/// How many objects of a cache cannot be understood.
+#[expect(clippy::cast_precision_loss, reason = "a count for a gauge")]
+fn unreadable<T: CacheKey>(cache: &Cache<T>) -> f64 {
+    (cache.unreadable().borrow().len() + cache.nameless()) as f64
 }
 
 /// How far off these ends are, in seconds since 1970.

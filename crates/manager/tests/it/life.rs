@@ -442,6 +442,23 @@ async fn without_a_healthy_api_server_it_ends_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_loss_of_the_lease_is_seen_at_once_also_while_the_cluster_is_asked_about() {
+    let api = api_server();
+    api.faults()
+        .inject(Fault::new(Effect::Silence).verb("get").resource(""));
+    let mut process = Process::with(&api, "a", Config::default(), instances());
+    until("it leads", || process.leads()).await;
+    let mut lease = api
+        .object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap();
+    lease["spec"]["holderIdentity"] = "other".into();
+    api.apply_json(lease).unwrap();
+    let begun = Instant::now();
+    assert_eq!(process.end().await, End::LeadershipLost);
+    assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_may_not_see_the_api_servers_health_works_without() {
     let api = api_server();
     api.faults().inject(unhealthy(403));

@@ -10,7 +10,7 @@ use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::migration::Migration;
 use bowline_test_log::Log;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Level;
 
@@ -458,10 +458,9 @@ async fn caches_whose_watches_cannot_be_had_are_told_by_readiness_and_then_no_mo
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_done_before_every_node_can_be_read() {
+async fn one_node_that_cannot_be_read_keeps_no_other_from_anything_and_is_told_of() {
     let lossy = r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},
         "items":[{"metadata":{"name":"node-1","uid":"u","resourceVersion":"7"},"spec":null}]}"#;
-    let (log, _guards) = Log::listen(Level::INFO);
     let api = api_server();
     api.apply_json(new_node("node-1")).unwrap();
     api.faults().inject(
@@ -470,18 +469,62 @@ async fn nothing_is_done_before_every_node_can_be_read() {
             .resource("nodes"),
     );
     let process = Process::with(&api, "a", Config::default(), instances());
-    until("it leads", || process.leads()).await;
-    log.take();
-    tokio::time::sleep(60 * SECOND).await;
-    let ready = || process.health.probe(Endpoint::Ready, false, &[]);
-    assert!(!ready().passed);
-    assert_eq!(process.cloud_calls(), 0);
-    let lines = log.take();
-    let about = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
-    let told = about("Node node-1: it has no `spec`");
-    assert!((1..=MOST_LINES_PER_MINUTE).contains(&told), "{lines:#?}");
-    api.faults().clear();
-    until("it works", || process.cloud_calls() > 0 && ready().passed).await;
+    until("it works", || process.cloud_calls() > 0).await;
+    assert!(process.health.probe(Endpoint::Ready, false, &[]).passed);
+    let told = || {
+        let events = api.objects("Event");
+        let of_node = |event: &&Value| event["reason"] == "ObjectNotUnderstood";
+        let messages = events
+            .iter()
+            .filter(of_node)
+            .map(|event| event["message"].to_string());
+        messages.collect::<Vec<String>>()
+    };
+    until("it is told", || !told().is_empty()).await;
+    assert!(told()[0].contains("it has no `spec`"), "{:?}", told());
+    let metrics = process.metrics.render().unwrap();
+    assert!(
+        metrics.contains(r#"kubernetes_objects_not_understood{kind="nodes"} 1"#),
+        "{metrics}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_without_a_time_keeps_no_leader_from_its_work() {
+    let api = api_server();
+    api.apply_json(new_node("node-1")).unwrap();
+    // What an API server stores of `kubectl patch svc other --subresource=status -p '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}'`.
+    let service = |name: &str, status: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "namespace": "default", "name": name },
+            "spec": { "type": "ClusterIP", "ports": [{ "port": 80 }] }, "status": status,
+        })
+    };
+    api.apply_json(service("other", json!({}))).unwrap();
+    let mut first = Process::with(&api, "a", Config::default(), instances());
+    until("a works", || first.cloud_calls() > 0).await;
+    let conditions =
+        json!({ "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": null }] });
+    api.apply_json(service("other", conditions)).unwrap();
+    let stored = api.object("Service", "default", "other").unwrap();
+    assert!(
+        stored["status"]["conditions"][0]["lastTransitionTime"].is_null()
+            && stored["status"]["conditions"][0].is_object()
+    );
+    let second = Process::with(&api, "b", Config::default(), instances());
+    first.stop().await;
+    until("b leads", || second.leads()).await;
+    until("b works", || second.cloud_calls() > 0).await;
+    tokio::time::sleep(SECOND).await;
+    let ready = second.health.probe(Endpoint::Ready, true, &[]);
+    assert!(ready.passed, "{}", ready.body);
+    assert!(
+        second
+            .metrics
+            .render()
+            .unwrap()
+            .contains(r#"kubernetes_objects_not_understood{kind="services"} 0"#)
+    );
 }
 
 #[tokio::test(start_paused = true)]

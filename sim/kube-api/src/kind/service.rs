@@ -92,6 +92,18 @@ impl Strategy for Service {
         if at(object, "status.loadBalancer").is_none() {
             set(object, "status.loadBalancer", json!({}));
         }
+        // Go structs without `omitempty` (`Condition` of apimachinery's `meta/v1/types.go`), and no validation asks for them.
+        for condition in list_mut(object, "status.conditions").into_iter().flatten() {
+            for (key, zero) in [
+                ("lastTransitionTime", Value::Null),
+                ("reason", json!("")),
+                ("message", json!("")),
+            ] {
+                if condition.get(key).is_none() {
+                    set(condition, key, zero);
+                }
+            }
+        }
     }
 
     fn prepare_create(&self, object: &mut Value) {

@@ -282,6 +282,24 @@ pub(super) async fn a_cache_follows_the_server(scope: Scope) {
     }
 }
 
+pub(super) async fn a_condition_without_a_time_is_stored_and_keeps_no_cache_from_being_filled(scope: Scope) {
+    let spec = json!({"type": "ClusterIP", "selector": {"app": "x"}, "ports": [{"port": 80}]});
+    scope.new_service("a", spec).await;
+    let status = format!("{}/status", scope.service("a"));
+    let patch = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    let stored = scope.merge(&status, &patch).await.granted();
+    assert_eq!(
+        stored["status"]["conditions"],
+        json!([{"type": "Ready", "status": "True", "lastTransitionTime": null, "reason": "", "message": ""}])
+    );
+    let services = Arc::new(ServiceCache::new());
+    let following = tokio::spawn(watch_services(scope.kube(), Arc::clone(&services)));
+    services.synced().await;
+    assert!(services.get(&ServiceKey::new(scope.namespace(), "a")).is_some());
+    assert!(services.unreadable().borrow().is_empty());
+    following.abort();
+}
+
 pub(super) async fn more_services_than_a_page_are_listed(scope: Scope) {
     for number in 0..105 {
         let mut spec = balanced();

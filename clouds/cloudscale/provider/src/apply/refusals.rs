@@ -14,7 +14,7 @@ pub(super) fn is_refusal(error: &ApiError) -> bool {
 }
 
 /// Whether the API refuses what is asked, not whoever asks or at this moment.
-pub(super) fn is_about_what_is_asked(error: &ApiError) -> bool {
+fn is_about_what_is_asked(error: &ApiError) -> bool {
     is_refusal(error) || matches!(error.class, Class::NotFound | Class::Denied)
 }
 
@@ -63,14 +63,15 @@ fn speaks_of_another(text: &str) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// Whether all else goes on without what a step was to create: where a quota refuses it, because what goes may make room, and
-/// a member in any case, because others serve. And without what it was to change, because nothing leans on that.
+/// Whether all else goes on without what a step was to create: other ports have pools and listeners of their own, and other members serve.
+/// And without what it was to change, because nothing leans on that. A second member with one address is a conflict for some.
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
+    let is_settled = matches!(error.class, Class::Exhausted | Class::Invalid);
     match Place::of(step) {
         None if step.changes_attribute() => is_refusal(error) || error.class == Class::Denied,
-        Some(Place::Pool | Place::Listener) => error.class == Class::Exhausted && !step.replaces(),
-        Some(Place::Member(_)) => matches!(error.class, Class::Exhausted | Class::Invalid),
-        None => false,
+        None => matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(error),
+        Some(Place::Pool | Place::Listener) => is_settled && !step.replaces(),
+        Some(Place::Member(_)) => is_settled || error.class == Class::Conflict,
     }
 }
 

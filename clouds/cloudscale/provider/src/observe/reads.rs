@@ -134,7 +134,9 @@ impl Reads {
             Some(parts) => parts,
             None => self.parts().await?,
         };
-        observed.pools = self.with_members(parts.assemble(balancer), &[]).await?;
+        let (pools, loose) = parts.assemble(balancer);
+        observed.pools = self.with_members(pools, &[]).await?;
+        observed.loose_listeners = loose;
         observed.pools_of = Some(balancer);
         Ok(observed)
     }
@@ -180,12 +182,14 @@ impl Reads {
             ..Observed::default()
         };
         if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
-            let pools = match shape {
-                Shape::AsSeen if seen.pools_of == Some(balancer) => seen.pools,
+            (observed.pools, observed.loose_listeners) = match shape {
+                Shape::AsSeen if seen.pools_of == Some(balancer) => (seen.pools, seen.loose_listeners),
                 Shape::AsSeen => return self.all(intent, memory).await,
-                Shape::Read(parts) => self.with_members(parts.assemble(balancer), &seen.pools).await?,
+                Shape::Read(parts) => {
+                    let (pools, loose) = parts.assemble(balancer);
+                    (self.with_members(pools, &seen.pools).await?, loose)
+                }
             };
-            observed.pools = pools;
             observed.pools_of = Some(balancer);
         }
         Ok(observed)
@@ -406,7 +410,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn assemble(&self, balancer: LoadBalancerId) -> Vec<ObservedPool> {
+    fn assemble(&self, balancer: LoadBalancerId) -> (Vec<ObservedPool>, Vec<Listener>) {
         assemble(balancer, &self.pools, &self.listeners, &self.monitors)
     }
 }

@@ -7,8 +7,12 @@ use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::{Refusal, Step as _};
 
+use super::Seen;
 use crate::apply::Learned;
 use crate::step::{CloudStep, PartChange};
+
+/// What the API refused: creations, and changes of attributes.
+pub(crate) type Refusals = bowline_cloud_provider::Refusals<CloudStep>;
 
 /// Something of which there may be no more than a quota allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,13 +103,13 @@ impl Vain {
 /// Whether something went to make room, and there was none after it: then nothing more is to go. `None` if a step says nothing
 /// about it. `before` is what was refused before the wave of the step: where there was no room, only what makes some is planned.
 pub(crate) fn is_room_vain(
-    before: &Refused,
+    before: &Refusals,
     step: &CloudStep,
     outcome: Result<&Learned, &CloudError>,
 ) -> Option<(Place, bool)> {
     let place = Place::of(step)?;
     let is_told = match place {
-        Place::Member(_) => before.has_no(place),
+        Place::Member(_) => has_no(before, place),
         Place::Pool => step.replaces(),
         Place::Listener => step.makes_room(),
     };
@@ -117,89 +121,69 @@ pub(crate) fn is_room_vain(
     Some((place, is_vain?))
 }
 
-/// What the API refused in this reconcile: creations, and changes of attributes.
-#[derive(Debug, Default)]
-pub(crate) struct Refused(Vec<(CloudStep, Refusal)>);
+/// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where. With a pool
+/// go its members and listeners.
+pub(crate) fn gone(refusals: &mut Refusals, step: &CloudStep) {
+    let Some(left) = Place::left_by(step) else {
+        return;
+    };
+    let is_of_kind =
+        |step: &CloudStep| left == Place::Pool || Place::of(step).is_some_and(|place| place.is_like(left));
+    refusals.lift(|refused, why| why.is_limit && refused != step && is_of_kind(refused));
+}
 
-impl Refused {
-    pub(crate) fn add(&mut self, step: &CloudStep, why: Refusal) {
-        self.0.push((step.clone(), why));
+/// What is known of the room there.
+pub(crate) fn room(seen: &Seen, place: Place) -> Room {
+    match has_no(&seen.memory.refusals, place) {
+        false => Room::Free,
+        true if seen.memory.own.vain.is_of_kind(place) => Room::Vain,
+        true => Room::Full,
     }
+}
 
-    /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where. With a pool
-    /// go its members and listeners.
-    pub(crate) fn gone(&mut self, step: &CloudStep) {
-        let Some(left) = Place::left_by(step) else {
-            return;
-        };
-        let is_of_kind = |step: &CloudStep| {
-            left == Place::Pool || Place::of(step).is_some_and(|place| place.is_like(left))
-        };
-        self.0.retain(|(step, why)| !why.is_limit || !is_of_kind(step));
-    }
+/// Whether a quota leaves no room there.
+pub(crate) fn has_no(refusals: &Refusals, place: Place) -> bool {
+    let mut all = refusals.iter();
+    all.any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
+}
 
-    /// Something was created all the same, as in place of something else.
-    pub(crate) fn made(&mut self, step: &CloudStep) {
-        self.0.retain(|(refused, _)| !refused.asks_the_same(step));
-    }
+/// Whether just this was refused, wherever a member is probed. A creation that a quota refuses is tried again where something
+/// goes for it, but not if something went for it already.
+pub(crate) fn has(refusals: &Refusals, asked: &CloudStep) -> bool {
+    let may_come = |step: &CloudStep, why: &Refusal| why.is_limit && Place::taken_by(step).is_some();
+    let mut all = refusals.iter();
+    all.any(|(step, why)| !may_come(step, why) && step.asks_for_the_same(asked))
+}
 
-    /// What is known of the room there.
-    pub(crate) fn room(&self, vain: &Vain, place: Place) -> Room {
-        match self.has_no(place) {
-            false => Room::Free,
-            true if vain.is_of_kind(place) => Room::Vain,
-            true => Room::Full,
-        }
-    }
+/// Whether a member was refused, in whichever pool: all pools have members of the same nodes.
+pub(crate) fn has_member(refusals: &Refusals) -> bool {
+    of_members(refusals).is_some()
+}
 
-    /// Whether a quota leaves no room there.
-    pub(crate) fn has_no(&self, place: Place) -> bool {
-        self.0
-            .iter()
-            .any(|(step, why)| why.is_limit && Place::taken_by(step) == Some(place))
-    }
+/// Why ports are not served: pools are missing, or listeners.
+pub(crate) fn of_ports(refusals: &Refusals) -> Option<Refusal> {
+    let of_pools = first(refusals, |place| place == Place::Pool);
+    of_pools.or_else(|| first(refusals, |place| place == Place::Listener))
+}
 
-    /// Whether just this was refused, wherever a member is probed. A creation that a quota refuses is tried again where something
-    /// goes for it, but not if something went for it already.
-    pub(crate) fn has(&self, asked: &CloudStep) -> bool {
-        let may_come = |step: &CloudStep, why: &Refusal| why.is_limit && Place::taken_by(step).is_some();
-        let mut refused = self.0.iter();
-        refused.any(|(step, why)| !may_come(step, why) && step.asks_for_the_same(asked))
-    }
+/// Why members are missing.
+pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
+    first(refusals, |place| matches!(place, Place::Member(_)))
+}
 
-    /// Whether a member was refused, in whichever pool: all pools have members of the same nodes.
-    pub(crate) fn has_member(&self) -> bool {
-        let mut refused = self.0.iter();
-        refused.any(|(step, _)| matches!(Place::of(step), Some(Place::Member(_))))
-    }
+/// Why attributes are not changed: once for each of them, on however many parts.
+pub(crate) fn of_attributes(refusals: &Refusals) -> Option<Refusal> {
+    let changes = refusals.iter().filter(|(step, _)| step.changes_attribute());
+    let mut told = BTreeSet::new();
+    let reasons: Vec<&str> = changes
+        .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))
+        .map(|(_, why)| why.reason.as_str())
+        .collect();
+    (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")))
+}
 
-    /// Why ports are not served: pools are missing, or listeners.
-    pub(crate) fn of_ports(&self) -> Option<Refusal> {
-        let of_pools = self.first(|place| place == Place::Pool);
-        of_pools.or_else(|| self.first(|place| place == Place::Listener))
-    }
-
-    /// Why members are missing.
-    pub(crate) fn of_members(&self) -> Option<Refusal> {
-        self.first(|place| matches!(place, Place::Member(_)))
-    }
-
-    /// Why attributes are not changed: once for each of them, on however many parts.
-    pub(crate) fn of_attributes(&self) -> Option<Refusal> {
-        let changes = self.0.iter().filter(|(step, _)| step.changes_attribute());
-        let mut told = BTreeSet::new();
-        let reasons: Vec<&str> = changes
-            .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))
-            .map(|(_, why)| why.reason.as_str())
-            .collect();
-        (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")))
-    }
-
-    fn first(&self, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
-        let mut found = self
-            .0
-            .iter()
-            .filter(|(step, _)| Place::of(step).is_some_and(&is_it));
-        found.next().map(|(_, why)| why.clone())
-    }
+fn first(refusals: &Refusals, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
+    refusals
+        .first(|step| Place::of(step).is_some_and(&is_it))
+        .cloned()
 }

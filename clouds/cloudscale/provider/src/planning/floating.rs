@@ -7,23 +7,23 @@ use crate::annotations as keys;
 use crate::events::FLOATING_IP_MOVED;
 use crate::floating_ips::FloatingAddress;
 use crate::intent::Wanted;
-use crate::observe::Seen;
+use crate::observe::{Seen, refused};
 use crate::step::{CloudStep, IpText};
 
 /// The floating IPs that lead elsewhere. One that is no longer asked for stays: the API knows no way to take it off.
 pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) -> Vec<CloudStep> {
-    let refused = &seen.memory.own.refused_ips;
     let wishes = wanted.floating_ips.iter();
     let steps = wishes.filter_map(|wish| {
         // One that does not exist is refused at the end.
         let there = seen.floating_ips.iter().find(|there| wish.is(there))?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
-        let is_done = from == Some(balancer.uuid) || refused.iter().any(|(ip, _)| ip == wish);
-        (!is_done).then_some(CloudStep::AssignFloatingIp {
+        let step = CloudStep::AssignFloatingIp {
             address: IpText(*wish),
             balancer: balancer.uuid,
             from,
-        })
+        };
+        let is_done = from == Some(balancer.uuid) || refused::has(&seen.memory.refusals, &step);
+        (!is_done).then_some(step)
     });
     steps.collect()
 }
@@ -65,12 +65,11 @@ pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
             wanted.floating_networks.join(", ")
         ));
     }
-    let refused = seen.memory.own.refused_ips.iter();
-    problems.extend(
-        refused
-            .filter(|(ip, _)| wanted.floating_ips.contains(ip))
-            .map(|(_, why)| why.clone()),
-    );
+    let refused = seen.memory.refusals.iter().filter(|(step, _)| match step {
+        CloudStep::AssignFloatingIp { address, .. } => wanted.floating_ips.contains(&address.0),
+        _ => false,
+    });
+    problems.extend(refused.map(|(_, why)| why.reason.clone()));
     let remedy = match failure.is_some() && problems.len() == 1 {
         true => "until they can be read, floating IPs stay as they are; all else is done".to_owned(),
         false => format!(

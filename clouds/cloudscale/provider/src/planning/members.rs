@@ -12,7 +12,7 @@ use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
 use crate::desired::{self, Desired, DesiredMember, MemberKey};
 use crate::intent::{Backend, MonitorSettings};
-use crate::observe::refused::Place;
+use crate::observe::refused::{self, Place};
 use crate::observe::{ObservedPool, Seen, is_changing};
 use crate::step::{CloudStep, Meanwhile, Old, PartChange};
 
@@ -121,7 +121,7 @@ impl Served<'_> {
                 names.join(", ")
             )
         });
-        let refused = self.seen.memory.own.refused.of_members();
+        let refused = refused::of_members(&self.seen.memory.refusals);
         let more = refused.map(|why| why.reason).into_iter().chain(unanswered);
         Answer::Refused(Refusal {
             reason: std::iter::once(refusal.reason)
@@ -176,7 +176,7 @@ impl Served<'_> {
                 };
                 if fit != Fit::Twin {
                     creations.push(self.deletion(pool, old));
-                    creations.push(self.member(pool, missing, None, Meanwhile::Others));
+                    creations.push(self.member(pool, missing, None, Meanwhile::Fewer));
                     continue;
                 }
                 let meanwhile = match moves_check(missing, old) {
@@ -222,7 +222,7 @@ impl Served<'_> {
         there: &'w ObservedPool,
         checks: Checks,
     ) -> Exchange<&'w DesiredMember, &'w Member> {
-        let memory = &self.seen.memory.own;
+        let refusals = &self.seen.memory.refusals;
         let pool = there.pool.uuid;
         let mut members = diff(wished, &there.members, DesiredMember::key, member_key);
         let is_twin = |missing: &DesiredMember, old: &Member| {
@@ -239,9 +239,9 @@ impl Served<'_> {
             });
         }
         let terms = Terms {
-            room: memory.room(Place::Member(pool)),
+            room: refused::room(self.seen, Place::Member(pool)),
             // What one pool does not get again would be lost to the next one too.
-            twins: match memory.refused.has_member() {
+            twins: match refused::has_member(refusals) {
                 true => Twins::Never,
                 false => Twins::Last,
             },
@@ -253,7 +253,7 @@ impl Served<'_> {
             &members.surplus,
             |missing| {
                 let addition = self.member(pool, missing, None, Meanwhile::Others);
-                !memory.refused.has(&addition)
+                !refused::has(refusals, &addition)
             },
             |missing, old| match is_twin(missing, old) {
                 true => Some(Fit::Twin),

@@ -11,7 +11,7 @@ use super::members::{Checks, MovingChecks, Served, as_monitored};
 use crate::desired::{self, ListenerKey, PoolKey};
 use crate::intent::{Backend, Port, Wanted};
 use crate::observe::ObservedPool;
-use crate::observe::refused::Place;
+use crate::observe::refused::{self, Place};
 use crate::step::{CloudStep, Old, PartChange};
 
 /// The comparison of the wished parts with those that are there.
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
         let seen = served.seen;
         let pools = diff(&wanted.ports, &seen.pools, Port::key, pool_key);
         let terms = Terms {
-            room: seen.memory.own.room(Place::Pool),
+            room: refused::room(seen, Place::Pool),
             twins: Twins::AtOnce,
             stead: Stead::Forerunners,
         };
@@ -42,10 +42,15 @@ impl<'a> Parts<'a> {
             Some(Fit::Forerunner) if seen.crowded_pools.contains(&old.pool.name) => Some(Fit::Twin),
             fit => fit,
         };
+        let can_come = |port: &Port| {
+            let new = port.create(served.balancer.uuid, &wanted.tags);
+            let step = served.step(PartChange::Pool { new, old: None });
+            !refused::has(&seen.memory.refusals, &step)
+        };
         Self {
             served,
             wanted,
-            pools: Exchange::new(terms, &missing, &surplus, |_| true, fit),
+            pools: Exchange::new(terms, &missing, &surplus, can_come, fit),
             kept: pools.kept,
             missing,
             surplus,
@@ -71,7 +76,7 @@ impl<'a> Parts<'a> {
 
     /// Whether a quota leaves no room for another pool.
     pub(super) fn has_no_room(&self) -> bool {
-        self.served.seen.memory.own.refused.has_no(Place::Pool)
+        refused::has_no(&self.served.seen.memory.refusals, Place::Pool)
     }
 
     /// The members of what is served now: of the pools that there shall be, and of those that missing ones are to replace. Where a
@@ -131,29 +136,16 @@ impl<'a> Parts<'a> {
     }
 
     /// Creates listeners, each in place of the one on its port, or where a quota leaves no room in place of the one that its pool had;
-    /// when none is missing that can come, deletes surplus ones.
+    /// when none is missing that can come, deletes surplus ones, those of surplus pools too: the API may leave them when their pool goes.
     pub(super) fn listeners(&self) -> Vec<CloudStep> {
         let exchange = self.listener_exchange();
-        let creations = exchange.coming.iter().map(|((port, there), old)| {
-            let is_elsewhere =
-                |old: &Listener| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid);
-            self.step(PartChange::Listener {
-                new: port.create_listener(there.pool.uuid, self.wanted),
-                pool_name: there.pool.name.clone(),
-                old: old.map(|(old, _)| self.old_listener(old)),
-                changes_pool: old.is_some_and(|(old, _)| is_elsewhere(old)),
-                makes_room: old.is_some_and(|(_, fit)| fit != Fit::Twin),
-            })
-        });
-        let creations: Vec<CloudStep> = creations.collect();
+        let creations = exchange.coming.iter();
+        let creations: Vec<CloudStep> = creations.map(|(kept, old)| self.listener(*kept, *old)).collect();
         if !creations.is_empty() {
             return creations;
         }
-        // Listeners of surplus pools go with their pools.
-        let is_kept = |id: Option<PoolId>| self.kept.iter().any(|(_, there)| Some(there.pool.uuid) == id);
         let going = exchange.going.iter();
         going
-            .filter(|old| is_kept(old.pool.as_ref().map(|pool| pool.uuid)))
             .map(|old| {
                 self.step(PartChange::DeleteListener {
                     old: self.old_listener(old),
@@ -162,7 +154,19 @@ impl<'a> Parts<'a> {
             .collect()
     }
 
-    /// What comes of the listeners that nobody wants, in kept pools and in surplus ones.
+    /// Creates the listener of a port; something may go for it.
+    fn listener(&self, (port, there): Kept<'_>, old: Option<(&Listener, Fit)>) -> CloudStep {
+        let is_elsewhere = |old: &Listener| old.pool.as_ref().is_none_or(|stub| stub.uuid != there.pool.uuid);
+        self.step(PartChange::Listener {
+            new: port.create_listener(there.pool.uuid, self.wanted),
+            pool_name: there.pool.name.clone(),
+            old: old.map(|(old, _)| self.old_listener(old)),
+            changes_pool: old.is_some_and(|(old, _)| is_elsewhere(old)),
+            makes_room: old.is_some_and(|(_, fit)| fit != Fit::Twin),
+        })
+    }
+
+    /// What comes of the listeners that nobody wants, in kept pools, in surplus ones and without a pool.
     fn listener_exchange(&self) -> &Exchange<Kept<'a>, &'a Listener> {
         self.listeners.get_or_init(|| {
             let (mut missing, mut surplus) = (Vec::new(), Vec::new());
@@ -173,8 +177,9 @@ impl<'a> Parts<'a> {
                 surplus.extend(listeners.surplus);
             }
             surplus.extend(self.pools.going.iter().flat_map(|pool| &pool.listeners));
+            surplus.extend(&self.served.seen.observed.loose_listeners);
             let terms = Terms {
-                room: self.served.seen.memory.own.room(Place::Listener),
+                room: refused::room(self.served.seen, Place::Listener),
                 twins: Twins::AtOnce,
                 stead: Stead::Forerunners,
             };
@@ -182,10 +187,14 @@ impl<'a> Parts<'a> {
                 if old.protocol == port.listener_protocol && old.protocol_port == port.port {
                     return Some(Fit::Twin);
                 }
-                let is_of_pool = old.pool.as_ref().is_some_and(|stub| stub.uuid == there.pool.uuid);
-                is_of_pool.then_some(Fit::Forerunner)
+                match &old.pool {
+                    Some(stub) => (stub.uuid == there.pool.uuid).then_some(Fit::Forerunner),
+                    None => Some(Fit::Stranger),
+                }
             };
-            Exchange::new(terms, &missing, &surplus, |_| true, fit)
+            let refusals = &self.served.seen.memory.refusals;
+            let can_come = |kept: Kept<'_>| !refused::has(refusals, &self.listener(kept, None));
+            Exchange::new(terms, &missing, &surplus, can_come, fit)
         })
     }
 
@@ -264,7 +273,7 @@ impl<'a> Parts<'a> {
 
     /// Changes attributes where they stand, but for what the API has refused.
     pub(super) fn attributes(&self) -> Vec<CloudStep> {
-        let refused = &self.served.seen.memory.own.refused;
+        let refusals = &self.served.seen.memory.refusals;
         let mut steps = Vec::new();
         for kept in &self.kept {
             let (port, there) = kept;
@@ -291,7 +300,7 @@ impl<'a> Parts<'a> {
                 }));
             }
         }
-        steps.retain(|step| !refused.has(step));
+        steps.retain(|step| !refused::has(refusals, step));
         steps
     }
 

@@ -10,6 +10,8 @@ use super::PartChange;
 pub(crate) enum Meanwhile {
     /// The other members of the pool.
     Others,
+    /// The other members of the pool, of which one went to make room.
+    Fewer,
     /// Nobody: the pool has no other member.
     Nobody,
     /// Perhaps nobody: this one, and the others after it, are probed elsewhere from now on. The monitor, which was replaced before, does
@@ -36,7 +38,7 @@ impl PartChange {
             }
             Self::Member { old, meanwhile, .. } => match (old, meanwhile) {
                 (None, _) => Impact::None,
-                (Some(_), Meanwhile::Others) => Impact::Minimal,
+                (Some(_), Meanwhile::Others | Meanwhile::Fewer) => Impact::Minimal,
                 (Some(_), Meanwhile::Nobody | Meanwhile::CheckMoves) => Impact::Considerable,
             },
             Self::Listener {

@@ -165,6 +165,57 @@ async fn another_algorithm_makes_all_pools_anew_and_keeps_the_balancer() {
     assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
 }
 
+/// Whether the API takes them along is not known.
+#[tokio::test(start_paused = true)]
+async fn no_listener_is_left_without_its_pool_whatever_a_deleted_pool_takes_along() {
+    for pool_delete in [
+        PoolDelete::Cascade,
+        PoolDelete::DetachListeners,
+        PoolDelete::RefuseIfUsed,
+    ] {
+        let world = settled(1).await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.pool_delete = pool_delete);
+        set_ports(&world, &[("admin", "TCP", 9000, 31201)]);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        let (listener, pool) = ("DELETE listeners", "DELETE pools");
+        match pool_delete {
+            PoolDelete::RefuseIfUsed => assert_eq!(in_short(&writes)[..2], [listener, pool]),
+            _ => assert_eq!(in_short(&writes), [listener, pool]),
+        }
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        set_ports(
+            &world,
+            &[("new", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
+        );
+        world.run("web").await.settled();
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+    }
+}
+
+/// As a process leaves it that ends between the two, and somebody who deletes a pool by hand.
+#[tokio::test(start_paused = true)]
+async fn a_listener_without_a_pool_makes_room_for_the_one_of_its_port_or_goes() {
+    for port in [8080, 8081] {
+        let world = settled(1).await;
+        let there = world.sim.listeners()[0].clone();
+        world.sim.detach_listener(there.uuid);
+        let pools = world.sim.pools();
+        let pool = pools.iter().find(|pool| Some(pool.uuid) == there.pool).unwrap();
+        world.sim.delete_pool(pool.uuid);
+        set_ports(
+            &world,
+            &[("web", "TCP", port, 31200), ("admin", "TCP", 9000, 31201)],
+        );
+        world.run("web").await.settled();
+        assert_eq!(world.sim.listeners().len(), 2);
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn nodes_that_come_and_go_move_their_members_only() {
     let mut world = settled(2).await;

@@ -41,27 +41,6 @@ async fn of_equal_members_the_oldest_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listener_without_a_pool_is_left_alone() {
-    let world = settled(1).await;
-    let id = world.sim.listeners()[0].uuid;
-    let other = world.sim.pools()[1].uuid;
-    world.sim.detach_listener(id);
-    set_ports(&world, &[("admin", "TCP", 9000, 31201)]);
-    world.run("web").await.settled();
-    assert!(
-        world
-            .sim
-            .listeners()
-            .iter()
-            .any(|it| it.uuid == id && it.pool.is_none())
-    );
-    assert_eq!(
-        world.sim.pools().iter().map(|pool| pool.uuid).collect::<Vec<_>>(),
-        [other]
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_selector_chooses_members_down_to_none() {
     let mut world = settled(4).await;
     world.label_node("n2", &[("tier", "edge")]);

@@ -114,7 +114,6 @@ async fn two_services_with_one_floating_ip_are_refused_and_either_can_be_deleted
 /// Everything of the Service `web` is there, is published and follows its nodes, and only the floating IPs are refused,
 /// with a text that says this.
 async fn is_refused_alone(mut world: World, floating_ips: &str, text: &str) {
-    world.speaks_plainly();
     world.annotate("web", "floating-ips", floating_ips);
     let run = world.run("web").await;
     assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");

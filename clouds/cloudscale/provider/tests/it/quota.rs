@@ -138,7 +138,6 @@ async fn a_full_pool_holds_up_no_other_pool_and_no_listener() {
 #[tokio::test(start_paused = true)]
 async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
     let mut world = settled(2).await;
-    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -166,7 +165,6 @@ async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
 #[tokio::test(start_paused = true)]
 async fn pools_that_are_replaced_at_the_quota_take_the_places_of_their_own() {
     let world = settled(1).await;
-    world.speaks_plainly();
     world
         .sim
         .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
@@ -217,7 +215,6 @@ async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
         Canned::json(400, &body)
     };
     let mut world = settled(3).await;
-    world.speaks_plainly();
     for pool in world.sim.pools() {
         let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
         let refuse = Fault::on(http::Method::POST, path.as_str()).always();
@@ -604,4 +601,66 @@ async fn members_follow_whatever_the_api_makes_of_the_rest() {
             assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
         }
     }
+}
+
+/// As where UDP is not for this account: whatever comes first, the other port is served and its address shown.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_is_refused_keeps_no_other_port_from_being_served() {
+    for path in ["/v1/load-balancers/listeners", "/v1/load-balancers/pools"] {
+        for nth in [1, 2] {
+            let mut world = World::with_nodes(2);
+            // Else Bowline writes it, which counts as another wish.
+            world.annotate("web", "zone", "rma1");
+            let body = r#"{"detail":"Not for this account."}"#;
+            let fault = Fault::on(http::Method::POST, path).nth(nth);
+            let fault = world
+                .sim
+                .faults()
+                .add(fault.times(1).answer(Canned::json(400, body)));
+            let run = world.run("web").await;
+            assert!(run.complaint().contains("Not for this account."), "{run:?}");
+            assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
+            let served = world.sim.listeners().len();
+            assert_eq!(served, 1, "{path} {nth}");
+            assert!(world.annotation("web", "uuid").is_some());
+            world.sim.faults().remove(fault);
+            // For a while it is not asked for again, and the rest follows the nodes.
+            world.add_node("n3");
+            let (run, writes) = world.writes_of(world.run_after(4, "web")).await;
+            assert!(run.complaint().contains("Not for this account."), "{run:?}");
+            assert!(
+                in_short(&writes).iter().all(|it| it == "POST members"),
+                "{writes:?}"
+            );
+            world.run_after(2, "web").await.settled();
+            assert_eq!((world.sim.listeners().len(), world.sim.members().len()), (2, 6));
+            assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        }
+    }
+}
+
+/// Octavia answers so to a second member with one address and port.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_a_conflict_for_the_api_costs_no_other_member_and_no_port() {
+    let world = World::with_nodes(2);
+    let address = world.sim.servers()[1]
+        .interfaces
+        .iter()
+        .find(|it| !it.public)
+        .unwrap()
+        .addresses[0]
+        .address;
+    let is_other = format!(r#"{{"detail":"Another member on this pool is already using ip {address}"}}"#);
+    let members = Fault::on(http::Method::POST, "/v1/load-balancers/pools/*/members").nth(2);
+    world
+        .sim
+        .faults()
+        .add(members.times(50).answer(Canned::json(409, &is_other)));
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("is already using ip"), "{run:?}");
+    assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
+    assert_eq!(
+        (world.sim.listeners().len(), world.sim.health_monitors().len()),
+        (2, 2)
+    );
 }

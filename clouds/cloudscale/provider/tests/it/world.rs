@@ -1,6 +1,7 @@
 //! A cluster around the provider: Services, Nodes, and the service controller without a manager.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, Url};
 use bowline_cloud_provider::{ClusterFacts, Labels, Node, ServerVersion, Service, ServiceFacts};
@@ -14,6 +15,9 @@ pub(crate) use bowline_provider_kit::{Outcome, Run};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ServicePort;
 
+/// In seconds.
+const HALF_AN_HOUR: i64 = 1800;
+
 /// The key of an annotation, by the part that differs.
 pub(crate) fn key(suffix: &str) -> String {
     format!("k8s.cloudscale.ch/loadbalancer-{suffix}")
@@ -26,6 +30,8 @@ pub(crate) struct World {
     services: Services,
     service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
+    /// When the schedule comes to a Service, in seconds.
+    now: AtomicI64,
     pub(crate) minor: u32,
     pub(crate) cluster_name: String,
 }
@@ -62,6 +68,7 @@ impl World {
             service_loop: ServiceLoop::new(&services),
             services,
             nodes: Vec::new(),
+            now: AtomicI64::new(0),
             minor: 35,
             cluster_name: "kubernetes".into(),
         }
@@ -171,13 +178,23 @@ impl World {
             }),
             holder: "test".into(),
         };
-        self.services
-            .facts(name, &self.nodes, cluster, Timestamp::UNIX_EPOCH)
+        let now = Timestamp::from_second(self.now.load(Ordering::Relaxed)).unwrap();
+        self.services.facts(name, &self.nodes, cluster, now)
     }
 
-    /// Reconciles a Service until it settles, is refused or fails.
+    /// Reconciles a Service until it settles, is refused or fails, half an hour after the last time: nothing is held back any more.
     pub(crate) async fn run(&self, name: &str) -> Run {
         self.run_with(name, Interruption::Never).await
+    }
+
+    /// The same, so many seconds after the last time.
+    pub(crate) async fn run_after(&self, seconds: i64, name: &str) -> Run {
+        self.pass(seconds - HALF_AN_HOUR);
+        self.run(name).await
+    }
+
+    fn pass(&self, seconds: i64) {
+        self.now.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// The same; the process is stopped after so many steps.
@@ -186,6 +203,7 @@ impl World {
     }
 
     pub(crate) async fn run_with(&self, name: &str, interruption: Interruption) -> Run {
+        self.pass(HALF_AN_HOUR);
         let facts = || self.facts(name);
         self.service_loop
             .reconcile(&self.cloud, name, facts, interruption)

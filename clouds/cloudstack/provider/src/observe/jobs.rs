@@ -43,6 +43,9 @@ pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending],
         if let Learned::Failed(failure) = &mut learned {
             failure.is_rollback = pending.is_rollback;
         }
+        if let Learned::Refused(why) = &learned {
+            observed.memory.refusals.add(pending.step.clone(), why.clone());
+        }
         learn::learn(observed, &pending.step, learned);
         if is_told {
             look_half_way(client, observed, pending).await;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Declined, Refused};
 use crate::claim::Asking;
 use crate::objects::{RuleId, VirtualMachineId};
 
@@ -17,10 +16,6 @@ pub(crate) struct Known {
     pub(crate) trusted: BTreeSet<RuleId>,
     /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
     pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
-    /// Rules that the API refused before, and that are not tried now.
-    pub(crate) declined: Option<Declined>,
-    /// Firewall rules that the API refused when others had gone for them, and that none go for now.
-    pub(crate) refused: Option<Refused>,
     /// Whether the Service was changed since a rule of it was seen that breaks its router.
     pub(crate) is_changed: bool,
     /// For how long something may go that was deleted without an answer, and is listed as if it stayed.

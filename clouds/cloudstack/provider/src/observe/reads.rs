@@ -11,9 +11,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::asks::Asks;
-use super::declined::DeclinedRules;
 use super::lists::{firewall_of, members_of};
-use super::refused_openings::RefusedOpenings;
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{
@@ -22,7 +20,7 @@ use super::{
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
-use crate::objects::{Address, AddressState, FirewallId, FirewallList, Network, Rule};
+use crate::objects::{Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule};
 use crate::planning;
 use crate::step::CloudStep;
 use crate::version::ServerVersion;
@@ -44,8 +42,9 @@ pub(crate) struct Reads {
     virtual_machines: Arc<VirtualMachines>,
     version: ServerVersion,
     trust: Trust,
-    declined: DeclinedRules,
-    refused: RefusedOpenings,
+    /// Firewall rules that were closed for others of which nobody knows whether they came, by the UID of the Service, with what it asked
+    /// for. The next reconcile makes these others, or hears that they are refused and opens the old ones again.
+    closed: Kept<String, (u64, Vec<(FirewallId, FirewallRule)>)>,
     /// What Services asked for when a rule of theirs was seen first that no router can read, by their UID. The Go manager leaves
     /// such rules. To make them anew interrupts their ports, so a process that takes over waits for a change of the Service.
     broken: Kept<String, u64>,
@@ -73,8 +72,7 @@ impl Reads {
             virtual_machines,
             version,
             trust: Trust::default(),
-            declined: DeclinedRules::default(),
-            refused: RefusedOpenings::default(),
+            closed: Kept::default(),
             broken: Kept::default(),
             underway: Kept::default(),
             unanswered: Kept::default(),
@@ -128,9 +126,12 @@ impl Reads {
         let (observed, known) = self.beginning(intent).await?;
         memory.own.known = known;
         if let Intent::Wanted(wanted) = intent {
-            let mut closed = self.refused.closed(wanted);
-            closed.retain(|earlier| !memory.own.closed.contains(earlier));
-            memory.own.closed.extend(closed);
+            self.closed.with(&wanted.identity.uid, |kept| {
+                kept.take_if(|(asked, _)| *asked != wanted.asked);
+                let mut earlier = kept.as_ref().map_or_else(Vec::new, |(_, closed)| closed.clone());
+                earlier.retain(|known| !memory.own.closed.contains(known));
+                memory.own.closed.extend(earlier);
+            });
         }
         self.from(intent, Seen { observed, memory }).await
     }
@@ -149,7 +150,7 @@ impl Reads {
 
     /// A reconcile came to its end, and all is as it is wanted.
     pub(crate) fn settled(&self, intent: &Intent) {
-        self.refused.forget(&intent.identity().uid);
+        self.closed.with(&intent.identity().uid, |kept| *kept = None);
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
@@ -179,8 +180,6 @@ impl Reads {
         };
         if let Intent::Wanted(wanted) = intent {
             known.expected = self.trust.expected(wanted);
-            known.declined = self.declined.of(wanted);
-            known.refused = self.refused.of(wanted);
             known.may_go = self.may_go(&identity.uid);
         }
         known.is_changed = self.broken.with(&identity.uid, |seen| match intent {
@@ -269,8 +268,9 @@ impl Reads {
         match &seen.memory.own.failure {
             Some(failure) => {
                 if let Intent::Wanted(wanted) = intent {
-                    self.declined.remember(wanted, &seen.memory.own);
-                    self.refused.remember(wanted, &seen.memory.own);
+                    let closed = &seen.memory.own.closed;
+                    let closed = (!closed.is_empty()).then(|| (wanted.asked, closed.clone()));
+                    self.closed.with(&wanted.identity.uid, |kept| *kept = closed);
                 }
                 Err(failure.error.clone())
             }

@@ -8,10 +8,9 @@ use tokio::time::Instant;
 
 use super::{BEHIND, Failure, Known, OnTheWay, Unclosed};
 use crate::objects::{
-    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NewRule, PublicIpId, Rule,
-    RuleId, RuleProtocol,
+    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
+    RuleProtocol,
 };
-use crate::step::Opening;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -38,16 +37,10 @@ pub(crate) struct Remembered {
     pub(crate) unready: BTreeSet<PublicIpId>,
     /// What addresses forward to virtual machines, by their IDs. Nobody looks before an address is to be released.
     pub(crate) forwarded: BTreeMap<PublicIpId, String>,
-    /// Rules that the API refused to make.
-    pub(crate) unmade: Vec<NewRule>,
-    /// The names of rules that it refused because the Service has the port already, for another protocol.
-    pub(crate) seconds: BTreeSet<String>,
     /// Ports for which the API takes no firewall rule beside those that are there, whatever the sources of both.
     pub(crate) takes_one_firewall_rule: BTreeSet<(FirewallId, IngressPort)>,
     /// Firewall rules that were closed; those for which others were to come are opened again if these are refused.
     pub(crate) closed: Vec<(FirewallId, FirewallRule)>,
-    /// Firewall rules that the API refused to make.
-    pub(crate) unopened: Vec<Opening>,
     /// Rules as they were written.
     pub(crate) rules: Recent<RuleId, Rule>,
     /// What was opened and closed in firewalls.

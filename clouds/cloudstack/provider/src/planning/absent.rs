@@ -51,10 +51,11 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
             draft.take(removed);
         });
     }
-    if draft.is_idle() {
+    // What is refused is still there.
+    if draft.is_idle() && draft.shortfall.is_none() {
         prove(draft, absent)?;
     }
-    if draft.is_idle() {
+    if draft.is_idle() && draft.shortfall.is_none() {
         if absent.service_stays {
             (draft.claim, draft.replaced) = Default::default();
         }

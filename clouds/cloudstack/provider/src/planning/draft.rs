@@ -74,8 +74,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Plans a write, unless one to the same thing is under way or it is planned already.
+    /// Why the API refused a write before, which is held back.
+    pub(super) fn held(&self, step: &CloudStep) -> Option<&'a Refusal> {
+        self.observed.memory.refusals.why(step)
+    }
+
+    /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.
     pub(super) fn cloud(&mut self, step: CloudStep) {
+        if let Some(why) = self.held(&step) {
+            self.shortfall.get_or_insert_with(|| why.clone());
+            return;
+        }
         if let Some(closed) = step.closed()
             && self.own().unclosed.rests(closed)
         {
@@ -288,7 +297,11 @@ impl<'a> Draft<'a> {
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.
     pub(super) fn has_given_up(&mut self, id: &str, what: &str, ingress: IngressPort) -> bool {
-        let Some(error) = self.own().unclosed.given_up(id) else {
+        let refusals = &self.observed.memory.refusals;
+        let refused = refusals.first(|step| step.closed() == Some(id));
+        let refused = refused.filter(|_| self.own().known.is_removal);
+        let error = self.own().unclosed.given_up(id);
+        let Some(error) = error.or(refused.map(|why| why.reason.as_str())) else {
             return false;
         };
         self.notes.push(LEFT_OPEN.note(format!(

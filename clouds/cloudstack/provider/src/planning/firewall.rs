@@ -15,19 +15,19 @@
 //!
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 //!
-//! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same once
-//! more ([`crate::observe::Refused`]).
+//! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same as long
+//! as it is held back.
 
 use bowline_plan::Refusal;
 
 use super::Draft;
 use crate::cidrs::Cidrs;
-use crate::intent::Wanted;
 use crate::objects::{FirewallRule, PortRange};
 use crate::observe::Unread;
 use crate::step::{CloudStep, Opening};
 
-const CHANGE: &str = "change what the service asks for: that is tried at once";
+const CHANGE: &str =
+    "change what the service asks for, which is tried at once; the same is tried again from time to time";
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
@@ -51,13 +51,14 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
         fall_short(draft, &new, range, &present);
         return Ok(());
     }
-    if let Some(refused) = &draft.own().known.refused
-        && refused.holds(&new)
-        && !present.is_empty()
-    {
-        let text = format!("{}{}", refused.error, stays(&present));
-        let refusal = Refusal::new(text).of_limit(refused.is_limit);
-        draft.shortfall.get_or_insert(refusal.with_remedy(CHANGE));
+    if let Some(why) = draft.held(&CloudStep::Open(new.clone())) {
+        open_again(draft, &new, &present);
+        let reason = format!("{}{}", why.reason, stays(&present));
+        let told = Refusal {
+            reason,
+            ..why.clone()
+        };
+        draft.shortfall.get_or_insert(told.with_remedy(CHANGE));
         return Ok(());
     }
     let port = (at.id.clone(), new.ingress);
@@ -113,32 +114,18 @@ fn stays(present: &[&FirewallRule]) -> String {
     }
 }
 
-/// Opens ports again as they were, whose rules were closed for others that are refused, or were not tried because those of another
-/// port are: unless what is open lets in all who could and may connect, as what stands in does.
-pub(super) fn open_again(draft: &mut Draft<'_>, wanted: &Wanted) {
-    let own = draft.own();
-    for (at, old) in &own.closed {
-        let mut unopened = own.unopened.iter().filter(|new| new.at.id == *at);
-        let refused = unopened.clone().find(|new| new.ingress == old.ingress);
-        let Some(like) = refused.or_else(|| unopened.next()) else {
-            continue;
-        };
-        let open = draft.observed.allowing(&like.at, old.ingress).unwrap_or_default();
-        let is_served = match refused {
-            Some(new) => {
-                let sources: Cidrs = new.sources.iter().collect();
-                let open_to = open.iter().map(|rule| &rule.sources);
-                !open.is_empty() && old.sources.shares_only(&sources, open_to)
-            }
-            // It may also have been closed for good.
-            None => !open.is_empty() || wanted.ports.iter().all(|port| port.ingress() != old.ingress),
-        };
-        if !is_served {
+/// Opens a port again as it was, whose rules were closed for one that is refused: unless what is open lets in all who could and may
+/// connect, as what stands in does.
+fn open_again(draft: &mut Draft<'_>, new: &Opening, present: &[&FirewallRule]) {
+    let sources: Cidrs = new.sources.iter().collect();
+    let closed = draft.own().closed.iter();
+    for (_, old) in closed.filter(|(at, old)| *at == new.at.id && old.ingress == new.ingress) {
+        let open_to = present.iter().map(|rule| &rule.sources);
+        if present.is_empty() || !old.sources.shares_only(&sources, open_to) {
             draft.cloud(CloudStep::Open(Opening {
-                ingress: old.ingress,
                 sources: old.sources.written(),
                 stands_in: false,
-                ..like.clone()
+                ..new.clone()
             }));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloudstack_client::RuleUpdate;
-use bowline_plan::Impact;
+use bowline_plan::{Impact, Refusal};
 
 use super::home::Home;
 use super::members::{self, no_hosts};
@@ -43,7 +43,7 @@ impl<'a> At<'a> {
     pub(super) fn one(self, draft: &mut Draft<'_>) -> bool {
         let is_replaced = self.is_replaced();
         let (is_standing, is_complete) = match self.present(draft) {
-            Present { kept: None, surplus } if !surplus.is_empty() && self.is_declined(draft) => {
+            Present { kept: None, surplus } if !surplus.is_empty() && self.held(draft).is_some() => {
                 for rule in surplus {
                     self.hold(draft, rule);
                 }
@@ -54,13 +54,15 @@ impl<'a> At<'a> {
                 draft.take(cleared);
                 (kept.is_some(), kept.is_some())
             }
-            // A port without a rule has nothing to lose: only what the server never takes is not tried.
-            Present { kept: None, .. } if self.is_refused_second(draft) => {
-                tell_declined(draft, "");
-                (false, true)
-            }
             Present { kept: None, .. } => {
-                let created = self.create(draft);
+                let created = match self.former(draft) {
+                    Some(former) => {
+                        draft.cloud(CloudStep::CreateRule(former.clone()));
+                        self.tell_held(draft, "");
+                        Ok(())
+                    }
+                    None => self.create(draft),
+                };
                 draft.take(created);
                 (false, false)
             }
@@ -97,7 +99,7 @@ impl<'a> At<'a> {
     fn is_pending(self, draft: &Draft<'_>) -> bool {
         let here = (&self.home.address, Some(self.port.port));
         let is_own = |step: &CloudStep| match step {
-            CloudStep::CreateRule(new) => new.at() == here && new.ingress() == self.port.ingress(),
+            CloudStep::CreateRule(new) => new.at() == here && self.wanted.follows(self.port, new.ingress()),
             CloudStep::ChangeRule(rule, _) => {
                 let mut rules = draft.observed.rules.iter();
                 rule.at() == here && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
@@ -249,7 +251,7 @@ impl<'a> At<'a> {
             || rule.protocol(&wanted.identity.name) != Some(port.protocol)
             || (cidrs_differ && !takes_cidrs)
         {
-            if self.is_declined(draft) {
+            if self.held(draft).is_some() {
                 self.hold(draft, rule);
                 return true;
             }
@@ -319,23 +321,38 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Whether the API refused a port's new rule a moment ago, so that what is there is not taken away for it.
-    fn is_declined(self, draft: &Draft<'_>) -> bool {
-        let mut declined = draft.own().known.declined.iter();
-        declined.any(|declined| declined.rules.contains(&self.new_rule())) || self.is_refused_second(draft)
+    /// Why the API refused a port's new rule, so that what is there is not taken away for it.
+    fn held<'b>(self, draft: &Draft<'b>) -> Option<&'b Refusal> {
+        draft.held(&CloudStep::CreateRule(self.new_rule()))
     }
 
-    /// Whether the API takes no second rule for the port, which is asked for as TCP and as UDP.
-    fn is_refused_second(self, draft: &Draft<'_>) -> bool {
-        let mut declined = draft.own().known.declined.iter();
-        declined.any(|declined| declined.seconds.contains(&self.port.name))
+    /// The rule that was deleted for one that is refused: it is made again as it was, and the next try begins with its successor.
+    fn former(self, draft: &Draft<'_>) -> Option<&'a NewRule> {
+        self.held(draft)?;
+        let new = self.new_rule();
+        let is_former = |before: &&NewRule| {
+            before.at() == new.at() && **before != new && self.wanted.follows(self.port, before.ingress())
+        };
+        self.wanted.identity.replaced.iter().find(is_former)
     }
 
     /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
     fn hold(self, draft: &mut Draft<'_>, rule: &Rule) {
-        tell_declined(draft, &format!(": rule {} stays as it is", rule.name));
+        self.tell_held(draft, &format!(": rule {} stays as it is", rule.name));
         if !rule.state.is_going() {
             members::follow(draft, self.wanted, self.home.members.as_ref(), rule);
+        }
+    }
+
+    /// Says why not all is as it is wanted.
+    fn tell_held(self, draft: &mut Draft<'_>, what_stays: &str) {
+        if let Some(why) = self.held(draft) {
+            let reason = format!("{}{what_stays}", why.reason);
+            let told = Refusal {
+                reason,
+                ..why.clone()
+            };
+            draft.shortfall.get_or_insert(told);
         }
     }
 }
@@ -344,15 +361,4 @@ impl<'a> At<'a> {
 fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
     let members = draft.observed.members.get(&rule.id);
     members.is_none_or(|members| !members.is_empty())
-}
-
-/// Says why not all is as it is wanted.
-fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
-    if let Some(declined) = &draft.own().known.declined {
-        draft.shortfall.get_or_insert_with(|| {
-            declined
-                .refusal(what_stays)
-                .with_remedy("change what the service asks for; the same is tried again from time to time")
-        });
-    }
 }

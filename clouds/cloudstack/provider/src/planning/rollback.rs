@@ -1,14 +1,13 @@
-//! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was acquired for a balancer
-//! which was never complete is released, with everything that was made on it. A rule that was deleted to be made anew, and
-//! whose successor is refused, comes back as it was, and so does a firewall rule.
+//! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was
+//! acquired for a balancer which was never complete is released, with everything that was made on it. What the API refuses is no
+//! failure: see [`crate::verdict`].
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::{Draft, firewall, members, ownership};
+use super::{Draft, members, ownership};
 use crate::claim::Claimed;
 use crate::intent::{Intent, Wanted};
-use crate::objects::{NewRule, Rule};
 use crate::step::CloudStep;
 
 /// Decides what is taken back.
@@ -29,14 +28,13 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     if !draft.has_writes() && !own.cannot_follow {
         members::follow_nodes(draft, wanted);
     }
+    draft.shortfall = None; // the failure is told
 }
 
 fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let observed = draft.observed;
     let own = &observed.memory.own;
     let claim = &wanted.identity.claim;
-    bring_back(draft, wanted);
-    firewall::open_again(draft, wanted);
     if let Some(address) = ownership::in_vain(&wanted.identity, observed) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let mut known = observed.firewalls.get(&list.id)?.iter();
@@ -55,30 +53,5 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     if claim.all().any(is_nobodys) {
         draft.claim.retain(|claimed| !is_nobodys(claimed));
         draft.claim.is_marked &= !claim.all().all(is_nobodys);
-    }
-}
-
-/// Makes a rule again whose successor was refused, and gives it members. The next try begins with the successor.
-fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
-    let observed = draft.observed;
-    for replaced in wanted.identity.replaced.iter() {
-        let before = replaced.ingress();
-        let is_wanted = wanted.ports.iter().any(|port| port.port == before.port);
-        let is_refused = |new: &NewRule| {
-            new.at() == replaced.at() && new != replaced && wanted.is_followed_by(before, new)
-        };
-        if !is_wanted || !observed.memory.own.unmade.iter().any(is_refused) {
-            continue;
-        }
-        let is_there = |rule: &&Rule| {
-            rule.address.id == replaced.address.id && rule.ingress(&wanted.identity.name) == Some(before)
-        };
-        match observed.rules.iter().find(is_there) {
-            None => draft.cloud(CloudStep::CreateRule(replaced.clone())),
-            Some(rule) => {
-                let members = observed.members_of(&wanted.nodes);
-                members::follow(draft, wanted, members.as_ref(), rule);
-            }
-        }
     }
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Answer, Refusal};
-use bowline_cloud_provider::{
-    CloudError, ErrorKind, LoadBalancerStep, Memory, Node, NodeName, Service, ServiceFacts,
-};
+use bowline_cloud_provider::{CloudError, LoadBalancerStep, Memory, Node, NodeName, Service, ServiceFacts};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,7 +20,7 @@ use crate::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Instance, Network,
     PortRange, Rule, RuleState,
 };
-use crate::observe::{Failure, Refused};
+use crate::observe::Failure;
 use crate::step::Opening;
 
 mod acl;

@@ -407,7 +407,7 @@ async fn what_fails_for_both_ports_gives_the_address_back_as_well() {
             false => "createFirewallRule",
         };
         for command in ["createLoadBalancerRule", "assignToLoadBalancerRule", opening] {
-            for kind in ["530", "431", "537", "job"] {
+            for kind in ["530", "job"] {
                 let what = format!("VPC {is_vpc}, {command}, {kind}");
                 let world = World::of(crate::site::Site::new(), is_vpc).await;
                 world.add_web();

@@ -168,6 +168,7 @@ async fn a_value_that_the_server_refuses_closes_nothing() {
             assert!(run.complaint().contains("error creating new firewall rule"));
             assert_eq!(writes, ["createFirewallRule"]);
             assert_eq!(world.openings(), [OLD]);
+            advance(Duration::from_secs(1_800)).await;
         }
     }
 }
@@ -195,9 +196,9 @@ async fn a_rule_that_was_closed_for_one_that_is_refused_comes_back() {
         ]
     );
     assert_eq!(world.openings(), [OLD]);
-    // It is not closed for the same again.
+    // It is not closed for the same again as long as that is held back.
     for _ in 0..3 {
-        advance(Duration::from_secs(7_200)).await;
+        advance(Duration::from_secs(1)).await;
         let (run, writes) = world.writes_of(world.run(WEB)).await;
         assert!(run.complaint().contains("stays as it is"), "{}", run.complaint());
         assert_eq!(writes, Vec::<String>::new());
@@ -254,7 +255,7 @@ async fn a_rule_also_comes_back_if_it_is_the_next_try_that_hears_the_refusal() {
     assert_eq!(world.openings(), Vec::<String>::new());
     faults.add(Fault::operation("createFirewallRule").answer(refusal(431)));
     let run = world.run(WEB).await;
-    assert!(matches!(run.outcome, Outcome::Failed(_)), "{:?}", run.outcome);
+    assert!(run.complaint().contains("stays as it is"), "{}", run.complaint());
     assert_eq!(world.openings(), [OLD]);
 }
 

@@ -17,6 +17,7 @@ mod late;
 mod lookup;
 mod queued;
 mod reacquired;
+mod refused_ports;
 mod release;
 mod replace;
 mod router;

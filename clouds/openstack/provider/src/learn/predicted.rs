@@ -41,7 +41,7 @@ pub(super) fn reference<Id>(id: Id) -> Reference<Id> {
 pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
     let Seen { observed, memory } = seen;
     Some(match step {
-        CloudStep::CreateBalancer { new, .. } => Shown::Balancer(balancer(memory, new)),
+        CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)),
         CloudStep::DeleteBalancer { .. } | CloudStep::DeletePort { .. } => return None,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts_of(balancer)?;

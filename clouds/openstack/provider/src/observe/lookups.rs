@@ -2,7 +2,7 @@
 
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, ProvisioningStatus};
 
-use super::{Observed, Remembered};
+use super::{Memory, Observed, Remembered};
 use crate::intent::{Identity, Intent, TlsKey, Wanted};
 use crate::members::Family;
 use crate::ownership::{self, Found, Role, marks};
@@ -49,8 +49,8 @@ pub(crate) enum Lookup {
 }
 
 /// What is missing.
-pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) -> Vec<Lookup> {
-    let identity = intent.identity();
+pub(crate) fn lookups(intent: &Intent, observed: &Observed, memory: &Memory) -> Vec<Lookup> {
+    let (identity, own) = (intent.identity(), &memory.own);
     let mut missing = Vec::new();
     if !observed.is_listed {
         missing.push(Lookup::Balancers);
@@ -68,7 +68,7 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
             if observed.features.is_none() {
                 missing.push(Lookup::Features);
             }
-            of_wanted(wanted, observed, own, &mut missing);
+            of_wanted(wanted, observed, memory, &mut missing);
         }
         Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
     }
@@ -121,8 +121,8 @@ fn takes_deletions(balancer: &LoadBalancer) -> bool {
     )
 }
 
-fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &mut Vec<Lookup>) {
-    let identity = &wanted.identity;
+fn of_wanted(wanted: &Wanted, observed: &Observed, memory: &Memory, missing: &mut Vec<Lookup>) {
+    let (identity, own) = (&wanted.identity, &memory.own);
     let options = &identity.options;
     if let Some(key) = wanted.listener.tls.as_ref().and_then(|tls| tls.key.as_ref())
         && observed.key.as_ref().is_none_or(|(asked, _)| asked != key)
@@ -152,7 +152,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     if let Some((balancer, role)) = balancer
         && balancer.provisioning_status == ProvisioningStatus::Active
     {
-        of_active(wanted, observed, own, (balancer, role), missing);
+        of_active(wanted, observed, memory, (balancer, role), missing);
         // Switching the option off cleans up; what this reconcile created has nothing to clean up.
         let is_new = own.created.as_ref() == Some(&balancer.id);
         if options.manages_security_groups || !is_new {
@@ -210,7 +210,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
 fn of_active(
     wanted: &Wanted,
     observed: &Observed,
-    own: &Remembered,
+    memory: &Memory,
     (balancer, role): (&LoadBalancer, Role),
     missing: &mut Vec<Lookup>,
 ) {
@@ -228,7 +228,7 @@ fn of_active(
                 return;
             };
             let features = features.of_balancer(&wanted.identity.options, Some(balancer));
-            let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, own);
+            let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, memory);
             if there.is_predicted {
                 // Nothing is written to ids that are made up: what was sent is read as it came to be.
                 if plan.next().is_some() {

@@ -195,7 +195,7 @@ impl Reads {
         memory: &Memory,
     ) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
-            let missing = lookups(intent, observed, &memory.own);
+            let missing = lookups(intent, observed, memory);
             if missing.is_empty() {
                 return Ok(());
             }

@@ -8,12 +8,9 @@ use super::{Next, annotate, apply, floating, groups, parts, rename, several, wai
 use crate::annotations as keys;
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::{Parts, Remembered, Seen, is_pending};
+use crate::observe::{PartRefusals as _, Parts, Refusals, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, FloatingIpChange, PartChange};
-
-/// What a person can do about a pool that Octavia does not delete.
-pub(super) const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
@@ -70,9 +67,6 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
         Left::Stuck(refusal) => return Answer::Refused(refusal),
     }
     let rest = left_over(identity, seen);
-    if let Some(why) = &seen.memory.own.group_failure {
-        return Answer::Refused(why.clone());
-    }
     if !rest.is_empty() {
         apply(rest)
     } else if let Some(why) = held {
@@ -158,7 +152,7 @@ fn of_balancer(
     }
     let parts = seen.parts_of(&balancer.id);
     let one = parts
-        .and_then(|parts| one_by_one(parts, &seen.memory.own))
+        .and_then(|parts| one_by_one(parts, &seen.memory.refusals))
         .filter(|_| {
             let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
             takes_changes && !identity.options.deletes_by_cascade
@@ -178,7 +172,7 @@ fn of_balancer(
 
 /// A write to a part, or why Octavia does not take it.
 fn part(seen: &Seen, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
-    match seen.memory.own.refusal_of(&change) {
+    match seen.memory.refusals.of_change(&change) {
         Some(why) => Err(why.clone()),
         None => Ok(CloudStep::Part {
             balancer: balancer.id.clone(),
@@ -204,10 +198,10 @@ pub(super) fn own_parts(
         // Also by a former name of the cluster: it goes before it was renamed.
         ownership::is_own_listener(identity, role, listener) || listener.tags.iter().any(is_ours)
     });
-    let remembered = &seen.memory.own;
+    let refusals = &seen.memory.refusals;
     own.next()
-        .map(|listener| parts::removal(parts, listener, remembered))
-        .or_else(|| parts::orphan(identity, balancer, parts, remembered).map(crate::step::delete_pool))
+        .map(|listener| parts::removal(parts, listener, refusals))
+        .or_else(|| parts::orphan(identity, balancer, parts, refusals).map(crate::step::delete_pool))
 }
 
 /// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7
@@ -222,8 +216,8 @@ fn held_pool(identity: &Identity, seen: &Seen, balancer: &LoadBalancer) -> Optio
         .iter()
         .filter(|pool| ownership::is_own_pool(identity, balancer, pool));
     let pool = own.next()?;
-    Some(match seen.memory.own.in_use(&pool.id) {
-        Some(why) => why.clone().with_remedy(POLICY_REMEDY),
+    Some(match seen.memory.refusals.of_deletion(&pool.id) {
+        Some(why) => why.clone(),
         None => {
             let users: Vec<&str> = pool.listeners.iter().map(|there| there.id.as_str()).collect();
             let refusal = Refusal::new(format!(
@@ -264,7 +258,7 @@ pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Optio
 
 /// The next write that takes all parts off, one by one: monitors, pools, listeners. The monitor of a pool that failed goes with the pool:
 /// by itself it takes no change. A pool that a policy names goes when the listener is gone that the policy goes with.
-fn one_by_one(parts: &Parts, own: &Remembered) -> Option<PartChange> {
+fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let mut watched = parts.pools.iter().filter(|pool| !parts::has_failed(pool));
     let monitor = watched.find_map(|pool| {
         Some(PartChange::DeleteMonitor {
@@ -275,7 +269,7 @@ fn one_by_one(parts: &Parts, own: &Remembered) -> Option<PartChange> {
     });
     let pool = || {
         let mut pools = parts.pools.iter();
-        let pool = pools.find(|pool| own.in_use(&pool.id).is_none());
+        let pool = pools.find(|pool| refusals.of_deletion(&pool.id).is_none());
         pool.map(crate::step::delete_pool)
     };
     let listener = || {

@@ -15,8 +15,9 @@ use crate::intent::settings::Bars;
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
-use crate::observe::{Remembered, Seen};
+use crate::observe::{Refusals, Remembered, Seen};
 use crate::placement;
+use crate::refused::About;
 use crate::step::CloudStep;
 
 /// What comes next where no load balancer is there.
@@ -45,21 +46,54 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut
     if identity.annotated.is_some() {
         return annotate(keys::ID.key, None);
     }
-    match new(wanted, features, seen, notes) {
-        Ok((new, takes_any_address)) => {
+    let new = match new(wanted, features, seen, notes) {
+        Ok(new) => new,
+        Err(refusal) => return Answer::Refused(refusal),
+    };
+    match untried(&seen.memory.refusals, new) {
+        Err(refusal) => Answer::Refused(refusal),
+        Ok(creation) => {
             // Nobody gets the address as long as what is left of a refused creation has it.
-            let leaked = leaks::removal(seen, new.vip_address.as_deref());
-            let creation = || CloudStep::CreateBalancer {
-                new: Box::new(new),
-                takes_any_address,
-            };
+            let leaked = leaks::removal(seen, creation.new.vip_address.as_deref());
             apply(match leaked.is_empty() {
-                true => vec![creation()],
+                true => vec![creation.step()],
                 false => leaked,
             })
         }
-        Err(refusal) => Answer::Refused(refusal),
     }
+}
+
+/// A load balancer that is to be made.
+struct Creation {
+    new: NewLoadBalancer,
+    /// Whether the address in it is only that of the one before, and another one will do.
+    takes_any_address: bool,
+}
+
+impl Creation {
+    fn step(&self) -> CloudStep {
+        CloudStep::CreateBalancer {
+            new: Box::new(self.new.clone()),
+        }
+    }
+}
+
+/// The first of these that Octavia did not refuse: as it is to be; without its parts, which come one by one then, because what is refused
+/// of them leaves no port behind and holds up no other part; at another address, if only that of the one before was asked for. Or why
+/// none is worth a try.
+fn untried(refusals: &Refusals, mut creation: Creation) -> Result<Creation, Refusal> {
+    let refused = |step: CloudStep| refusals.first(|known| known.asks_the_same(&step));
+    while let Some(why) = refused(creation.step()) {
+        match About::of(why) {
+            About::Parts if !creation.new.listeners.is_empty() => creation.new.listeners.clear(),
+            About::Address if creation.takes_any_address => {
+                creation.takes_any_address = false;
+                creation.new.vip_address = None;
+            }
+            _ => return Err(why.clone()),
+        }
+    }
+    Ok(creation)
 }
 
 /// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
@@ -87,14 +121,8 @@ fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note
     .or_else(|| floating::outlook(wanted, seen, notes))
 }
 
-/// The load balancer that is to be made, and whether any other address will do. Where Octavia refused one with all its parts, an empty
-/// one comes first: what is refused then leaves no port behind, and holds up no other part.
-fn new(
-    wanted: &Wanted,
-    features: Features,
-    seen: &Seen,
-    notes: &mut Vec<Note>,
-) -> Result<(NewLoadBalancer, bool), Refusal> {
+/// The load balancer that is to be made.
+fn new(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Result<Creation, Refusal> {
     let identity = &wanted.identity;
     let options = &identity.options;
     let ports = seen.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
@@ -146,13 +174,16 @@ fn new(
                 ip_address: None,
             })
             .collect(),
-        listeners: if options.is_serial || seen.memory.own.is_tree_refused {
+        listeners: if options.is_serial || seen.memory.own.is_tree_doubtful {
             Vec::new()
         } else {
             tree.into_iter().map(desired::tree).collect()
         },
     };
-    Ok((new, takes_any_address))
+    Ok(Creation {
+        new,
+        takes_any_address,
+    })
 }
 
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an
@@ -226,7 +257,7 @@ fn address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> (Option<S
         let recorded = wanted.identity.recorded_address.clone();
         recorded.filter(|_| wanted.publishes_own_address())
     };
-    let is_open = !own.is_address_lost && wanted.vip.port.is_none();
+    let is_open = wanted.vip.port.is_none();
     let range = visible(seen, subnet).and_then(|there| there.cidr.parse::<IpNet>().ok());
     let is_in_range = |address: &String| {
         let address = address.parse::<IpAddr>().ok();

@@ -1,9 +1,8 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Answer, Note, Refusal, Step as _};
+use bowline_plan::{Note, Refusal, Step as _};
 
-use super::absent::POLICY_REMEDY;
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use super::{Next, There, apply, groups};
@@ -13,32 +12,21 @@ use crate::placement;
 use crate::step::{CloudStep, PartChange};
 
 impl There<'_> {
-    /// What is asked for is refused as a whole: only members and the security group change, of what is served.
-    pub(super) fn only_nodes(&self, refusal: Refusal, notes: &mut Vec<Note>) -> Next {
+    /// What is asked for is refused: members and the security group, of what is served, are as they shall be before that is told.
+    pub(super) fn follow(&self) -> Option<Next> {
         let (seen, balancer) = (self.seen, self.balancer);
         let is_served = self.wanted.identity.is_served();
         if is_served && (is_pending(balancer) || seen.memory.own.is_busy) {
-            return wait_for(balancer, seen);
+            return Some(wait_for(balancer, seen));
         }
-        let plan = self.plan_of_parts().filter(|_| is_served);
-        match plan.and_then(|plan| plan.next_of_members()) {
-            Some(change) => self.opened(change, notes),
-            None => self.refused(refusal, notes),
+        let plan = self.plan_of_parts().filter(|_| is_served)?;
+        let mut notes = Vec::new(); // the plan has them
+        if let Some(change) = plan.next_of_members() {
+            return Some(self.opened(change, &mut notes));
         }
-    }
-
-    /// What is asked for of the parts is refused: of what is served the security group is as it shall be before that is told.
-    pub(super) fn refused(&self, refusal: Refusal, notes: &mut Vec<Note>) -> Next {
         // The group of a Service that is to leave another load balancer lets that one in.
-        let serves = self.plan_of_parts().is_some_and(|plan| plan.serves());
-        let steps = match serves && self.wanted.identity.is_served() {
-            true => self.of_group(notes).unwrap_or_default(),
-            false => Vec::new(),
-        };
-        match steps.is_empty() {
-            true => Answer::Refused(refusal),
-            false => apply(steps),
-        }
+        let steps = self.of_group(&mut notes).ok().filter(|_| plan.serves())?;
+        (!steps.is_empty()).then(|| apply(steps))
     }
 
     /// Why a port is not served as it shall be, though everything else is: its pool failed, and Octavia could not mend it.
@@ -56,11 +44,9 @@ impl There<'_> {
 
     /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
     pub(super) fn untaken(&self) -> Option<Refusal> {
-        let own = &self.seen.memory.own;
-        let refused = own.refused.iter().map(|(_, why)| why.clone());
-        let plan = self.plan_of_parts().filter(|_| !own.changes.is_empty());
-        let unkept: Vec<PartChange> = plan.map_or_else(Vec::new, |plan| plan.unkept().collect());
-        let mut all = refused.chain(unkept.into_iter().map(|change| self.unkept(change)));
+        let plan = self.plan_of_parts()?;
+        let refused = plan.refused().cloned();
+        let mut all = refused.chain(plan.unkept().map(|change| self.unkept(change)));
         let first = all.next()?;
         match all.count() {
             0 => Some(first),
@@ -95,8 +81,7 @@ impl There<'_> {
 
     /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
     pub(super) fn barred(&self) -> Option<Refusal> {
-        let (_, why) = self.seen.memory.own.pools_in_use.first()?;
-        Some(why.clone().with_remedy(POLICY_REMEDY))
+        self.plan_of_parts()?.barred().cloned()
     }
 
     /// What decides about the parts of a load balancer that takes changes.
@@ -107,8 +92,15 @@ impl There<'_> {
             .parts
             .as_ref()
             .filter(|parts| is_active && parts.of == balancer.id)?;
-        let (of, own) = ((balancer, self.role), &seen.memory.own);
-        Some(PartsPlan::new(self.wanted, self.features, seen, of, parts, own))
+        let of = (balancer, self.role);
+        Some(PartsPlan::new(
+            self.wanted,
+            self.features,
+            seen,
+            of,
+            parts,
+            &seen.memory,
+        ))
     }
 
     /// The ports that are served, or will be: not those that were added since it cannot be told what is asked for.
@@ -147,9 +139,6 @@ impl There<'_> {
 
     /// What the security group has to open before the load balancer's parts change.
     fn opening(&self) -> Vec<CloudStep> {
-        if self.seen.memory.own.group_failure.is_some() {
-            return Vec::new(); // told at the end
-        }
         let there = Some((self.balancer, self.role));
         let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
         let is_ovn = self.features.is_ovn;
@@ -158,9 +147,6 @@ impl There<'_> {
     }
 
     pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
-        if let Some(why) = &self.seen.memory.own.group_failure {
-            return Err(why.clone());
-        }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
         let seats = groups::seats(self.wanted, &subnets);

@@ -17,7 +17,7 @@ use crate::names;
 use crate::observe::{Observed, Seen};
 use crate::security_groups::ports::{Seat, has_seat, memberships};
 use crate::security_groups::rules::{self, Opened, wanted_rules};
-use crate::step::GroupChange;
+use crate::step::{CloudStep, GroupChange};
 
 mod twins;
 
@@ -34,26 +34,51 @@ pub(super) fn next(
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
-        return Ok(removal(identity, seen));
+        return held_back(seen, removal(identity, seen));
     }
     let twins::Own { kept, surplus } = twins::of(identity, seen)?;
     let Some(there) = kept else {
-        return Ok(vec![GroupChange::Create {
+        let create = GroupChange::Create {
             new: NewSecurityGroup {
                 name: names::security_group(&identity.uid, &identity.service),
                 description: names::security_group_description(&identity.cluster, &identity.service),
             },
-        }]);
+        };
+        return held_back(seen, vec![create]);
     };
-    let Changes { opening, closing } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
-    let refused = seen.memory.own.rule_failure.as_ref();
-    match refused.or(seats.without_server.as_ref()) {
+    let Changes {
+        opening,
+        closing,
+        refused,
+    } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
+    match refused.or(seats.without_server.clone()) {
         _ if !opening.is_empty() => Ok(opening),
         _ if !closing.is_empty() => Ok(closing),
-        Some(refused) => Err(refused.clone()),
+        Some(refused) => Err(refused),
         // What the others open is open by now.
-        None => Ok(without(&surplus, seen)),
+        None => held_back(seen, without(&surplus, seen)),
     }
+}
+
+/// Those of these writes that Neutron did not refuse, or why, if there is no other.
+pub(super) fn held_back(seen: &Seen, changes: Vec<GroupChange>) -> Result<Vec<GroupChange>, Refusal> {
+    match split(seen, changes) {
+        (changes, Some(why)) if changes.is_empty() => Err(why),
+        (changes, _) => Ok(changes),
+    }
+}
+
+/// Those of these writes that Neutron did not refuse, and why it refused the first of the others.
+fn split(seen: &Seen, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Option<Refusal>) {
+    let mut refused = None;
+    let mut left = changes;
+    left.retain(|change| {
+        let step = CloudStep::Group(change.clone());
+        let why = seen.memory.refusals.first(|known| known.asks_the_same(&step));
+        refused = refused.take().or_else(|| why.cloned());
+        why.is_none()
+    });
+    (left, refused)
 }
 
 /// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
@@ -66,12 +91,12 @@ pub(super) fn missing_rules(
     is_ovn: bool,
 ) -> Vec<GroupChange> {
     let identity = &wanted.identity;
-    if !identity.options.manages_security_groups || seen.memory.own.rule_failure.is_some() {
+    if !identity.options.manages_security_groups {
         return Vec::new();
     }
     let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
     let rules = kept.and_then(|there| rules(wanted, seen, there, &subnets.ids(), served, is_ovn).ok());
-    rules.map_or_else(Vec::new, |rules| rules.opening)
+    rules.map_or_else(Vec::new, |rules| split(seen, rules.opening).0)
 }
 
 /// What is to be written to a group that is there.
@@ -80,6 +105,8 @@ struct Changes {
     opening: Vec<GroupChange>,
     /// Rules that are too many, and ports that lose it.
     closing: Vec<GroupChange>,
+    /// Why something of it is left out.
+    refused: Option<Refusal>,
 }
 
 fn changes(
@@ -95,15 +122,21 @@ fn changes(
     if wanted.is_unclear() {
         changes.closing.clear(); // a source that cannot be read may be what they let in
     }
-    match &seen.memory.own.rule_failure {
-        None => {}
-        // A rule that nobody needs makes room.
-        Some(refused) if refused.is_limit => changes.opening.clear(),
-        Some(_) => (changes.opening, changes.closing) = (Vec::new(), Vec::new()),
+    let opening = split(seen, std::mem::take(&mut changes.opening));
+    (changes.opening, changes.refused) = opening;
+    // What is open stays so as long as not all is that shall be, unless a rule that nobody needs makes room.
+    if changes.refused.as_ref().is_some_and(|why| !why.is_limit) {
+        changes.closing.clear();
     }
     let of_ports = ports(seats, seen, &there.id, &subnets);
-    changes.opening.extend(of_ports.opening);
-    changes.closing.extend(of_ports.closing);
+    for (all, more) in [
+        (&mut changes.opening, of_ports.opening),
+        (&mut changes.closing, of_ports.closing),
+    ] {
+        let (more, refused) = split(seen, more);
+        all.extend(more);
+        changes.refused = changes.refused.take().or(refused);
+    }
     Ok(changes)
 }
 
@@ -169,6 +202,7 @@ fn rules(
     Ok(Changes {
         opening: create.collect(),
         closing: delete.collect(),
+        refused: None,
     })
 }
 
@@ -196,6 +230,7 @@ fn ports(seats: &Seats, observed: &Observed, group: &SecurityGroupId, subnets: &
     Changes {
         opening: join.collect(),
         closing: leaving.map(|port| leave(group, port)).collect(),
+        refused: None,
     }
 }
 

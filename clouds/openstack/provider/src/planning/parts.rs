@@ -8,13 +8,13 @@ use bowline_openstack_client::{
     Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor,
     NewPool, Pool, PoolId, PoolUpdate, ProvisioningStatus,
 };
-use bowline_plan::Note;
+use bowline_plan::{Note, Refusal};
 
 use super::{attributes, guards, pools};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::observe::{Observed, Parts, Remembered};
+use crate::observe::{Memory, Observed, PartRefusals as _, Parts, Refusals, Remembered};
 use crate::ownership::{self, Role};
 use crate::placement;
 use crate::step::{PartChange, Room, delete_pool};
@@ -37,6 +37,7 @@ pub(crate) struct PartsPlan<'a> {
     /// Whether everything but members stays as it is, because the certificate or a number cannot be used.
     is_held: bool,
     own: &'a Remembered,
+    refusals: &'a Refusals,
 }
 
 /// The listeners that cannot stand side by side on one port (Octavia, "Listener port conflict").
@@ -67,7 +68,7 @@ impl<'a> PartsPlan<'a> {
         observed: &Observed,
         (balancer, role): (&'a LoadBalancer, Role),
         there: &'a Parts,
-        own: &'a Remembered,
+        memory: &'a Memory,
     ) -> Self {
         let subnets = placement::member_subnets(wanted, observed, Some((balancer, role)), None);
         Self {
@@ -79,7 +80,8 @@ impl<'a> PartsPlan<'a> {
             desired: desired::ports(wanted, features, &subnets),
             keeps_subnets: subnets.keeps_others,
             is_held: guards::held(wanted, features, observed).is_some(),
-            own,
+            own: &memory.own,
+            refusals: &memory.refusals,
         }
     }
 
@@ -140,7 +142,7 @@ impl<'a> PartsPlan<'a> {
         let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
         let is_read = !self.there.unread.members.contains_key(&pool.id);
         let may_go = is_empty && is_read && self.own.stuck.contains(pool.id.as_str());
-        match may_go && self.own.in_use(&pool.id).is_none() {
+        match may_go && self.refusals.of_deletion(&pool.id).is_none() {
             true => Some(delete_pool(pool)),
             false => self.touch(pool),
         }
@@ -215,7 +217,7 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn notes_of_pools(&self) -> Vec<Note> {
         let pools = self.desired.iter().filter(|_| !self.is_held);
         let pools = pools.filter_map(|port| Some((&port.pool, self.pool_of(port)?)));
-        pools::notes(&self.balancer.id, pools, &self.own.refused_settings)
+        pools::notes(&self.balancer.id, pools, self.refusals)
     }
 
     /// The pools whose members have to be read.
@@ -254,14 +256,31 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn next(&self) -> Option<PartChange> {
         match self.is_held {
             true => self.next_of_members(),
-            false => self.wished().find(|change| !self.own.is_vain(change)),
+            false => self.wished().find(|change| !self.is_vain(change)),
         }
+    }
+
+    /// Whether a change is not made for now: nothing comes of it.
+    fn is_vain(&self, change: &PartChange) -> bool {
+        self.own.is_unkept(change) || self.refusals.of_change(change).is_some()
     }
 
     /// What Octavia answered and did not keep.
     pub(crate) fn unkept(&self) -> impl Iterator<Item = PartChange> {
         let wished = self.wished().filter(|_| !self.is_held);
         wished.filter(|change| self.own.is_unkept(change))
+    }
+
+    /// Why Octavia does not take what has a place now.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &Refusal> {
+        let wished = self.wished().filter(|_| !self.is_held);
+        wished.filter_map(|change| self.refusals.of_change(&change))
+    }
+
+    /// Why a pool that no port wants any more stays: Octavia does not delete it.
+    pub(crate) fn barred(&self) -> Option<&Refusal> {
+        let mut pools = self.there.pools.iter();
+        pools.find_map(|pool| self.refusals.of_deletion(&pool.id))
     }
 
     /// All writes that have a place now, in their order.
@@ -277,11 +296,11 @@ impl<'a> PartsPlan<'a> {
         let of_ports = self.desired.iter().flat_map(|port| self.of_port(port));
         // What was to take their place is not there.
         let is_short = || {
-            let mut refused = self.own.refused.iter();
+            let mut refused = self.refusals.of_parts();
             refused.any(|(change, _)| change.room() == Some(Room::Port))
         };
         let listeners = self.surplus().map(|(_, removal)| removal);
-        let orphan = orphan(self.identity, self.balancer, self.there, self.own).map(delete_pool);
+        let orphan = orphan(self.identity, self.balancer, self.there, self.refusals).map(delete_pool);
         let removals = listeners.chain(orphan).filter(move |_| !is_short());
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
@@ -312,7 +331,7 @@ impl<'a> PartsPlan<'a> {
                 false => self.members(port, pool),
             })
         });
-        changes.find(|change| !self.own.is_vain(change))
+        changes.find(|change| !self.is_vain(change))
     }
 
     /// The listeners of the Service that it does not want any more, each with the next write that takes it away.
@@ -323,7 +342,7 @@ impl<'a> PartsPlan<'a> {
         };
         let listeners = self.there.listeners.iter();
         let surplus = listeners.filter(move |there| !self.is_held && self.is_own(there) && !is_wanted(there));
-        surplus.map(|there| (there, removal(self.there, there, self.own)))
+        surplus.map(|there| (there, removal(self.there, there, self.refusals)))
     }
 
     /// The writes of a port that have a place now: those that need others to be made before come when these are.
@@ -332,7 +351,7 @@ impl<'a> PartsPlan<'a> {
             // An own listener of another protocol on this port: Octavia takes the new one only when that is gone.
             let in_the_way = self.on_port(&port.listener).find(|there| self.is_own(there));
             return vec![match in_the_way {
-                Some(old) => removal(self.there, old, self.own),
+                Some(old) => removal(self.there, old, self.refusals),
                 None => PartChange::CreateListener {
                     new: Box::new(NewListener {
                         loadbalancer_id: Some(self.balancer.id.clone()),
@@ -362,7 +381,7 @@ impl<'a> PartsPlan<'a> {
         match self.pool_of(port) {
             None => changes.extend(match self.there.pool_of(&listener.id) {
                 // It is told of when all else is done.
-                Some(old) if self.own.in_use(&old.id).is_some() => None,
+                Some(old) if self.refusals.of_deletion(&old.id).is_some() => None,
                 Some(old) => Some(delete_pool(old)),
                 None => Some(PartChange::CreatePool {
                     new: Box::new(NewPool {
@@ -373,7 +392,7 @@ impl<'a> PartsPlan<'a> {
             }),
             Some(pool) if has_failed(pool) => changes.extend(self.mend(pool)),
             Some(pool) => {
-                let updates = pools::updates(&port.pool, pool, &self.own.refused_settings);
+                let updates = pools::updates(&port.pool, pool, self.refusals);
                 changes.extend(updates.map(|update| PartChange::UpdatePool {
                     id: pool.id.clone(),
                     name: pool.name.clone(),
@@ -444,7 +463,7 @@ pub(crate) fn orphan<'a>(
     identity: &Identity,
     balancer: &LoadBalancer,
     there: &'a Parts,
-    own: &Remembered,
+    refusals: &Refusals,
 ) -> Option<&'a Pool> {
     let is_named = |pool: &Pool| {
         let mut named = there.listeners.iter().map(|listener| &listener.default_pool_id);
@@ -452,17 +471,18 @@ pub(crate) fn orphan<'a>(
     };
     let mut pools = there.pools.iter();
     pools.find(|pool| {
-        let is_unused = pool.listeners.is_empty() && !is_named(pool) && own.in_use(&pool.id).is_none();
+        let is_unused =
+            pool.listeners.is_empty() && !is_named(pool) && refusals.of_deletion(&pool.id).is_none();
         is_unused && ownership::is_own_pool(identity, balancer, pool)
     })
 }
 
 /// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy does or might: with the
 /// listener its policies go, and its pool is an [orphan] then.
-pub(crate) fn removal(there: &Parts, listener: &Listener, own: &Remembered) -> PartChange {
+pub(crate) fn removal(there: &Parts, listener: &Listener, refusals: &Refusals) -> PartChange {
     let pool = there
         .pool_of(&listener.id)
-        .filter(|pool| pool.listeners.len() <= 1 && own.in_use(&pool.id).is_none());
+        .filter(|pool| pool.listeners.len() <= 1 && refusals.of_deletion(&pool.id).is_none());
     match pool.filter(|_| listener.l7policies.is_empty()) {
         Some(pool) => delete_pool(pool),
         None => PartChange::DeleteListener {

@@ -5,18 +5,15 @@ use bowline_openstack_client::{LoadBalancerId, NewPool, Pool, PoolUpdate, Sessio
 use bowline_plan::Note;
 
 use crate::events::{CHANGE_IGNORED, LB_METHOD_UNKNOWN};
-use crate::observe::{PoolSetting, RefusedSetting};
+use crate::observe::{PartRefusals as _, PoolSetting, Refusals};
 
 /// The updates. What Octavia refused is left out; so is a method where none is asked for.
 pub(super) fn updates(
     wanted: &NewPool,
     there: &Pool,
-    refused: &[RefusedSetting],
+    refusals: &Refusals,
 ) -> impl Iterator<Item = PoolUpdate> {
-    let is_refused = |setting: &PoolSetting| {
-        let mut refused = refused.iter();
-        refused.any(|refused| refused.pool == there.id && refused.setting == *setting)
-    };
+    let is_refused = |setting: &PoolSetting| refusals.of_setting(&there.id, setting).is_some();
     let settings = [method(wanted, there), persistence(wanted, there)];
     let settings = settings.into_iter().flatten();
     settings
@@ -55,17 +52,14 @@ fn is_of_person(there: &Pool) -> bool {
 pub(super) fn notes<'a>(
     balancer: &LoadBalancerId,
     pools: impl Iterator<Item = (&'a NewPool, &'a Pool)>,
-    refused: &[RefusedSetting],
+    refusals: &Refusals,
 ) -> Vec<Note> {
     let mut of_method = None;
     let mut kept = Vec::new();
     for (wanted, there) in pools {
         let why = |setting: Option<PoolSetting>| {
-            let setting = setting?;
-            let mut refused = refused.iter();
-            refused
-                .find(|refused| refused.pool == there.id && refused.setting == setting)
-                .map(|refused| &refused.why)
+            let refusal = refusals.of_setting(&there.id, &setting?);
+            refusal.map(|why| &why.reason)
         };
         of_method = of_method.or(why(method(wanted, there)));
         if let Some(set) = there.session_persistence.as_ref().filter(|_| is_of_person(there)) {

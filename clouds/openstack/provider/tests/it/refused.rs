@@ -285,3 +285,81 @@ async fn the_last_members_stay_until_others_serve() {
         assert_eq!(members(&world), ["node-1"]);
     }
 }
+
+fn refuse(world: &World, operation: &str, status: u16) {
+    let said = r#"{"faultcode": "Client", "faultstring": "no such thing", "debuginfo": null}"#;
+    let fault = Fault::operation(operation).always();
+    world.sim.faults().add(fault.answer(Canned::json(status, said)));
+}
+
+/// Within the same hour: what was refused is worth no second try yet. After that, and if something else is asked for, it is.
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_is_not_asked_for_at_each_try() {
+    for operation in [
+        "octavia.loadbalancers.create",
+        "neutron.floatingips.create",
+        "neutron.security-groups.create",
+        "octavia.listeners.update",
+    ] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.manages_security_groups = true);
+        if operation.contains("listeners") {
+            world.run("web").await.settled();
+            world.annotate("web", "connection-limit", "7");
+        }
+        refuse(&world, operation, 400);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("no such thing"), "{run:#?}");
+        let (again, writes) = world.writes_of(world.run_again("web")).await;
+        assert_eq!(again.complaint(), run.complaint());
+        assert_eq!(in_short(&writes), [""; 0], "{operation}");
+        world.sim.faults().clear();
+        world.annotate("web", "connection-limit", "8");
+        world.run_again("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
+/// Nothing says that it would fail again.
+#[tokio::test(start_paused = true)]
+async fn what_failed_otherwise_is_tried_again_at_once() {
+    for operation in ["neutron.security-groups.create", "octavia.listeners.update"] {
+        let mut world = World::with_nodes(1);
+        world.configure(|options| options.manages_security_groups = true);
+        if operation.contains("listeners") {
+            world.run("web").await.settled();
+            world.annotate("web", "connection-limit", "7");
+        }
+        refuse(&world, operation, 500);
+        let run = world.run("web").await;
+        assert!(run.complaint().contains("no such thing"), "{run:#?}");
+        world.sim.faults().clear();
+        world.run_again("web").await.settled();
+        world.assert_settled("web").await;
+    }
+}
+
+/// They may bear the traffic of what is there.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_is_refused_holds_up_no_other_rule_and_closes_nothing() {
+    let mut world = served().await;
+    let said = r#"{"NeutronError": {"type": "HTTPBadRequest", "message": "no such rule", "detail": ""}}"#;
+    let fault = Fault::operation("neutron.security-group-rules.create");
+    world.sim.faults().add(fault.answer(Canned::json(400, said)));
+    world.set_ports("web", &[("TCP", 80, 31080), ("TCP", 81, 31081)]);
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("no such rule"), "{run:#?}");
+    assert!(run.published_although_refused.is_some(), "{run:#?}");
+    let groups = world.sim.security_groups();
+    let group = groups
+        .iter()
+        .find(|group| group.name.starts_with("lb-sg-"))
+        .unwrap();
+    let rules = world.sim.rules_of(group.id);
+    let mut ports: Vec<u16> = rules.iter().filter_map(|rule| rule.content.port_min).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [30080, 30081, 31081]);
+    world.add_node("node-3");
+    world.run("web").await.settled();
+    world.assert_settled("web").await;
+}

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::Port;
 use bowline_openstack_sim::{FloatingIpSpec, Provisioning};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::advance;
 
-use crate::world::{World, in_short, lb_name};
+use crate::world::{World, in_short, lb_name, service};
 
 /// The ports that Octavia made for load balancers that are not there.
 fn leaked(world: &World) -> Vec<Port> {
@@ -70,6 +72,19 @@ async fn a_port_that_is_left_goes_also_where_the_service_is_well_by_then() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_port_that_is_left_goes_with_the_service() {
+    let world = World::with_nodes(1);
+    limit_members(&world, Some(0));
+    world.run("web").await;
+    assert_eq!(leaked(&world).len(), 1);
+    advance(Duration::from_secs(61)).await;
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    assert_eq!(leaked(&world).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_port_that_is_left_and_that_somebody_uses_stays() {
     let world = World::with_nodes(1);
     limit_members(&world, Some(0));
@@ -115,6 +130,26 @@ async fn one_that_failed_is_made_anew_at_its_address_although_a_part_of_it_is_re
     world.restart();
     assert_eq!(world.run("web").await.settled().published(), before);
     world.assert_settled("web").await;
+}
+
+/// The empty one is refused, too: as where the provider is another one of the two that a flavor names.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_refused_as_a_whole_leaves_one_port_however_often_it_is_tried() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    limit_members(&world, Some(1));
+    let empty = Fault::operation("octavia.loadbalancers.create");
+    let said =
+        r#"{"faultcode": "Client", "faultstring": "Validation failure: no such thing", "debuginfo": null}"#;
+    let fault = empty.nth(2).always().answer(Canned::json(400, said));
+    world.sim.faults().add(fault);
+    for index in 0..5 {
+        let run = world.run("b").await;
+        assert!(run.complaint().contains("no such thing"), "{run:#?}");
+        world.add_node(&format!("more-{index}"));
+        assert_eq!(leaked(&world).len(), 1);
+    }
 }
 
 /// Octavia looks at their number first.

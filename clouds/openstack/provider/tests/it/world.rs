@@ -1,6 +1,7 @@
 //! A cluster around the load balancers: Services, Nodes, and the service controller without a manager.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Transport};
@@ -14,7 +15,7 @@ use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Id, OpenstackSim, ServerSpec, UserSpec};
 use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
 pub(crate) use bowline_provider_kit::{Outcome, Run, service_port};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// The key of an annotation, by the part that differs.
 pub(crate) fn key(suffix: &str) -> String {
@@ -59,6 +60,8 @@ pub(crate) struct World {
     service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) cluster_name: String,
+    /// The hour of the last reconcile: whatever was refused before is tried again in the next one.
+    hour: AtomicI64,
 }
 
 /// A client of a simulator.
@@ -121,6 +124,7 @@ impl World {
             services,
             nodes: Vec::new(),
             cluster_name: "lab".into(),
+            hour: AtomicI64::default(),
         }
     }
 
@@ -249,8 +253,8 @@ impl World {
             server_version: Some(ServerVersion { major: 1, minor: 36 }),
             holder: "test".into(),
         };
-        self.services
-            .facts(name, &self.nodes, cluster, Timestamp::UNIX_EPOCH)
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(self.hour.load(Ordering::Relaxed));
+        self.services.facts(name, &self.nodes, cluster, now)
     }
 
     /// Reconciles a Service until it settles, is refused or fails.
@@ -259,6 +263,16 @@ impl World {
     }
 
     pub(crate) async fn run_with(&self, name: &str, interruption: Interruption) -> Run {
+        self.hour.fetch_add(1, Ordering::Relaxed);
+        self.reconcile(name, interruption).await
+    }
+
+    /// Reconciles at the hour of the last time: what was refused then is held back.
+    pub(crate) async fn run_again(&self, name: &str) -> Run {
+        self.reconcile(name, Interruption::Never).await
+    }
+
+    async fn reconcile(&self, name: &str, interruption: Interruption) -> Run {
         let facts = || self.facts(name);
         self.service_loop
             .reconcile(&self.cloud, name, facts, interruption)

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_phoenixnap_client::{Class, Client, PublicNetwork};
-use bowline_plan::Said;
+use bowline_cloud_provider::ServiceKey;
+use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
+use bowline_plan::{Refusal, Said};
 use tokio::time::{Instant, timeout};
 
 /// How long a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
@@ -14,6 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How old what is known becomes: servers come into the network and take addresses.
 pub(crate) const AGE: Duration = Duration::from_secs(3600);
+
+/// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
+pub(crate) const MOST_BLOCKS: usize = 10;
+
+/// How long a place is kept for a block that the network does not show.
+const KEPT: Duration = Duration::from_secs(120);
 
 /// The subject of a failed read.
 const UNREADABLE: &str = "unreadable";
@@ -35,6 +42,15 @@ struct Facts {
     location: Option<String>,
     known: Mutex<Option<Known>>,
     said: Mutex<Said>,
+    places: Mutex<Vec<Place>>,
+}
+
+/// A place in the network that is being bought for, so that two Services that come together do not buy for the same one.
+struct Place {
+    service: ServiceKey,
+    /// The block, once it is bought. It counts as long as the network does not show it.
+    block: Option<String>,
+    since: Instant,
 }
 
 #[derive(Clone)]
@@ -53,6 +69,7 @@ impl Network {
             location,
             known: Mutex::default(),
             said: Mutex::default(),
+            places: Mutex::default(),
         });
         let read = SharedRead::single(
             SharedRead::<()>::INTERVAL,
@@ -67,11 +84,43 @@ impl Network {
         self.facts.known().map(|known| known.network)
     }
 
-    /// What is known; if that is nothing, what a read tells within a moment.
+    /// What a read tells within a moment: others take places in the network too. Else what is known.
     pub(crate) async fn in_a_moment(&self) -> Option<Shown> {
-        match self.known() {
-            Some(network) => Some(Ok(network)),
-            None => timeout(PATIENCE, self.read.ask()).await.ok().flatten(),
+        let read = timeout(PATIENCE, self.read.ask()).await.ok().flatten();
+        read.or_else(|| self.known().map(Ok))
+    }
+
+    /// Why no block is bought for a Service: the network has no place for it.
+    pub(crate) fn full_for(&self, service: &ServiceKey) -> Option<Refusal> {
+        let known = self.known()?;
+        self.facts.full_for(service, &known, &lock(&self.facts.places))
+    }
+
+    /// Keeps a place for the block that is about to be bought for a Service, if there is one.
+    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), Refusal> {
+        let known = self.known();
+        let mut places = lock(&self.facts.places);
+        if let Some(full) = known.and_then(|known| self.facts.full_for(service, &known, &places)) {
+            return Err(full);
+        }
+        places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
+        places.push(Place {
+            service: service.clone(),
+            block: None,
+            since: Instant::now(),
+        });
+        Ok(())
+    }
+
+    /// Tells which block was bought for a Service; `None` if none was, and its place is free.
+    pub(crate) fn bought(&self, service: &ServiceKey, block: Option<&str>) {
+        let mut places = lock(&self.facts.places);
+        match block {
+            None => places.retain(|place| place.service != *service),
+            Some(id) => {
+                let of_service = places.iter_mut().filter(|place| place.service == *service);
+                of_service.for_each(|place| place.block = Some(id.to_owned()));
+            }
         }
     }
 
@@ -89,6 +138,24 @@ impl Facts {
         let generation = self.client.generation();
         let known = lock(&self.known).clone();
         known.filter(|known| known.generation == generation)
+    }
+
+    /// Where the network shows more than the documented number of blocks, it takes more than those.
+    fn full_for(&self, service: &ServiceKey, network: &PublicNetwork, places: &[Place]) -> Option<Refusal> {
+        let shown = others(&network.ip_blocks, "");
+        let is_shown = |id: &String| network.ip_blocks.iter().any(|block| block.id == *id);
+        let coming = places.iter().filter(|place| {
+            let counts = place.service != *service && place.since.elapsed() < KEPT;
+            counts && !place.block.as_ref().is_some_and(is_shown)
+        });
+        let all = shown + coming.count();
+        (shown <= MOST_BLOCKS && all >= MOST_BLOCKS).then(|| {
+            let text = format!(
+                "public network {} has {all} IP blocks and takes no more, so none is bought for service {service}",
+                self.id
+            );
+            Refusal::new(text).of_limit(true).with_remedy("delete a service that is not needed; the block is bought as soon as another one has left the network")
+        })
     }
 
     /// One read. Why it fails is told once, until it succeeds or fails for another reason.
@@ -142,6 +209,13 @@ impl Facts {
             );
         }
     }
+}
+
+/// How many IPv4 blocks of a network are others than this one. One of IPv6 takes the place of none of them.
+pub(crate) fn others(listed: &[NetworkBlock], block: &str) -> usize {
+    let is_v6 = |it: &NetworkBlock| it.cidr.as_ref().is_some_and(|cidr| cidr.contains(':'));
+    let others = listed.iter().filter(|it| it.id != block && !is_v6(it));
+    others.count()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

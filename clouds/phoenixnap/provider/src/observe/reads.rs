@@ -160,14 +160,16 @@ impl Reads {
             missing_names: None,
             is_claim_void: self.is_void(identity),
             network: None,
+            full: None,
             // Looked at anew: it is tried again.
-            unattached: None,
+            busy: None,
         };
         if let Intent::Wanted(wanted) = intent
             && observed.blocks.is_empty()
             && is_buyer(wanted)
         {
-            self.before_purchase(&mut observed, own).await?;
+            self.before_purchase(&wanted.identity.key, &mut observed, own)
+                .await?;
         }
         Ok(observed)
     }
@@ -240,7 +242,12 @@ impl Reads {
         Ok(blocks)
     }
 
-    async fn before_purchase(&self, observed: &mut Observed, own: &mut Remembered) -> Result<(), CloudError> {
+    async fn before_purchase(
+        &self,
+        service: &ServiceKey,
+        observed: &mut Observed,
+        own: &mut Remembered,
+    ) -> Result<(), CloudError> {
         if own.purchase == Purchase::NamesForgotten {
             lock(&self.names).clear();
             own.purchase = Purchase::Untried;
@@ -254,7 +261,13 @@ impl Reads {
         let (names, network) = tokio::join!(self.missing_names(&mut own.are_names_read), network);
         observed.missing_names = Some(names?);
         observed.network = network;
+        observed.full = self.network.as_ref().and_then(|known| known.full_for(service));
         Ok(())
+    }
+
+    /// The public network; `None` while load balancing is off.
+    pub(crate) fn network(&self) -> Option<&Network> {
+        self.network.as_deref()
     }
 
     /// The names of tags that have to be made known; they are read only if it is not known that all of them are.

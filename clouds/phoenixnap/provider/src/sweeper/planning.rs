@@ -8,7 +8,7 @@ use bowline_plan::{Answer, Note};
 
 use super::{Intent, Observed, address_of};
 use crate::blocks::{self, Attachment, Place};
-use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, ORPHAN, SWEEP_FAILED};
+use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, SWEEP_FAILED};
 use crate::planning::{Next, wait};
 use crate::step::CloudStep;
 use crate::tags;
@@ -37,6 +37,11 @@ pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next
                 false => FALLEN_OFF.note(fallen_off(block, why)),
             });
             continue;
+        }
+        if let Some(value) = tags::unclear_mark(block) {
+            notes.push(MARK_UNCLEAR.note(format!(
+                "IP block {id} ({cidr}) has the tag delete={value} and is not given back: only the value true, or none, marks it"
+            )));
         }
         if !tags::is_marked(block) {
             steps.extend(heal(intent, block, network));

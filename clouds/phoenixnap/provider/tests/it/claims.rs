@@ -398,6 +398,10 @@ async fn a_service_that_is_deleted_after_a_failed_purchase_waits_only_if_a_block
         // The next try is as soon as the outcome is certain.
         let asked = purchases(&world);
         world.sim.faults().clear();
+        if is_refused {
+            // Until then it is held back.
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
         let waited = world.run(KEY).await.settled().waited.as_secs();
         assert!(expected.contains(&waited), "{what}: {waited} s to buy again");
         assert_eq!(purchases(&world), asked + 1, "{what}");

@@ -429,6 +429,12 @@ async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
     assert!(!calls.contains(&"public-networks.attach".to_owned()));
     assert_eq!(world.claim(KEY), None);
     world.sim.faults().clear();
+    // It is held back for a while, whatever else comes to the Service, or until a person wants something else.
+    world.annotate(KEY, "team", "blue");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("No /29 is left in NLD."), "{run:?}");
+    assert_eq!((calls, run.waves.len()), (vec!["ip-blocks.list".to_owned()], 0));
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let run = world.run(KEY).await.settled();
     assert_eq!(
         run.waited,
@@ -515,6 +521,40 @@ async fn a_full_network_is_named_as_the_reason() {
     }
     let run = world.run(KEY).await;
     assert!(run.complaint().contains("takes no more"), "{run:?}");
+    assert_eq!(
+        world.sim.blocks().len(),
+        10,
+        "none is bought that cannot be attached"
+    );
+    assert_eq!(world.claim(KEY), None);
+    let first = world.sim.blocks()[0].id.clone();
+    assert!(world.sim.remove_block(&first));
+    world.run(KEY).await.settled();
+}
+
+/// A list of the network shows none of those that are being bought.
+#[tokio::test(start_paused = true)]
+async fn of_services_that_come_together_only_as_many_buy_as_the_network_takes() {
+    let world = World::new();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.attach_time = Duration::from_secs(30));
+    let keys: Vec<String> = (1..=13).map(|number| format!("shop/s{number}")).collect();
+    keys.iter().for_each(|key| world.add(key));
+    let runs = futures::future::join_all(keys.iter().map(|key| world.run(key))).await;
+    let served = runs
+        .iter()
+        .filter(|run| matches!(run.outcome, Outcome::Settled(_)))
+        .count();
+    assert_eq!((served, world.sim.blocks().len()), (10, 10), "{runs:#?}");
+    for run in runs
+        .iter()
+        .filter(|run| !matches!(run.outcome, Outcome::Settled(_)))
+    {
+        assert!(run.complaint().contains("takes no more"), "{run:?}");
+    }
+    assert!(keys.iter().all(|key| world.claim(key).is_none()));
+    world.check("together");
 }
 
 #[tokio::test(start_paused = true)]
@@ -660,6 +700,7 @@ async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fr
         (1, 1),
         "{calls:?}"
     );
+    tokio::time::sleep(Duration::from_secs(5)).await;
     // Now they are believed to be known: it may be they that are wrong.
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::Note;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
-use bowline_phoenixnap_sim::{BlockSpec, BlockStatus};
+use bowline_phoenixnap_sim::{BlockSpec, BlockStatus, Tag};
 
 use crate::world::{CLUSTER, NETWORK, World};
 
@@ -220,6 +220,28 @@ async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
 async fn swept_again(world: &World) -> Vec<Note> {
     tokio::time::sleep(Duration::from_secs(30)).await;
     world.sweep().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_delete_that_says_false_gives_no_live_block_back() {
+    let world = World::with_service();
+    let address = world.run(KEY).await.published();
+    let block = world.sim.blocks()[0].id.clone();
+    world
+        .sim
+        .edit_block(&block, |block| block.tags.push(Tag::new("delete", "false")));
+    for _ in 0..2 {
+        let notes = world.sweep().await;
+        assert_eq!(notes[0].reason, "IPBlockMarkUnclear");
+        assert!(notes[0].text.contains("delete=false"), "{notes:?}");
+    }
+    assert_eq!(world.run(KEY).await.published(), address);
+    let blocks = world.sim.blocks();
+    assert_eq!((blocks.len(), &blocks[0].status), (1, &BlockStatus::Assigned));
+    // Its own end gives it back all the same.
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
 #[tokio::test(start_paused = true)]

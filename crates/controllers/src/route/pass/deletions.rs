@@ -44,7 +44,7 @@ impl RouteController {
         }
         let asked = {
             let _working = self.ctx.heartbeat.begin();
-            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_nodes());
+            let list = timeout(LISTED_WITHIN, self.ctx.kube.list_whole_nodes());
             self.ctx.stop.run_until_cancelled(list).await
         };
         let Some(asked) = asked else {
@@ -135,8 +135,11 @@ impl RouteController {
     /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
     /// is no proof: the API server is asked for it by its name.
     async fn has_no_node(&self, pass: &Pass, route: &Route, ids: &BTreeSet<Arc<str>>) -> bool {
+        let nodes = &self.ctx.nodes;
         let id = route.target_provider_id.as_deref();
-        let is_known = |name| self.ctx.nodes.get(name).is_some() || id.is_some_and(|id| ids.contains(id));
+        let is_known = |name| {
+            nodes.get(name).is_some() && !nodes.is_unreadable(name) || id.is_some_and(|id| ids.contains(id))
+        };
         let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
             return true;
         };

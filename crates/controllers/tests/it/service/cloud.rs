@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) marks: Option<BTreeMap<String, String>>,
     /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
     pub(super) reconciled: Vec<(&'static str, u64, bool)>,
+    /// The Nodes that each sync was handed.
+    pub(super) nodes: Vec<Arc<[Arc<Node>]>>,
     /// Every call: when, and what.
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
@@ -216,7 +218,11 @@ impl Reconciler for Cloud {
         if facts.is_wanted && facts::annotation(&facts.service, "cloud.example/broken").is_some() {
             return Err(Refusal::new("cloud.example/broken is not a number"));
         }
-        let label = self.state.lock().unwrap().selected_label;
+        let label = {
+            let mut state = self.state.lock().unwrap();
+            state.nodes.push(Arc::clone(&facts.nodes));
+            state.selected_label
+        };
         let is_selected = |node: &&Arc<Node>| label.is_none_or(|label| node.labels.value(label).is_some());
         let nodes = facts.nodes.iter().filter(is_selected);
         Ok(Intent {

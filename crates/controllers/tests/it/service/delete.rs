@@ -1,5 +1,7 @@
 //! Balancers go with what asked for them.
 
+use std::time::Duration;
+
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::json;
@@ -358,6 +360,33 @@ async fn who_takes_the_finalizer_off_again_and_again_is_told_of_and_met_less_and
         .into_iter()
         .filter(|reason| reason == "FinalizerRemoved");
     assert_eq!(told.count(), 1, "one event that is counted up");
+}
+
+/// The rule: the watch is sooner than the answer to the write that takes the finalizer off.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_whose_service_is_seen_to_be_gone_before_it_is_answered_is_counted() {
+    let mut world = World::new(&["a"]);
+    world.answers_late = Duration::from_millis(300);
+    world.start();
+    world.add_service("web");
+    world.settled("web").await;
+    world.pass(seconds(5)).await;
+    world.cloud.state.lock().unwrap().reconciled.clear();
+    let settled = |world: &World| {
+        let name = "load_balancer_settle_duration_seconds_count ";
+        let page = world.page();
+        let line = page.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let before = settled(&world);
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    world.pass(seconds(1)).await;
+    let ended = std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
+    assert_eq!(ended, [("delete", 0, false)]);
+    assert_eq!(settled(&world) - before, 1);
 }
 
 #[tokio::test(start_paused = true)]

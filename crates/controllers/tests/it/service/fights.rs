@@ -96,6 +96,22 @@ async fn an_annotation_of_others_that_changes_without_end_is_looked_at_less_and_
     assert_eq!(world.cloud.calls("").len() - calls, looks + 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_same_holds_while_the_cloud_fails() {
+    let (world, calls, _) = settled().await;
+    world.cloud.set(|cloud| {
+        let down = || bowline_cloud_provider::CloudError::transient("maintenance");
+        cloud.read_errors.extend(std::iter::repeat_with(down).take(1000));
+    });
+    for tick in 0..600 {
+        world.annotate("web", "example.com/tick", &tick.to_string());
+        world.pass(seconds(1) / 2).await;
+    }
+    // The retries come on top: after 5, 15, 35, 75, 155 and 315 s.
+    let looks = world.cloud.calls("").len() - calls;
+    assert!(looks <= 20, "{looks}");
+}
+
 /// As a tool does that renders the annotations anew each time, with a hash of its own.
 #[tokio::test(start_paused = true)]
 async fn who_strips_an_annotation_and_changes_another_one_with_it_is_met_no_more_often() {
@@ -211,4 +227,23 @@ async fn what_may_not_be_put_back_is_tried_again_and_delays_nothing_else() {
     world
         .until("it is published", |w| w.address("web").is_some())
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_made_anew_gets_nothing_back_of_the_one_before() {
+    let (world, ..) = settled().await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    // Nothing of this one is written yet, when somebody takes its finalizer off.
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".to_owned(), seconds(30));
+    });
+    world.add_service("web");
+    world.pass(seconds(1)).await;
+    for _ in 0..3 {
+        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+        world.pass(seconds(3)).await;
+    }
+    assert!(!has_mark(&world));
+    assert_eq!(world.address("web"), None);
 }

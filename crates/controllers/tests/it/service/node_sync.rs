@@ -44,6 +44,35 @@ async fn node_changes_update_the_balancer_and_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_set_of_nodes_is_not_worked_out_anew_for_a_heartbeat() {
+    let world = World::running(&["a", "b"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let sync_after = async |change: fn(&mut Value)| {
+        let mut node = world.api.object("Node", "", "a").unwrap();
+        change(&mut node);
+        world.apply(node);
+        world.pass(seconds(11)).await;
+        world.annotate(
+            "web",
+            "cloud.example/a",
+            &format!("{:?}", tokio::time::Instant::now()),
+        );
+        world.pass(seconds(1)).await;
+        let mut lists = std::mem::take(&mut world.cloud.state.lock().unwrap().nodes);
+        lists.pop().unwrap()
+    };
+    let first = sync_after(|_| ()).await;
+    let beaten = sync_after(|node| {
+        node["status"]["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
+    })
+    .await;
+    assert!(std::sync::Arc::ptr_eq(&first, &beaten));
+    let labelled = sync_after(|node| node["metadata"]["labels"]["rack"] = json!("7")).await;
+    assert!(!std::sync::Arc::ptr_eq(&first, &labelled));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_label_that_a_service_selects_by_counts_also_while_its_balancer_is_made() {
     for is_served in [false, true] {
         let world = World::running(&["a", "b"]).await;

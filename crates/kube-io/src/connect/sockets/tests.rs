@@ -2,7 +2,7 @@
 
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_edge::{Gate, GateClosed};
+use bowline_edge::{Gate, GateClosed, Lines};
 use bowline_kube_api::{Effect, Fault, KubeApi};
 use http::Uri;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -10,6 +10,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -55,7 +56,14 @@ fn silent(accepts_after: Duration, gate: Arc<dyn Gate>) -> (Kube, Connections) {
         ..KubeOptions::new("test")
     };
     let client = layered(&nearby(), Whose::Own, connector).unwrap();
-    let kube = Kube::assemble(client.clone(), client, "in-memory", None, options);
+    let kube = Kube::assemble(
+        client.clone(),
+        client,
+        "in-memory",
+        None,
+        Lines::default(),
+        options,
+    );
     (kube.with_timeout(60 * SECOND), connections)
 }
 
@@ -151,6 +159,7 @@ async fn requests_that_hang_keep_neither_the_lease_nor_the_watches_waiting() {
         client,
         "in-memory",
         None,
+        Lines::default(),
         KubeOptions::new("test"),
     );
 
@@ -213,6 +222,96 @@ async fn requests_that_hang_keep_neither_the_lease_nor_the_watches_waiting() {
         () = renewals => {}
         _ = watches => {}
         () = hanging => {}
+    }
+}
+
+/// The same, until they are all frozen: then those that stand carry nothing more in either direction, and stay open. New ones work.
+fn freezable(
+    api: &KubeApi,
+    frozen: &Arc<watch::Sender<u32>>,
+) -> impl Service<Uri, Response = TokioIo<ClientEnd>, Error = BoxError, Future: Send> + Clone + use<> {
+    let (service, frozen) = (api.service(), Arc::clone(frozen));
+    tower::service_fn(move |_: Uri| {
+        let (service, mut frozen) = (service.clone(), frozen.subscribe());
+        async move {
+            let (near, mut mid) = tokio::io::duplex(1 << 16);
+            let (mut beyond, far) = tokio::io::duplex(1 << 16);
+            tokio::spawn(async move {
+                let service = TowerToHyperService::new(service);
+                let builder = auto::Builder::new(TokioExecutor::new());
+                builder.serve_connection(TokioIo::new(far), service).await
+            });
+            tokio::spawn(async move {
+                tokio::select! {
+                    biased;
+                    _ = frozen.changed() => std::future::pending().await,
+                    _ = tokio::io::copy_bidirectional(&mut mid, &mut beyond) => {}
+                }
+            });
+            Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_connections_die_without_a_word_the_work_is_done_within_45_s() {
+    for age in [0, 3, 11, 19, 27, 29, 40] {
+        let api = KubeApi::builder().build();
+        let new_node = |name: &str| {
+            api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}))
+                .unwrap()
+        };
+        new_node("a");
+        let (reach, frozen) = (nearby(), Arc::new(watch::Sender::new(0)));
+        let client = layered(&reach, Whose::Own, freezable(&api, &frozen)).unwrap();
+        let lines = reach.lines.clone();
+        let kube = Kube::assemble(
+            client.clone(),
+            client,
+            "in-memory",
+            None,
+            lines,
+            KubeOptions::new("test"),
+        );
+        let (nodes, services) = (Arc::new(NodeCache::new()), Arc::new(ServiceCache::new()));
+        let (old, new) = (NodeName::new("a"), NodeName::new("new"));
+        let work = async {
+            nodes.synced().await;
+            services.synced().await;
+            sleep(age * SECOND + SECOND / 100).await;
+            // All that may stand at once, stand.
+            let reads = || futures::future::join_all((0..ORDINARY).map(|_| kube.node(&old)));
+            assert!(reads().await.iter().all(Result::is_ok));
+            frozen.send_modify(|times| *times += 1);
+            let died = Instant::now();
+            new_node("new");
+            let initialised = async {
+                while nodes.get(&new).is_none() {
+                    sleep(SECOND / 10).await;
+                }
+                let found = kube.node(&new).await.unwrap();
+                kube.set_pod_networks(&found, &["10.1.0.0/24".to_owned()])
+                    .await
+                    .unwrap();
+            };
+            // Meanwhile all others hang, and are tried again.
+            let others = async {
+                loop {
+                    drop(reads().await);
+                    sleep(SECOND).await;
+                }
+            };
+            tokio::select! {
+                () = initialised => {}
+                () = others => {}
+            }
+            assert!(died.elapsed() <= 45 * SECOND, "{:?} at {age} s", died.elapsed());
+        };
+        tokio::select! {
+            () = work => {}
+            () = crate::watch_nodes(kube.clone(), Arc::clone(&nodes)) => {}
+            () = crate::watch_services(kube.clone(), Arc::clone(&services)) => {}
+        }
     }
 }
 

@@ -7,13 +7,13 @@ use bowline_cloudstack_client::ApiError;
 use super::super::lists::firewall_of;
 use super::super::{Fact, Failure, Observed, Pending};
 use super::Reads;
-use crate::apply::failed;
 use crate::cidrs::Cidrs;
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
 use crate::objects::{Firewall, FirewallRule, FirewallRuleId};
 use crate::step::{CloudStep, Precondition};
+use crate::verdict::failure;
 
 /// Why it could not be seen whether something is as it has to be.
 enum Unseen {
@@ -41,7 +41,7 @@ impl Reads {
             match seen {
                 Ok(None) => {}
                 Ok(seen) => return seen,
-                Err(Unseen::Said(error)) => return Some(failed(step, &error)),
+                Err(Unseen::Said(error)) => return Some(Learned::Failed(failure(step, &error))),
                 Err(Unseen::Unknown(error)) => return Some(Learned::Failed(Failure::new(error, false))),
             }
         }

@@ -138,7 +138,7 @@ struct Api {
 impl Api {
     /// What comes of a new rule; none if it is made.
     fn refusal(&self, seen: &Seen, new: &Opening) -> Option<Learned> {
-        let failed = |error| Some(Learned::Failed(Failure::new(error, true)));
+        let failed = |why: &str| Some(Learned::Refused(Refusal::new(why)));
         let present = seen.allowing(&new.at, new.ingress).unwrap();
         let sources: Cidrs = new.sources.iter().collect();
         if new
@@ -146,7 +146,7 @@ impl Api {
             .iter()
             .any(|source| Some(source.as_str()) == self.refuses)
         {
-            return failed(CloudError::invalid("no such network"));
+            return failed("no such network");
         }
         let mut ranges = seen.observed.ranges(&new.at.id).iter();
         let is_range = ranges.any(|range| range.is_in_the_way(new.ingress, &new.sources));
@@ -154,7 +154,7 @@ impl Api {
         let is_conflict = is_range || present.iter().any(is_in_the_way);
         match is_conflict {
             false => None,
-            true if present.is_empty() => failed(CloudError::new(ErrorKind::Conflict, "conflicts")),
+            true if present.is_empty() => failed("conflicts"),
             true => Some(Learned::OneFirewallRule),
         }
     }
@@ -185,9 +185,9 @@ impl Api {
                 _ => None,
             };
             match refused {
-                Some(mut learned) => {
-                    if let Learned::Failed(failure) = &mut learned {
-                        failure.is_rollback = world.observed.memory.own.failure.is_some();
+                Some(learned) => {
+                    if let Learned::Refused(why) = &learned {
+                        world.observed.memory.refusals.add(step.clone(), why.clone());
                     }
                     learn::learn(&mut world.observed, &step, learned);
                 }
@@ -195,10 +195,7 @@ impl Api {
             }
             check(world, &step)?;
         };
-        let own = std::mem::take(&mut world.observed.memory.own);
-        if let Some(refused) = Refused::of(&own) {
-            world.observed.memory.own.known.refused = Some(refused);
-        }
+        std::mem::take(&mut world.observed.memory.own);
         prop_assert!(labels.len() < 40, "never ends: {:?}", labels);
         Ok((labels, is_over))
     }
@@ -263,7 +260,7 @@ proptest! {
             // Who may connect now and later, by a network that can be written in another way, is never shut out.
             let always = is_served(&world, &|network| !is_single(network) && !api.takes_one);
             let after = is_served(&world, &|_| true);
-            world.observed.memory.own.known.refused = None;
+            world.observed.memory.refusals.lift(|_, _| true);
             world.spec(|spec| spec["loadBalancerSourceRanges"] = json!(wish));
             let most = if is_last { usize::MAX } else { *stop };
             let (labels, is_over) = api.reconcile(&mut world, most, |world, step| {

@@ -5,6 +5,7 @@ use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, Provisioni
 
 use super::PartsPlan;
 use crate::desired::DesiredPort;
+use crate::observe::PartRefusals as _;
 use crate::step::PartChange;
 
 /// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
@@ -73,7 +74,7 @@ impl PartsPlan<'_> {
         let Some(whole) = self.member_list(&wanted, pool, &shown) else {
             return Vec::new();
         };
-        if self.own.refusal_of(&whole).is_none() {
+        if self.refusals.of_change(&whole).is_none() {
             return vec![whole];
         }
         let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
