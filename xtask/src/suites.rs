@@ -37,7 +37,12 @@ const WAITING: [&str; 5] = [
 ];
 
 /// The suites that run once more where the doubles of the clouds forgive all that they can: the first time they forgive nothing.
-const TWO_WORLDS: [&str; 3] = ["bowline-cloudscale", "bowline-paper", "bowline-phoenixnap"];
+const TWO_WORLDS: [&str; 4] = [
+    "bowline-cloudscale",
+    "bowline-cloudstack",
+    "bowline-paper",
+    "bowline-phoenixnap",
+];
 
 /// The tests that attack a process. They would cost others that wait their deadlines, so none of those runs beside them.
 const ATTACKS: (&str, &str) = ("bowline-e2e", "process::hostile::");

@@ -7,6 +7,7 @@ macro_rules! doubles {
     ($each:ident) => {
         [
             $each::<bowline_cloudscale_sim::Behaviour>("cloudscale.ch"),
+            $each::<bowline_cloudstack_sim::Behaviour>("CloudStack"),
             $each::<bowline_phoenixnap_sim::Behaviour>("phoenixNAP"),
             $each::<bowline_paper_sim::Behaviour>("Paper"),
         ]

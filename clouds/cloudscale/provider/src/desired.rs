@@ -1,7 +1,7 @@
 //! What the parts of a balancer shall look like: the intent, with the addresses of the nodes' servers filled in.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::spelling;
@@ -25,6 +25,8 @@ pub(crate) struct Desired<'a> {
     pub(crate) zones: BTreeSet<&'a str>,
     /// Nodes that are not balanced over, each with the reason.
     pub(crate) left_out: Vec<String>,
+    /// Nodes that have one address, in words.
+    pub(crate) sharing: Vec<String>,
     /// There are nodes, and the project has no server of any of them, or only servers of the names of some while those that
     /// the others name are not there: more likely the token of another project or an API that lies than the end of all nodes
     /// at once.
@@ -59,7 +61,7 @@ impl<'a> Desired<'a> {
         for node in &membership.nodes {
             match find(&observed.servers, node) {
                 Ok(server) => {
-                    servers.push(server);
+                    servers.push((node.name.as_str(), server));
                     is_one_seen |= node.provider_id.is_some();
                 }
                 Err(reason) => {
@@ -70,13 +72,25 @@ impl<'a> Desired<'a> {
         }
         let is_none_found = servers.is_empty() && !left_out.is_empty();
         // Two nodes may name one server by mistake; it is one member all the same.
+        let mut addresses = Vec::new();
+        let mut nodes: BTreeMap<Cow<'_, str>, Vec<&str>> = BTreeMap::new();
+        for (node, server) in &servers {
+            for (address, subnet) in private_addresses(server, &membership.allowed_subnets) {
+                let at_address = nodes.entry(spelling::of_address(address)).or_default();
+                if !at_address.contains(node) {
+                    at_address.push(node);
+                }
+                addresses.push((address, subnet));
+            }
+        }
         let mut taken = BTreeSet::new();
+        addresses.retain(|address| taken.insert(*address));
+        let shared = nodes.iter().filter(|(_, nodes)| nodes.len() > 1);
         Self {
-            zones: servers.iter().map(|server| &*server.zone.slug).collect(),
-            addresses: servers
-                .iter()
-                .flat_map(|server| private_addresses(server, &membership.allowed_subnets))
-                .filter(|address| taken.insert(*address))
+            zones: servers.iter().map(|(_, server)| &*server.zone.slug).collect(),
+            addresses,
+            sharing: shared
+                .map(|(address, nodes)| format!("{} have {address}", nodes.join(" and ")))
                 .collect(),
             left_out,
             knows_no_server: is_none_found || is_one_gone && !is_one_seen,

@@ -13,6 +13,9 @@ bowline_plan::events! {
     NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
         "Nodes did not become members, because it is not known which servers they are.",
         "Give a node without provider ID the name of its server. Delete nodes whose servers do not exist any more.";
+    NODES_SHARE_ADDRESS = "NodesShareAddress", Warning,
+        "Nodes have one private address, as when two of them name one server, or servers in two private networks have the same address. In one subnet the load balancer has one member for them; of two in different subnets cloudscale.ch may refuse one.",
+        "Compare the addresses of the servers that the event names, and delete a Node whose server is gone.";
     FLOATING_IP_MOVED = "FloatingIPMoved", Normal,
         "A floating IP pointed to something else, and Bowline has pointed it to the load balancer of this Service.",
         "If that was not intended, remove the floating IP from the annotation and assign it by hand to what it pointed to before. The event names that.";

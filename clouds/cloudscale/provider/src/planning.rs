@@ -15,7 +15,9 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 
 use crate::annotations as keys;
 use crate::desired::Desired;
-use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
+use crate::events::{
+    DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, NODES_SHARE_ADDRESS, STILL_CHANGING,
+};
 use crate::intent::{Identity, Intent, Membership, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
 use crate::observe::{Seen, refused};
@@ -217,6 +219,12 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
 /// What is told of nodes that are no members.
 fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
     let mut notes = Vec::from_iter(nodes_note(desired));
+    let sharing = &desired.sharing;
+    notes.extend(
+        (!sharing.is_empty()).then(|| {
+            NODES_SHARE_ADDRESS.note(format!("nodes share a private address: {}", sharing.join("; ")))
+        }),
+    );
     if !membership.nodes.is_empty() && !desired.has_members() {
         notes.push(NO_MEMBERS.note(if membership.allowed_subnets.is_empty() {
             "no node has a private address with a subnet, so the load balancer has no members".to_owned()

@@ -1,5 +1,7 @@
 //! What differs between server versions and set-ups, or changes from day to day, as switches.
 
+mod table;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 

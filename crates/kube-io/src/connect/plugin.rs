@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_edge::yaml;
+use bowline_edge::{shown_name, yaml};
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;
@@ -190,7 +190,12 @@ async fn run(exec: &ExecConfig) -> Result<Vec<u8>, String> {
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| format!("cannot be started: {error}"))?;
+        .map_err(|error| {
+            format!(
+                "cannot be started by its `command` {}: {error}",
+                shown_name(command)
+            )
+        })?;
     let mut said = Vec::new();
     if let Some(output) = child.stdout.take() {
         let read = output.take(MAX_ANSWER).read_to_end(&mut said).await;

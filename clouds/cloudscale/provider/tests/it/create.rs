@@ -64,7 +64,9 @@ async fn two_nodes_that_name_one_server_are_one_member() {
         ..Node::named("twin")
     };
     world.nodes.push(Arc::new(twin));
-    world.run("web").await.settled();
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["NodesShareAddress"]);
+    assert!(run.notes[0].text.contains("n1 and twin have 10.20.0."), "{run:?}");
     let balancers = world.sim.snapshot().load_balancers;
     assert!(balancers[0].pools.iter().all(|pool| pool.members.len() == 1));
 }

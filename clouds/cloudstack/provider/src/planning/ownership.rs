@@ -24,6 +24,7 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::evidence::{Claims, Traces};
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
 
@@ -112,7 +113,12 @@ pub(super) fn left<'a>(
     if !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id) {
         return Ok(State::Borrowed);
     }
-    Ok(held(observed, id, observed.rules_of_others(id)?))
+    let state = held(observed, id, observed.rules_of_others(id)?);
+    // Its own rules may be away for a moment.
+    Ok(match state {
+        State::Held if identity.is_published_by_others(&address.address) => State::Borrowed,
+        state => state,
+    })
 }
 
 /// The same for one that is claimed or shared, and not used: the balancer is elsewhere, in this network. Until the status shows that
@@ -138,10 +144,11 @@ pub(super) fn unused<'a>(
         return Ok(state);
     }
     let rules_of_others = observed.rules_of_others(id)?;
-    let is_others = match claim.names(id) {
-        true => identity.is_claimed_by_others(id),
-        false => identity.is_owned_by_others(&address.address, true),
-    };
+    let is_others = identity.is_published_by_others(&address.address)
+        || match claim.names(id) {
+            true => identity.is_claimed_by_others(id),
+            false => identity.is_owned_by_others(&address.address, true),
+        };
     let leads_there = match claim.place(id) {
         Some(place) => address.is_at(place),
         None => address.is_of(network),
@@ -187,7 +194,11 @@ pub(super) fn of_claimed(
     let id = &address.address.id;
     let may_fit = address.is_fit(network) || address.is_underway_anywhere();
     let is_free = address.state == AddressState::Free;
-    let is_own = !is_free && observed.is_alone(id)? && !identity.is_claimed_first(id) && may_fit;
+    let is_own = !is_free
+        && observed.is_alone(id)?
+        && !identity.is_claimed_first(id)
+        && !identity.is_published_by_others(&address.address)
+        && may_fit;
     Ok(match address.state {
         AddressState::Free => State::Free,
         AddressState::Allocating => State::Acquiring { is_own },
@@ -356,6 +367,17 @@ impl Identity {
     fn is_claimed_by_others(&self, address: &PublicIpId) -> bool {
         let others = self.claims_of_others();
         others.iter().any(|(_, claim)| claim.names(address))
+    }
+
+    /// Whether a living Service of the cluster is served by an address, as its status tells: the same evidence as on the other clouds,
+    /// for what is taken, what is surplus and what goes.
+    fn is_published_by_others(&self, address: &AddressRef) -> bool {
+        let traces = Traces {
+            id: address.id.as_str(),
+            addresses: vec![&address.ip],
+            ..Traces::default()
+        };
+        Claims::of(&*self.services, |_| None).is_held(&traces, &self.uid)
     }
 
     /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's

@@ -1,7 +1,7 @@
 //! What the API stores is not what the router of a network does: lists with commas, protocols that are only stored, and
 //! one port for TCP and UDP.
 
-use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, Behaviour, FirewallSpec, ProtocolUpdates, RuleSpec};
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, ProtocolUpdates, RuleSpec};
 use serde_json::json;
 
 use crate::world::{MACHINES, NAME, Outcome, UID, WEB, World};
@@ -221,9 +221,12 @@ async fn the_proxy_protocol_reaches_the_router_whatever_the_server_makes_of_upda
     }
 }
 
-/// TCP 443 with UDP 443, and TCP 80, where UDP is carried.
-fn add_both(world: &World) {
-    world.sim.set_behaviour(Behaviour::carry_everything);
+/// TCP 443 with UDP 443, and TCP 80, where UDP is carried, and a port taken for one rule only if `conflicts`.
+fn add_both(world: &World, conflicts: bool) {
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.carry_everything();
+        behaviour.protocols_conflict = conflicts;
+    });
     world.add(
         WEB,
         UID,
@@ -235,10 +238,7 @@ fn add_both(world: &World) {
 async fn tcp_and_udp_on_one_port_are_served_by_a_server_that_takes_both() {
     for is_vpc in [false, true] {
         let world = World::of(crate::site::Site::new(), is_vpc).await;
-        world
-            .sim
-            .set_behaviour(|behaviour| behaviour.protocols_conflict = false);
-        add_both(&world);
+        add_both(&world, false);
         world.run(WEB).await.settled();
         assert_eq!(world.rules(), ["tcp-443", "tcp-80", "udp-443"]);
         for end in ["tcp-443", "udp-443"] {
@@ -263,7 +263,7 @@ const REMEDY: &str = "put the ports for UDP into a service of their own, with an
 #[tokio::test(start_paused = true)]
 async fn of_tcp_and_udp_on_one_port_one_is_served_and_the_other_asked_for_less_and_less_often() {
     let world = World::new().await;
-    add_both(&world);
+    add_both(&world, true);
     let run = world.run(WEB).await;
     let complaint = run.complaint();
     assert!(
@@ -298,7 +298,7 @@ async fn a_second_protocol_that_is_refused_disturbs_no_port_that_serves() {
     world.run(WEB).await.settled();
     let (tcp, address) = (world.rule("tcp-443"), world.address().id);
     world.publish_at(WEB, &world.address().address.to_string());
-    add_both(&world);
+    add_both(&world, true);
     world.publish_at(WEB, &world.address().address.to_string());
     for _ in 0..5 {
         let run = world.run(WEB).await;

@@ -27,7 +27,13 @@ impl Site {
     pub(crate) fn built(change: impl FnOnce(Builder) -> Builder) -> Self {
         let clock = Clock::default();
         Self {
-            sim: change(CloudstackSim::builder().seed(7).clock(clock)).build(),
+            sim: change(
+                CloudstackSim::builder()
+                    .behaviour(bowline_provider_kit::world().behaviour())
+                    .seed(7)
+                    .clock(clock),
+            )
+            .build(),
             clock,
             lines: String::new(),
             disguise: None,

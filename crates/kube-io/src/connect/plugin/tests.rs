@@ -231,7 +231,10 @@ async fn nothing_that_it_says_is_repeated() {
 async fn a_plugin_that_cannot_be_started_is_told() {
     for (exec, expected) in [
         (json!({}), "has no `command`"),
-        (json!({"command": "/does/not/exist"}), "cannot be started"),
+        (
+            json!({"command": "/does/not/exist"}),
+            "cannot be started by its `command` `/does/not/exist`: ",
+        ),
     ] {
         let plugin = Plugin::new(serde_json::from_value(exec).unwrap());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);

@@ -117,6 +117,7 @@ fn may_be(
         && !claimed.is_over(address.allocated)
         && !identity.claim.names(id)
         && !identity.is_claimed_by_others(id)
+        && !identity.is_published_by_others(&address.address)
         && observed.rules.iter().all(|rule| rule.address.id != *id)
 }
 

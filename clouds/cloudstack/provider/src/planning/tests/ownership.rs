@@ -209,13 +209,23 @@ fn is_claimed_by(world: &mut World, uid: &str) {
     world.others.push(other);
 }
 
+/// Another Service is served by `ip-9`, as its status tells, and claims nothing.
+fn is_published_by_another(world: &mut World) {
+    is_claimed_by(world, GOES_SECOND);
+    let other = world.others.last_mut().unwrap();
+    other.metadata.annotations = None;
+    other.metadata.deletion_timestamp = None;
+    let status = json!({ "loadBalancer": { "ingress": [{ "ip": "203.0.113.9" }] } });
+    other.status = Some(serde_json::from_value(status).unwrap());
+}
+
 const GOES_FIRST: &str = "6c9e6679-7425-40de-944b-e07fc1f90ae7";
 const GOES_SECOND: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
 
 #[test]
 fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_want_it() {
     type Row = (&'static str, fn(&mut World), State<'static>);
-    let rows: [Row; 9] = [
+    let rows: [Row; 10] = [
         ("it is there", |_| {}, State::Held),
         (
             "it is free",
@@ -268,6 +278,11 @@ fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_w
             |world| is_claimed_by(world, GOES_SECOND),
             State::Held,
         ),
+        (
+            "another Service is served by it",
+            is_published_by_another,
+            State::Persons(None),
+        ),
     ];
     for (what, change, expected) in rows {
         look(change, |identity, observed, network| {
@@ -293,7 +308,7 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
         has(world, change);
     }
     let now = Timestamp::from_second(1_700_000_000).unwrap();
-    let rows: [Row; 10] = [
+    let rows: [Row; 11] = [
         ("it is there", true, |_| {}, State::Held),
         (
             "nobody has it",
@@ -328,6 +343,12 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
             State::Borrowed,
         ),
         (
+            "another Service is served by it",
+            true,
+            is_published_by_another,
+            State::Borrowed,
+        ),
+        (
             "it leads elsewhere",
             true,
             |world| has(world, |known| known.network = Some("n2".into())),
@@ -351,8 +372,13 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
 #[test]
 fn an_address_that_a_balancer_leaves_stays_with_a_word_where_nothing_proves_that_it_is_the_services() {
     type Row = (&'static str, fn(&mut World), State<'static>);
-    let rows: [Row; 4] = [
+    let rows: [Row; 5] = [
         ("it is claimed", |_| {}, State::Held),
+        (
+            "another Service is served by it, whose rule is away",
+            is_published_by_another,
+            State::Borrowed,
+        ),
         (
             "nothing is written",
             |world| world.service.metadata.annotations = None,
