@@ -13,7 +13,7 @@ use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
-use crate::reads::{lenient, names, read};
+use crate::reads::{names, read};
 use crate::waits::Waits;
 
 /// How long the API server is asked to keep the watch open, for the reasons of those of Nodes and Services.
@@ -24,21 +24,19 @@ const OPEN: Duration = Duration::from_secs(30);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct ConfigMap {
-    #[serde(deserialize_with = "lenient")]
-    data: BTreeMap<String, Value>,
+    data: Option<BTreeMap<String, Value>>,
 }
 
-/// The texts of a ConfigMap; whatever else is in it is none.
-fn texts(object: &[u8]) -> BTreeMap<String, String> {
-    let ConfigMap { data } = read(object).unwrap_or_default();
+/// The texts of a ConfigMap; what else is among them is left out.
+fn texts(object: &[u8]) -> Result<BTreeMap<String, String>, KubeError> {
+    let data = read::<ConfigMap>(object)?.data.unwrap_or_default();
     let text = |(key, value)| match value {
         Value::String(text) => Some((key, text)),
         _ => None,
     };
-    data.into_iter().filter_map(text).collect()
+    Ok(data.into_iter().filter_map(text).collect())
 }
 
 impl Kube {
@@ -60,7 +58,7 @@ impl Kube {
         );
         let is_busy = |error: &KubeError| error.retry_after().is_some();
         match self.read_patiently(|| Call::get(&*path), is_busy).await {
-            Ok(body) => Ok(Some(texts(&body))),
+            Ok(body) => texts(&body).map(Some),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -136,7 +134,12 @@ async fn follow(
             return Err(KubeError::missing("metadata.resourceVersion"));
         }
         if let "ADDED" | "MODIFIED" = event.kind {
-            tell(texts(object));
+            match texts(object) {
+                Ok(texts) => tell(texts),
+                Err(error) => {
+                    tracing::warn!(err = %error, "A ConfigMap cannot be understood, its last known state stays in force");
+                }
+            }
         }
         *position = Some(version);
     }

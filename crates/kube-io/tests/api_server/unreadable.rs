@@ -190,7 +190,6 @@ async fn what_does_not_tell_its_name_is_counted_and_takes_nobody_away() {
     for nameless in [
         json!({}),
         json!(null),
-        json!(7),
         good("", "2"),
         json!({"metadata": {"name": null, "uid": "b"}, "spec": {}}),
     ] {
@@ -414,13 +413,10 @@ fn odd_values() -> Vec<Value> {
     let huge = "9".repeat(2_000);
     vec![
         json!(null),
-        json!(true),
-        json!(0),
         json!(-1),
         json!(7),
         json!(u64::MAX),
         json!(1e300),
-        json!(0.5),
         json!(""),
         json!("spam"),
         json!("\u{0}\"\n\u{202e}"),
@@ -429,7 +425,6 @@ fn odd_values() -> Vec<Value> {
         json!([null]),
         json!(["x"]),
         json!({}),
-        json!({"a": null}),
         json!({"": {"": []}}),
         deep,
     ]
@@ -479,7 +474,7 @@ async fn survives<T: CacheKey>(
                 "{:?}: {what}",
                 begun.elapsed()
             );
-            pass(60).await;
+            pass(40).await;
             for (name, odd) in odd {
                 let is_there = version_of(name).is_some() || changed(name) || !is_known;
                 assert!(is_there, "{what}: gone is {odd}");

@@ -683,6 +683,24 @@ async fn a_config_map_is_told_once_and_again_when_it_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_odd_in_a_config_map_ends_no_watch_and_takes_nothing_away() {
+    let script: Script = |version, _| {
+        let odd = |data| {
+            let object =
+                json!({"metadata": {"name": "ca", "resourceVersion": "1", "labels": 7}, "data": data});
+            format!("{}\n", json!({"type": "MODIFIED", "object": object}))
+        };
+        let text = [json!([]), json!(7), json!({"ca": "x", "odd": null})]
+            .map(odd)
+            .concat();
+        (text + &config_map(version), Some(Duration::from_secs(30)))
+    };
+    let (told, opened) = config_map_watched(script, 2).await;
+    assert_eq!(told, ["x", "1"].repeat(opened));
+    assert!((4..=5).contains(&opened), "{opened}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_busy_api_server_is_asked_for_a_config_map_again() {
     let (api, begun) = (server(), Instant::now());
     let busy = Status::unavailable("starting").retry_after(5);
