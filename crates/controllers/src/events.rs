@@ -21,7 +21,7 @@ bowline_plan::events! {
         "Look at the networks and addresses of the instance in the cloud, and at the settings of the provider that choose networks.";
     FOREIGN_PROVIDER_ID = "ForeignProviderID", Warning, on "Node", "The provider ID <id> is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
         "The Node has the uninitialized taint and a provider ID of another form than this cloud's. The letters of the scheme before :// count, also whether they are capitals. Where several clouds share a cluster, this is as it should be, and the manager of the other cloud initialises the Node.",
-        "If the Node belongs to this cloud, have its kubelet give no provider ID, as with k3s by --disable-cloud-controller, then delete the Node: its kubelet registers it again. A provider ID cannot be changed.";
+        "If the Node belongs to this cloud, have its kubelet give no provider ID, as k3s does where its own cloud controller is switched off, then delete the Node: its kubelet registers it again. A provider ID cannot be changed.";
     PROVIDER_ID_MISMATCH = "ProviderIDMismatch", Warning, on "Node", "The cloud gives this instance the provider ID <id>, but the Node has <id>",
         "The provider ID of a Node cannot be changed, so the Node keeps the one that it has.",
         "If the instance was replaced by another one of the same name, delete the Node. Its kubelet registers it again.";

@@ -154,7 +154,10 @@ impl Writer<'_> {
             if self.seen.listed.elapsed() > FRESH {
                 match bought_already(self.client, &wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
-                    Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
+                    Bought::Blocks(found) => {
+                        bought(found.first().map(|block| block.id.as_str()));
+                        return Ok(Learned::Blocks(found));
+                    }
                     Bought::Unknown(why) => {
                         bought(None);
                         return Ok(Learned::Refused(Refusal::new(why)));
