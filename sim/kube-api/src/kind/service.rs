@@ -92,6 +92,9 @@ impl Strategy for Service {
         if at(object, "status.loadBalancer").is_none() {
             set(object, "status.loadBalancer", json!({}));
         }
+    }
+
+    fn finish(&self, object: &mut Value) {
         // Go structs without `omitempty` (`Condition` of apimachinery's `meta/v1/types.go`), and no validation asks for them.
         for condition in list_mut(object, "status.conditions").into_iter().flatten() {
             for (key, zero) in [
