@@ -230,6 +230,14 @@ impl<T: CacheKey> Cache<T> {
         (newest.uid() == known.uid() && version(&newest) > version(known)).then_some(newest)
     }
 
+    /// The object that is known, if it is the same version; else this one.
+    pub(crate) fn as_known(&self, object: Arc<T>) -> Arc<T> {
+        let known = self.get(&object.key());
+        known
+            .filter(|known| is_same(&**known, &*object))
+            .unwrap_or(object)
+    }
+
     /// All objects in key order.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<T>> {

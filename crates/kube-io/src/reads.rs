@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::cache::{CacheKey, ServiceCache};
+use crate::cache::{Cache, CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, LONGEST_ANSWER, segment};
@@ -86,19 +86,19 @@ impl Listed for Service {
 #[derive(Debug)]
 pub(crate) struct Seen<T> {
     /// What could be understood of it: it is certain which object it is, and nothing is made up.
-    pub(crate) object: T,
+    pub(crate) object: Arc<T>,
     /// Why that is not all of it.
     pub(crate) trouble: Option<KubeError>,
 }
 
 impl<T> Seen<T> {
     pub(crate) fn whole(object: T) -> Self {
-        let trouble = None;
+        let (object, trouble) = (Arc::new(object), None);
         Self { object, trouble }
     }
 
     pub(crate) fn part(object: T, trouble: KubeError) -> Self {
-        let trouble = Some(trouble);
+        let (object, trouble) = (Arc::new(object), Some(trouble));
         Self { object, trouble }
     }
 }
@@ -178,7 +178,11 @@ pub(crate) fn about<T: Listed>(error: KubeError, key: &T::Key) -> KubeError {
 }
 
 /// Reads the answer to a request for this very object.
-pub(crate) fn decode_answer<T: Listed>(answer: &[u8], key: &T::Key, kube: &Kube) -> Result<T, KubeError> {
+pub(crate) fn decode_answer<T: Listed>(
+    answer: &[u8],
+    key: &T::Key,
+    kube: &Kube,
+) -> Result<Arc<T>, KubeError> {
     let object = T::decode(answer, kube).and_then(|Seen { object, trouble }| match trouble {
         _ if object.key() != *key => Err(KubeError::Decode("the answer is about another object".into())),
         Some(trouble) => Err(trouble),
@@ -240,7 +244,7 @@ impl Kube {
     /// [`KubeError::NotFound`] if there is none of this name.
     pub async fn node(&self, name: &NodeName) -> Result<Node, KubeError> {
         let answer = self.exchange(Call::get(node_path(name, ""))).await?;
-        decode_answer(&answer, name, self)
+        decode_answer(&answer, name, self).map(Arc::unwrap_or_clone)
     }
 
     /// Whether there is a Node of this name. Asked with a list, whose answer is checked as every list is.
@@ -290,7 +294,7 @@ impl Kube {
         }
         match found.bearer {
             Bearer::Nobody => Ok(None),
-            Bearer::Object(seen) => Ok(Some(Arc::new(seen.object))),
+            Bearer::Object(seen) => Ok(Some(seen.object)),
             Bearer::Nameless(error) => Err(error),
         }
     }
@@ -334,9 +338,9 @@ impl Kube {
         &self,
         check: impl Fn(&Listing<T>) -> Result<(), KubeError>,
     ) -> Result<Vec<Arc<T>>, KubeError> {
-        let listing = self.list::<T>(true).await?;
+        let listing = self.list::<T>(None, true).await?;
         check(&listing)?;
-        let objects = listing.objects.into_iter().map(|seen| Arc::new(seen.object));
+        let objects = listing.objects.into_iter().map(|seen| seen.object);
         let mut objects: Vec<Arc<T>> = objects.collect();
         objects.sort_by_key(|object| object.key());
         Ok(objects)
@@ -345,18 +349,27 @@ impl Kube {
     /// Lists page by page; each page is converted before the next is asked for. What failed before there is a page is its
     /// caller's matter; later a page is asked for again, or a large list would never be complete where a few requests fail.
     ///
-    /// If it `is_first`, nothing is known yet that a gap would show against. Then the objects are counted, too.
-    pub(crate) async fn list<T: Listed>(&self, is_first: bool) -> Result<Listing<T>, KubeError> {
+    /// Of what is known in the same version no second copy is kept. If it `is_first`, nothing is known yet that a gap would show
+    /// against. Then the objects are counted, too.
+    pub(crate) async fn list<T: Listed>(
+        &self,
+        known: Option<&Cache<T>>,
+        is_first: bool,
+    ) -> Result<Listing<T>, KubeError> {
         let mut attempt = 1;
         loop {
-            match self.list_once(is_first).await {
+            match self.list_once(known, is_first).await {
                 Err(KubeError::Expired(_)) if attempt < LIST_ATTEMPTS => attempt += 1,
                 done => return done,
             }
         }
     }
 
-    async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
+    async fn list_once<T: Listed>(
+        &self,
+        known: Option<&Cache<T>>,
+        is_counted: bool,
+    ) -> Result<Listing<T>, KubeError> {
         let mut pages = Pages::of(T::LIST);
         let (mut objects, mut nameless) = (Vec::new(), 0);
         let mut keys = BTreeSet::new();
@@ -389,7 +402,12 @@ impl Kube {
                     Ok(seen) if !keys.insert(seen.object.key()) => {
                         return Err(pages.refuse("an object comes twice"));
                     }
-                    Ok(seen) => objects.push(seen),
+                    Ok(mut seen) => {
+                        if let Some(known) = known {
+                            seen.object = known.as_known(seen.object);
+                        }
+                        objects.push(seen);
+                    }
                     Err(_) => nameless += 1,
                 }
             }

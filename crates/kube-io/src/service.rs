@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::Service;
+use bowline_cloud_provider::{Service, facts};
 use k8s_openapi::api::core::v1::{
     LoadBalancerStatus, ServicePort, ServiceSpec, ServiceStatus, SessionAffinityConfig,
 };
@@ -16,7 +16,10 @@ use crate::reads::{Names, Seen, names};
 /// The types of Services. The API server writes one into every Service, `ClusterIP` where none was asked for.
 const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
 
-/// Reads a Service. Its annotations stay complete, because any difference in them is a reason to look at its balancer.
+/// The annotation with the copy of the whole object that `kubectl apply` keeps.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Reads a Service. The annotations of one that asks for a load balancer stay complete, because any difference in them is a reason to look at its balancer.
 ///
 /// What every API server writes must be there. Where it is missing, something on the way took it off, and the rest would
 /// read as a wish: a Service without a type as one that wants no balancer any more, one without ports as one that wants no
@@ -70,6 +73,9 @@ fn understood(bytes: &[u8]) -> Result<Service, KubeError> {
     match missing(&service) {
         Some(field) => Err(KubeError::missing(field)),
         None => {
+            if asks_for_nothing(&service) {
+                leave_out(&mut service);
+            }
             tighten(&mut service);
             Ok(service)
         }
@@ -164,6 +170,28 @@ impl From<WireSpec> for ServiceSpec {
     }
 }
 
+/// Whether nobody works for the Service: it wants no load balancer, and none is to be removed.
+fn asks_for_nothing(service: &Service) -> bool {
+    !facts::is_type(service, "LoadBalancer") && !facts::has_finalizer(service)
+}
+
+/// Leaves out what is looked at only of Services that somebody works for. Most Services of a cluster are others, and the largest
+/// part of them is the copy that `kubectl apply` keeps.
+fn leave_out(service: &mut Service) {
+    if let Some(annotations) = &mut service.metadata.annotations {
+        annotations.remove(LAST_APPLIED);
+    }
+    service
+        .metadata
+        .annotations
+        .take_if(|annotations| annotations.is_empty());
+    service.spec = service.spec.take().map(|spec| ServiceSpec {
+        type_: spec.type_,
+        load_balancer_class: spec.load_balancer_class,
+        ..ServiceSpec::default()
+    });
+}
+
 /// Takes off the room that reading left in lists, which begin with room for four: a Service is kept for as long as it lives.
 /// The cluster IP only tells why there may be no ports.
 fn tighten(service: &mut Service) {
@@ -243,6 +271,8 @@ fn may_lack_ports(spec: &ServiceSpec, kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -264,7 +294,9 @@ mod tests {
         spoil(&mut wire);
         let Seen { object, trouble } =
             decode(wire.to_string().as_bytes()).map_err(|error| error.to_string())?;
-        trouble.map_or(Ok(object), |trouble| Err(trouble.to_string()))
+        trouble.map_or(Ok(Arc::unwrap_or_clone(object)), |trouble| {
+            Err(trouble.to_string())
+        })
     }
 
     fn take(object: &mut Value, key: &str) {
@@ -309,6 +341,29 @@ mod tests {
         assert_eq!(service.metadata.finalizers.unwrap().capacity(), 1);
         let ingress = service.status.unwrap().load_balancer.unwrap().ingress.unwrap();
         assert_eq!((ingress.len(), ingress.capacity()), (1, 1));
+    }
+
+    #[test]
+    fn of_a_service_that_asks_for_nothing_little_is_kept() {
+        let read = |kind: &str, finalizers: Value| {
+            read(|wire| {
+                wire["spec"]["type"] = json!(kind);
+                wire["metadata"]["finalizers"] = finalizers;
+                wire["metadata"]["annotations"] = json!({LAST_APPLIED: "{}", "a": "b"});
+            })
+            .unwrap()
+        };
+        let ours = json!([bowline_cloud_provider::keys::FINALIZER_LOAD_BALANCER]);
+        for (service, is_whole) in [
+            (read("LoadBalancer", json!([])), true),
+            (read("ClusterIP", ours), true),
+            (read("ClusterIP", json!([])), false),
+        ] {
+            let annotations = service.metadata.annotations.unwrap();
+            assert_eq!(annotations.get("a").map(String::as_str), Some("b"));
+            assert_eq!(annotations.contains_key(LAST_APPLIED), is_whole);
+            assert_eq!(service.spec.unwrap().ports.is_some(), is_whole);
+        }
     }
 
     /// What is missed, and how it was lost.

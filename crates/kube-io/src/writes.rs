@@ -4,6 +4,8 @@
 //!
 //! Each of these is one request and can be sent again. One whose answer was lost may have been made.
 
+use std::sync::Arc;
+
 use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
 use http::Method;
 use serde::Serialize;
@@ -41,7 +43,7 @@ impl Kube {
         let answer = self
             .exchange(Call::send(Method::PATCH, path, STRATEGIC, &body))
             .await?;
-        decode_answer(&answer, &node.name, self)
+        decode_answer(&answer, &node.name, self).map(Arc::unwrap_or_clone)
     }
 
     /// Sets the condition `NetworkUnavailable` of a Node.
@@ -190,7 +192,7 @@ impl Kube {
         let answer = self
             .exchange(Call::send(Method::PATCH, path, MERGE, body))
             .await?;
-        decode_answer(&answer, &key, self)
+        decode_answer(&answer, &key, self).map(Arc::unwrap_or_clone)
     }
 }
 

@@ -202,7 +202,7 @@ impl<T: CacheKey> Cache<T> {
 
     /// Takes what a watch shows of an object.
     pub(crate) fn observe(&self, seen: Seen<T>) {
-        let (key, version) = (seen.object.key(), version_of(&seen.object));
+        let (key, version) = (seen.object.key(), version_of(&*seen.object));
         let known = self.get(&key);
         if known
             .as_ref()
@@ -212,7 +212,7 @@ impl<T: CacheKey> Cache<T> {
             return self.doubt(key, version);
         }
         let was_gone = self.doubts.gone().get(&key).is_some_and(|gone| version <= *gone);
-        if was_gone || known.as_ref().is_some_and(|known| is_past(&seen.object, known)) {
+        if was_gone || known.as_ref().is_some_and(|known| is_past(&*seen.object, known)) {
             return;
         }
         self.doubts.gone().remove(&key);
@@ -328,7 +328,7 @@ impl<T: CacheKey> Cache<T> {
             (Bearer::Object(seen), known, _) => {
                 let is_there = known.is_some_and(|known| known.uid() == seen.object.uid());
                 let trouble = trouble_of(&seen, None);
-                self.note(key, trouble.map(|why| Unreadable::of(&seen.object, &why)));
+                self.note(key, trouble.map(|why| Unreadable::of(&*seen.object, &why)));
                 self.apply(seen.object);
                 if is_said_gone && is_there {
                     return Settled::Disproved;
@@ -364,10 +364,10 @@ impl Unreadable {
 /// What is known of an object from now on, and why that is not what was shown.
 fn understood<T: CacheKey>(seen: Seen<T>, known: Option<Arc<T>>) -> (Arc<T>, Option<String>) {
     match known {
-        Some(known) if is_past(&seen.object, &known) => (known, None),
+        Some(known) if is_past(&*seen.object, &known) => (known, None),
         known => match (trouble_of(&seen, known.as_deref()), known) {
             (Some(trouble), Some(known)) => (known, Some(trouble)),
-            (trouble, _) => (Arc::new(seen.object), trouble),
+            (trouble, _) => (seen.object, trouble),
         },
     }
 }

@@ -14,7 +14,7 @@ pub(super) enum Filled {
 }
 
 pub(super) async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<Filled, KubeError> {
-    let listing = kube.list::<T>(!cache.is_synced()).await?;
+    let listing = kube.list::<T>(Some(cache), !cache.is_synced()).await?;
     let position = listing.resource_version.clone();
     let listed = version_number(&position).unwrap_or_default();
     let known = cache.newest_version();
