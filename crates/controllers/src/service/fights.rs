@@ -13,7 +13,7 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Service, ServiceKey,
 use bowline_kube_io::KubeError;
 
 use super::needs_update::{ADDRESS, address};
-use super::status::is_published;
+use super::status::is_shown;
 use super::{Key, ServiceController};
 use crate::put_back::{Again, Part, PutBack, Row};
 use crate::queue::Stated;
@@ -136,7 +136,7 @@ impl Fights {
     /// What was published is there no more, or another text.
     pub(super) fn lost_status(&self, old: &Service, new: &Service) -> bool {
         let status = self.status.as_ref();
-        status.is_some_and(|status| is_published(old, status) && !is_published(new, status))
+        status.is_some_and(|status| is_shown(old, status) && !is_shown(new, status))
     }
 
     /// A part was changed back: after which time it is put back. `None`: that is due already.
@@ -272,7 +272,7 @@ impl ServiceController {
             service = Arc::new(self.ctx.kube.set_service_finalizer(&service, true).await?);
         }
         let status = self.tracked(key, |tracked| tracked.fights.status.clone());
-        if let Some(status) = status.filter(|status| !is_published(&service, status)) {
+        if let Some(status) = status.filter(|status| !is_shown(&service, status)) {
             service = Arc::new(self.ctx.kube.patch_service_status(&service, &status).await?);
         }
         if !Arc::ptr_eq(&before, &service) {

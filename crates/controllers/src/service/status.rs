@@ -8,6 +8,24 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 /// The API server stores `ipMode: VIP` for an address that comes without a mode (Kubernetes 1.29 and later), so both
 /// sides are compared as they would be stored.
 pub(super) fn is_published(service: &Service, status: &LoadBalancerStatus) -> bool {
+    shows(service, status, is_same)
+}
+
+/// Whether the Service shows this status, or more than that of the same entries: what is not published may be somebody else's, as
+/// kube-vip completes the ports of an address.
+pub(super) fn is_shown(service: &Service, status: &LoadBalancerStatus) -> bool {
+    shows(service, status, |present, wanted| {
+        let mut present = present.clone();
+        present.ports.take_if(|_| wanted.ports.is_empty());
+        is_same(&present, wanted)
+    })
+}
+
+fn shows(
+    service: &Service,
+    status: &LoadBalancerStatus,
+    is_same: impl Fn(&LoadBalancerIngress, &Ingress) -> bool,
+) -> bool {
     let present = service
         .status
         .as_ref()
@@ -86,6 +104,14 @@ mod tests {
         let present = service(json!([{ "ip": "192.0.2.7", "ports": [{ "port": 80, "protocol": "TCP" }] }]));
         assert!(is_published(&present, &status(None, vec![port])));
         assert!(!is_published(&present, &status(None, vec![])));
+    }
+
+    #[test]
+    fn ports_that_somebody_else_adds_to_an_address_change_nothing_of_what_is_shown() {
+        let completed = service(json!([{ "ip": "192.0.2.7", "ports": [{ "port": 80, "protocol": "TCP" }] }]));
+        assert!(is_shown(&completed, &status(None, vec![])));
+        assert!(!is_shown(&service(json!([])), &status(None, vec![])));
+        assert!(!is_shown(&service(json!([{ "ip": "192.0.2.9" }])), &status(None, vec![])));
     }
 
     #[test]
