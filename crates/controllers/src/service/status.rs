@@ -111,7 +111,10 @@ mod tests {
         let completed = service(json!([{ "ip": "192.0.2.7", "ports": [{ "port": 80, "protocol": "TCP" }] }]));
         assert!(is_shown(&completed, &status(None, vec![])));
         assert!(!is_shown(&service(json!([])), &status(None, vec![])));
-        assert!(!is_shown(&service(json!([{ "ip": "192.0.2.9" }])), &status(None, vec![])));
+        assert!(!is_shown(
+            &service(json!([{ "ip": "192.0.2.9" }])),
+            &status(None, vec![])
+        ));
     }
 
     #[test]

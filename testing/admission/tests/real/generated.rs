@@ -49,9 +49,10 @@ fn string(expression: &str) -> BoxedStrategy<String> {
 fn is_refused_later(spec: &AnnotationSpec, text: &str) -> bool {
     match spec.accepts {
         Accepts::Between(least, most) => text
+            .trim()
             .parse::<i64>()
             .is_ok_and(|number| !(least..=most).contains(&number)),
-        Accepts::Words(words) => spec.key.ends_with("/lb-method") && !words.contains(&text),
+        Accepts::Words(words) => spec.key.ends_with("/lb-method") && !words.contains(&text.trim()),
         Accepts::Address => text.trim().parse::<std::net::IpAddr>().is_err(),
         // Of two fields of one name the reader takes the last. It passes over those that it does not know.
         Accepts::Vips | Accepts::HttpCheck => {

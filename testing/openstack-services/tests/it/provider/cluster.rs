@@ -1,6 +1,7 @@
 //! A cluster around the provider: Services, Nodes, and the service controller without a manager.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, SocketOptions, Transport};
@@ -46,6 +47,8 @@ pub(super) struct Cluster {
     pub(super) services: Services,
     service_loop: ServiceLoop,
     nodes: Vec<Arc<Node>>,
+    /// An hour for each run, so that what was refused is tried again.
+    hours: AtomicI64,
 }
 
 /// A client of a ground, by the password of its user.
@@ -91,6 +94,7 @@ impl Cluster {
             service_loop: ServiceLoop::new(&services),
             services,
             nodes,
+            hours: AtomicI64::new(0),
         }
     }
 
@@ -128,7 +132,8 @@ impl Cluster {
 
     /// Reconciles a Service until it settles, is refused or fails.
     pub(super) async fn run(&self, name: &str) -> Run {
-        let facts = || self.facts(name);
+        let hour = self.hours.fetch_add(1, Ordering::Relaxed);
+        let facts = || self.facts(name, hour);
         self.service_loop
             .reconcile(&self.cloud, name, facts, Interruption::Never)
             .await
@@ -149,15 +154,19 @@ impl Cluster {
         self.services.forget(name);
     }
 
-    fn facts(&self, name: &str) -> ServiceFacts {
+    fn facts(&self, name: &str, hour: i64) -> ServiceFacts {
         let cluster = ClusterFacts {
             name: "lab".into(),
             uid: None,
             server_version: Some(ServerVersion { major: 1, minor: 36 }),
             holder: "test".into(),
         };
-        self.services
-            .facts(name, &self.nodes, cluster, Timestamp::UNIX_EPOCH)
+        self.services.facts(
+            name,
+            &self.nodes,
+            cluster,
+            Timestamp::from_second(hour * 3600).unwrap(),
+        )
     }
 
     /// What a list holds.
