@@ -355,6 +355,8 @@ pub struct MadeFor {
     pub key: ServiceKey,
     /// Its UID.
     pub uid: String,
+    /// The balancer, as people find it in the cloud.
+    pub balancer: String,
 }
 
 /// Work of a provider that belongs to no single Service, such as sweeping what was marked for deletion. Runs on the

@@ -273,6 +273,7 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
         Some(MadeFor {
             key: ServiceKey::new(namespace, name),
             uid: balancer.tags.get(TAG_SERVICE_UID)?.to_owned(),
+            balancer: format!("load balancer {} ({})", balancer.name, balancer.uuid),
         })
     };
     balancers

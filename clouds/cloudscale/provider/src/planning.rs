@@ -193,7 +193,8 @@ fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Re
     );
     if owner == Owner::Service && ownership::is_left_behind(identity, balancer) {
         return Refusal::new(failed_to_find(identity, &why)).with_remedy(format!(
-            "that service is gone: to take the load balancer over with its addresses, set {} to {}",
+            "no service here has that UID: to take the load balancer over with its addresses, set {} to {}, unless another copy of this \
+             cluster uses it",
             keys::UUID.key,
             balancer.uuid
         ));
@@ -341,11 +342,7 @@ impl There<'_> {
         }
         let refusals = &seen.memory.refusals;
         let of_ports = refused::of_ports(refusals);
-        // Where a quota is in the way, the port comes as soon as there is room.
-        if let Some(refusal) = of_ports
-            .as_ref()
-            .filter(|why| why.is_limit || !seen.serves_a_port())
-        {
+        if let Some(refusal) = of_ports.as_ref().filter(|_| !seen.serves_a_port()) {
             return Answer::Refused(refusal.clone());
         }
         if let Some(write) = annotations(wanted, balancer) {

@@ -68,7 +68,7 @@ impl ServiceController {
         }
         for made in &news {
             tracing::warn!(
-                service = %made.key, uid = made.uid,
+                service = %made.key, uid = made.uid, load_balancer = made.balancer,
                 "A load balancer was made for a Service that is gone or asks for none, and this process did not see that happen: it stays, and is \
                  billed. Delete it in the cloud, unless another copy of this cluster uses it"
             );

@@ -259,7 +259,7 @@ pub(super) async fn left_behind(
     }
     let lines = made
         .iter()
-        .map(|made| format!("made for {}, uid {}", made.key, made.uid));
+        .map(|made| format!("{}, made for {}, uid {}", made.balancer, made.key, made.uid));
     Some(
         LEFT_BEHIND
             .warning(

@@ -344,6 +344,7 @@ fn only_all_three_marks_tell_whom_a_balancer_of_this_cluster_was_made_for() {
     let expected = [MadeFor {
         key: ServiceKey::new("shop", "web"),
         uid: "u1".into(),
+        balancer: format!("load balancer {} ({})", there[0].name, there[0].uuid),
     }];
     assert_eq!(made_by_cluster(&there, &a_cluster("c1")), expected);
     assert_eq!(made_by_cluster(&there, &Vec::new()), []);

@@ -443,6 +443,7 @@ impl LoadBalancer for Cloud {
             let made = shown.map(|(uid, name)| MadeFor {
                 key: ServiceKey::new("default", name.as_str()),
                 uid: uid.clone(),
+                balancer: name.clone(),
             });
             Ok(made.collect())
         })

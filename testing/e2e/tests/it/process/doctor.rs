@@ -88,7 +88,7 @@ async fn where_a_manager_works_all_is_well() {
         .iter()
         .map(|check| &check["outcome"])
         .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 19]));
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 20]));
 }
 
 #[tokio::test]
