@@ -128,8 +128,9 @@ pub(crate) enum About {
 impl About {
     /// As the words tell: those of Neutron and of Octavia (`QuotaException`).
     pub(crate) fn of(why: &Refusal) -> Self {
-        let parts = ["Listener", "Pool", "Member", "Health Monitor"];
-        let is_of_part = |part: &&str| why.reason.contains(&format!("resources: {part}"));
+        let parts = ["listener", "pool", "member", "health monitor", "l7"];
+        let said = why.reason.to_ascii_lowercase();
+        let is_of_part = |part: &&str| said.contains(&format!("resources: {part}"));
         match why.is_limit {
             true if !parts.iter().any(is_of_part) => Self::Number,
             false if why.reason.contains("IP address") => Self::Address,
@@ -239,6 +240,7 @@ mod tests {
                 true,
                 About::Parts,
             ),
+            ("Quota has been met for resources: pool", true, About::Parts),
             (
                 "Validation failure: CIDR fd00::/8 IP version incompatible",
                 false,

@@ -146,7 +146,10 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
                         && network.is_none_or(|network| there.floating_network_id == *network)
                 })
             };
-            let told = |there: &&FloatingIp| is_recorded(identity, there) && !identity.shares_address;
+            // Where the status does not show it, the annotation may be a copy, or older than what was kept.
+            let told = |there: &&FloatingIp| {
+                identity.is_told_recorded && is_recorded(identity, there) && !identity.shares_address
+            };
             let own = |there: &&FloatingIp| is_ours(identity, observed, there);
             let there = free().find(told).or_else(|| free().find(own));
             there.map_or(Wish::Create, Wish::Attach)

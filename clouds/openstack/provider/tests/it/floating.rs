@@ -253,6 +253,18 @@ async fn a_kept_floating_ip_is_neither_attached_nor_deleted_by_the_next_service_
     }
 }
 
+/// As in an exported manifest, or of a Service that was of another type for a while: the status shows no address then.
+#[tokio::test(start_paused = true)]
+async fn a_kept_floating_ip_is_not_taken_for_an_annotation_that_came_along() {
+    let (world, kept) = with_kept().await;
+    world.annotate("web", "load-balancer-address", &kept);
+    let published = world.run("web").await.settled().published();
+    assert_ne!(published, std::slice::from_ref(&kept));
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(addresses(&world), [kept]);
+}
+
 /// Whether the Service was ever served or not.
 #[tokio::test(start_paused = true)]
 async fn a_kept_floating_ip_outlives_a_service_of_the_name_that_never_had_it() {
