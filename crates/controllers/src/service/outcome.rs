@@ -334,6 +334,18 @@ impl ServiceController {
         } else {
             self.queue.retry_after(queued, failure.stated);
         }
+        // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
+        // those of the sync before.
+        let current = self.balanced_nodes().identities;
+        let has_others =
+            |tracked: &mut Tracked| tracked.nodes.as_ref().is_some_and(|nodes| *nodes != current);
+        if !progress.is_removal
+            && self.provider.load_balancer.follows_nodes()
+            && !self.node_changes.is_pending()
+            && self.tracked(key, has_others)
+        {
+            self.enqueue(key, Causes::NODES);
+        }
     }
 
     /// Says in the log, and in an event if it is news, that a sync failed.

@@ -124,7 +124,7 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ("timeout-client-data-ms", "0", Good),
     ("timeout-client-data-ms", "-0", Good),
     ("timeout-client-data-ms", "9223372036854775807", Good),
-    ("health-monitor-delay-s", " 7", Caught),
+    ("health-monitor-delay-s", " 7", Good),
     ("health-monitor-delay-s", "7.0", Caught),
     ("health-monitor-delay-s", "-1", Caught),
     ("health-monitor-delay-s", "2s", Caught),

@@ -328,6 +328,28 @@ async fn nodes_that_are_again_those_of_before_a_failure_are_followed_at_once() {
     assert!(world.cloud.calls("read web").len() > reads);
 }
 
+/// As when a Node is not ready for a few seconds, and a part of the Service is refused for good.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
+    world.cloud.set(|cloud| {
+        cloud.write_errors = failures().collect();
+        cloud.write_time.insert("web".to_owned(), seconds(5));
+    });
+    world.add_node("b");
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    world.api.delete("Node", "", "b");
+    world.pass(seconds(2)).await;
+    world.add_node("b");
+    world.pass(seconds(2)).await;
+    let reads = world.cloud.calls("read web").len();
+    world.pass(seconds(6)).await;
+    assert!(world.cloud.calls("read web").len() > reads);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_made_no_balancer_is_not_asked_again_because_a_node_joined() {
     for tells_later in [false, true] {
