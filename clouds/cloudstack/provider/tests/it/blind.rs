@@ -127,3 +127,30 @@ async fn an_address_whose_rules_cannot_be_listed_keeps_no_other_address() {
     world.run(WEB).await.settled();
     assert!(world.rules().is_empty());
 }
+
+/// Somebody released the address of the first one, and the cloud gives it to the next: what the first one notes is out of date.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_the_cloud_gave_is_used_though_another_service_notes_it_still() {
+    let world = World::new().await;
+    world.add(
+        "shop/first",
+        "10000000-0000-4000-8000-000000000001",
+        &[("TCP", 443, 31443)],
+    );
+    world.run("shop/first").await.settled();
+    let address = world.address();
+    world.sim.release_address(&address.id);
+    world.add(WEB, UID, &[("TCP", 80, 31080)]);
+    let (run, calls) = world.calls_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(
+        calls
+            .iter()
+            .filter(|call| call.contains("associateIpAddress"))
+            .count(),
+        1,
+        "{calls:?}"
+    );
+    assert_eq!(world.address().id, address.id);
+    world.run(WEB).await.settled();
+}

@@ -146,6 +146,8 @@ pub(super) fn automatic_address(
         draft.choose(&made.id, network);
         return Err(Stop::Planned);
     }
+    let made = draft.observed.memory.own.made.address.as_ref();
+    let is_made = |id: &PublicIpId| made.is_some_and(|made| made.id == *id);
     // They stay claimed, so that they are released later.
     let mut stuck = Vec::new();
     for id in claim.ids() {
@@ -165,6 +167,10 @@ pub(super) fn automatic_address(
             },
             // Unless its release fails: then it is released once more.
             State::Releasing => stuck.push(claimed(id)),
+            // The cloud gave it to this very reconcile: what another Service notes of it is older.
+            State::Persons(_) if is_made(id) && draft.observed.is_alone(id)? => {
+                return Ok(address.address.clone());
+            }
             _ => {}
         }
     }
