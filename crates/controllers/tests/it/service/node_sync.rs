@@ -331,7 +331,7 @@ async fn nodes_that_are_again_those_of_before_a_failure_are_followed_at_once() {
 /// As when a Node is not ready for a few seconds, and a part of the Service is refused for good.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
-    let world = World::running(&["a"]).await;
+    let world = World::running(&["a", "b"]).await;
     world.add_service("web");
     world.settled("web").await;
     let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
@@ -339,7 +339,7 @@ async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
         cloud.write_errors = failures().collect();
         cloud.write_time.insert("web".to_owned(), seconds(5));
     });
-    world.add_node("b");
+    world.add_node("c");
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
     world.api.delete("Node", "", "b");
     world.pass(seconds(2)).await;
