@@ -61,12 +61,12 @@ use std::time::Duration;
 use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
-use bowline_plan::Said;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
 use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
+use crate::said::Said;
 use crate::workers::{self, Work};
 use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, ServiceFacts, facts};
-use bowline_plan::Said;
 use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
@@ -18,6 +17,7 @@ use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
 use crate::put_back::Part;
+use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Readiness};
-use bowline_plan::Said;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{Moment, Ruling, Seen, Verdict};
 use crate::events;
+use crate::said::Said;
 use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
@@ -39,6 +39,9 @@ pub(super) struct Ticks {
     pub(super) started: Instant,
     pub(super) period: Duration,
 }
+
+/// What is said of a Node that is held back.
+const HELD: &str = "held";
 
 /// What is known of it.
 #[derive(Debug)]
@@ -212,7 +215,7 @@ impl Suspect {
             }
             Seen::Foreign | Seen::Running | Seen::Off => {
                 self.absent_since = None;
-                self.hold = None;
+                self.let_go();
                 match seen {
                     Seen::Running => Verdict::SetTaint(false),
                     Seen::Off => Verdict::SetTaint(true),
@@ -253,7 +256,7 @@ impl Suspect {
             },
             (Sighting::Unclear, _) => Ruling::Wait,
             (Sighting::Seen | Sighting::NoWitness, _) if self.last == Some(Seen::Unseen) => {
-                self.hold = None;
+                self.let_go();
                 Ruling::Wait
             }
             (Sighting::Seen | Sighting::NoWitness, Some(Full { recent, frees_at })) => {
@@ -268,7 +271,7 @@ impl Suspect {
             }
             (Sighting::Seen | Sighting::NoWitness, None) => {
                 self.take(); // until it is told how the deletion ended
-                self.hold = None;
+                self.let_go();
                 Ruling::Delete {
                     is_news: self.said.is_news(events::DELETING_NODE.reason, ""),
                 }
@@ -285,7 +288,19 @@ impl Suspect {
 
     /// Holds the Node back. Answers whether that is news.
     fn hold(&mut self, hold: Hold) -> bool {
-        self.hold.replace(hold) != Some(hold)
+        self.hold = Some(hold);
+        self.said.is_news(
+            HELD,
+            match hold {
+                Hold::Frozen => "frozen",
+                Hold::Throttled => "throttled",
+            },
+        )
+    }
+
+    fn let_go(&mut self) {
+        self.hold = None;
+        self.said.over(HELD);
     }
 }
 
