@@ -249,11 +249,16 @@ impl Suspect {
     ) -> Ruling {
         self.ask_again(now, ticks);
         match (sighting, full) {
-            (Sighting::Blind { missing: ready }, _) => Ruling::Frozen {
-                ready,
-                is_proved: self.absent_since.is_some(),
-                is_news: self.hold(Hold::Frozen),
-            },
+            (Sighting::Blind { missing: ready }, _) => {
+                let is_proved = self.absent_since.is_some();
+                let (begins, is_news) = self.hold(Hold::Frozen);
+                Ruling::Frozen {
+                    ready,
+                    is_proved,
+                    begins,
+                    is_news,
+                }
+            }
             (Sighting::Unclear, _) => Ruling::Wait,
             (Sighting::Seen | Sighting::NoWitness, _) if self.last == Some(Seen::Unseen) => {
                 self.let_go();
@@ -264,9 +269,11 @@ impl Suspect {
                 if let Some(at) = frees_at {
                     self.stage = self.stage.earlier(Stage::Due(at));
                 }
+                let (begins, is_news) = self.hold(Hold::Throttled);
                 Ruling::Throttled {
                     recent,
-                    is_news: self.hold(Hold::Throttled),
+                    begins,
+                    is_news,
                 }
             }
             (Sighting::Seen | Sighting::NoWitness, None) => {
@@ -286,16 +293,14 @@ impl Suspect {
         self.said.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
-    /// Holds the Node back. Answers whether that is news.
-    fn hold(&mut self, hold: Hold) -> bool {
-        self.hold = Some(hold);
-        self.said.is_news(
-            HELD,
-            match hold {
-                Hold::Frozen => "frozen",
-                Hold::Throttled => "throttled",
-            },
-        )
+    /// Holds the Node back. Answers whether that begins, and whether it is to be said.
+    fn hold(&mut self, hold: Hold) -> (bool, bool) {
+        let begins = self.hold.replace(hold) != Some(hold);
+        let text = match hold {
+            Hold::Frozen => "frozen",
+            Hold::Throttled => "throttled",
+        };
+        (begins, self.said.is_news(HELD, text))
     }
 
     fn let_go(&mut self) {
