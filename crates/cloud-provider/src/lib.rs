@@ -23,6 +23,7 @@ pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 
 mod annotation;
+pub mod effects;
 mod erased;
 mod error;
 pub mod evidence;
@@ -39,6 +40,7 @@ mod routes;
 mod selector;
 mod service;
 pub mod spelling;
+mod unread;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
@@ -63,3 +65,4 @@ pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
+pub use unread::Unread;
