@@ -40,7 +40,6 @@ mod routes;
 mod selector;
 mod service;
 pub mod spelling;
-mod unread;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
@@ -65,4 +64,3 @@ pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
-pub use unread::Unread;

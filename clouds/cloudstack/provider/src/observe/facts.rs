@@ -1,6 +1,9 @@
-//! What can be read, one fact at a time. Whoever decides asks the observation: the answer is [`Unread`] if it was not read yet.
+//! What can be read, one fact at a time.
+//!
+//! Whoever decides asks the observation. If what it takes was not read yet, the answer is [`Unread`], which names it: it ends
+//! that decision by `?`, the session reads what is named, and the decision is made anew. So nothing unread is taken for empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::CloudError;
@@ -86,7 +89,39 @@ pub(crate) enum Fact {
 }
 
 /// A decision lacks facts: what has to be read for it.
-pub(crate) type Unread = bowline_cloud_provider::Unread<Need>;
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unread(pub(crate) BTreeSet<Need>);
+
+impl From<Need> for Unread {
+    fn from(need: Need) -> Self {
+        Self(BTreeSet::from([need]))
+    }
+}
+
+impl Unread {
+    /// All of it, or what has to be read for all of it: that is read side by side.
+    pub(crate) fn all<T>(parts: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut known, mut unread) = (Vec::new(), BTreeSet::new());
+        for part in parts {
+            match part {
+                Ok(part) => known.push(part),
+                Err(Self(needs)) => unread.extend(needs),
+            }
+        }
+        match unread.is_empty() {
+            true => Ok(known),
+            false => Err(Self(unread)),
+        }
+    }
+}
+
+fn known<'a, I: Ord + Clone, T>(
+    all: &'a BTreeMap<I, T>,
+    id: &I,
+    need: fn(I) -> Need,
+) -> Result<&'a T, Unread> {
+    all.get(id).ok_or_else(|| need(id.clone()).into())
+}
 
 impl Observed {
     /// What the server can do.
@@ -96,12 +131,12 @@ impl Observed {
 
     /// A network by its ID.
     pub(crate) fn network(&self, id: &NetworkId) -> Result<Option<&Arc<Network>>, Unread> {
-        Unread::known(&self.networks, id, Need::Network).map(Option::as_ref)
+        known(&self.networks, id, Need::Network).map(Option::as_ref)
     }
 
     /// An address by its ID.
     pub(crate) fn address(&self, id: &PublicIpId) -> Result<Option<&Address>, Unread> {
-        Unread::known(&self.addresses, id, Need::Address).map(Option::as_ref)
+        known(&self.addresses, id, Need::Address).map(Option::as_ref)
     }
 
     /// A network, as far as was looked: none if it was not, or if there is no such network.
@@ -121,17 +156,17 @@ impl Observed {
 
     /// What there is under an address that is asked for by its text.
     pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
-        Unread::known(&self.looked_up, &ip.to_owned(), Need::LookedUp).map(Vec::as_slice)
+        known(&self.looked_up, &ip.to_owned(), Need::LookedUp).map(Vec::as_slice)
     }
 
     /// Addresses of a network that may have been associated for a claim that names none.
     pub(crate) fn recovered(&self, network: &NetworkId) -> Result<&[Address], Unread> {
-        Unread::known(&self.recovered, network, Need::Recovered).map(Vec::as_slice)
+        known(&self.recovered, network, Need::Recovered).map(Vec::as_slice)
     }
 
     /// The rules of others on an address.
     pub(crate) fn rules_of_others(&self, address: &PublicIpId) -> Result<&[Rule], Unread> {
-        Unread::known(&self.rules_of_others, address, Need::RulesOfOthers).map(Vec::as_slice)
+        known(&self.rules_of_others, address, Need::RulesOfOthers).map(Vec::as_slice)
     }
 
     /// Whether nobody else has a rule on an address.
@@ -141,12 +176,12 @@ impl Observed {
 
     /// What others have behind the ACL list of a network.
     pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Neighbour], Unread> {
-        Unread::known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
+        known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
     }
 
     /// The rules of a firewall that let a single port in.
     pub(crate) fn firewall(&self, id: &FirewallId) -> Result<&[FirewallRule], Unread> {
-        Unread::known(&self.firewalls, id, Need::Firewall).map(Vec::as_slice)
+        known(&self.firewalls, id, Need::Firewall).map(Vec::as_slice)
     }
 
     /// Those of the firewall of an address.
@@ -167,7 +202,7 @@ impl Observed {
 
     /// The members of a rule.
     pub(crate) fn members(&self, rule: &RuleId) -> Result<&BTreeSet<VirtualMachineId>, Unread> {
-        Unread::known(&self.members, rule, Need::Members)
+        known(&self.members, rule, Need::Members)
     }
 }
 

@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
     pub(super) fn take<T>(&mut self, decided: Result<T, impl Into<Stop>>) -> Option<T> {
         match decided.map_err(Into::into) {
             Ok(decided) => return Some(decided),
-            Err(Stop::Unread(unread)) => unread.0.into_iter().for_each(|need| self.need(need)),
+            Err(Stop::Unread(Unread(needs))) => needs.into_iter().for_each(|need| self.need(need)),
             Err(Stop::Refused(refusal)) => {
                 self.refusal.get_or_insert(refusal);
             }
