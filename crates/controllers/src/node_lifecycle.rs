@@ -259,7 +259,7 @@ impl NodeLifecycleController {
                 }
                 Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
                 Some(Err(error)) => match error.kind() {
-                    ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
+                    ErrorKind::NotFound | ErrorKind::Denied | ErrorKind::Unauthenticated => Seen::Unseen,
                     _ => Seen::Unknown {
                         after: error.retry_after(),
                     },

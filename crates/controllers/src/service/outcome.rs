@@ -131,7 +131,7 @@ impl Failure {
             words,
             reason: error.kind().into(),
             stated: Stated::by_cloud(error),
-            is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
+            is_quiet: error.is_of_credentials() || error.kind() == ErrorKind::Invalid,
         }
     }
 

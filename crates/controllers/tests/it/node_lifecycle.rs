@@ -566,7 +566,7 @@ async fn of_an_instance_that_the_cloud_refuses_to_show_it_is_said_that_nothing_i
     let cluster = cluster();
     cluster.put(node_of("n1", Some("True")));
     cluster.put(node_of("n2", Some("Unknown")));
-    let refused = CloudError::new(ErrorKind::Denied, "401 Unauthorized");
+    let refused = CloudError::new(ErrorKind::Unauthenticated, "401 Unauthorized");
     cluster.instances.outage(Some(refused));
     cluster.pass(SECOND * 60).await;
     assert_eq!(

@@ -77,6 +77,7 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
     world.pass(seconds(10)).await;
     assert_eq!(unsettled(&world), [shown("refused", 2, 60)]);
     for (kind, reason) in [
+        (ErrorKind::Unauthenticated, "denied"),
         (ErrorKind::Denied, "denied"),
         (ErrorKind::Invalid, "invalid"),
         (ErrorKind::NotSupported, "invalid"),
