@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
     LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
     SecurityGroupId, SecurityGroupRule,
@@ -197,23 +198,19 @@ fn of_part(
     change: &PartChange,
     shown: Option<Shown>,
 ) {
+    // What else the answer shows may lag behind.
     if let (PartChange::UpdateBalancer { update, .. }, Some(there)) =
         (change, observed.balancer_mut(balancer))
+        && let Some(now) = as_shown(there, update, predicted::DEPTH)
     {
-        // What else the answer shows may lag behind.
-        if let Some(name) = &update.name {
-            there.name.clone_from(name);
-        }
-        if let Some(tags) = &update.tags {
-            there.tags.clone_from(tags);
-        }
+        *there = now;
     }
     let Some(parts) = observed.parts_of_mut(balancer) else {
         return;
     };
     match (change, shown) {
         (_, Some(Shown::Listener(listener))) => {
-            replace(&mut parts.listeners, listener, |a, b| a.id == b.id);
+            put(&mut parts.listeners, listener, |there| there.id.clone());
         }
         (PartChange::CreatePool { new }, Some(Shown::Pool(mut pool))) => {
             if pool.listeners.is_empty() {
@@ -226,15 +223,15 @@ fn of_part(
             if let Some(listener) = listeners.find(|there| Some(&there.id) == new.listener_id.as_ref()) {
                 listener.default_pool_id = Some(pool.id.clone());
             }
-            replace(&mut parts.pools, pool, |a, b| a.id == b.id);
+            put(&mut parts.pools, pool, |there| there.id.clone());
         }
-        (_, Some(Shown::Pool(pool))) => replace(&mut parts.pools, pool, |a, b| a.id == b.id),
-        (PartChange::AddMember { pool, .. }, Some(Shown::Member(member))) => {
-            parts.members.entry(pool.clone()).or_default().push(member);
-        }
-        (PartChange::UpdateMember { pool, .. }, Some(Shown::Member(member))) => {
+        (_, Some(Shown::Pool(pool))) => put(&mut parts.pools, pool, |there| there.id.clone()),
+        (
+            PartChange::AddMember { pool, .. } | PartChange::UpdateMember { pool, .. },
+            Some(Shown::Member(member)),
+        ) => {
             let members = parts.members.entry(pool.clone()).or_default();
-            replace(members, member, |a, b| a.id == b.id);
+            put(members, member, |there| there.id.clone());
         }
         (change, Some(Shown::Monitor(monitor))) => {
             if let PartChange::CreateMonitor { new } = change
@@ -278,14 +275,6 @@ fn of_part(
     }
 }
 
-/// Puts an object in the place of the one that it is, or behind all others.
-fn replace<T>(list: &mut Vec<T>, now: T, is_same: impl Fn(&T, &T) -> bool) {
-    match list.iter_mut().find(|there| is_same(there, &now)) {
-        Some(there) => *there = now,
-        None => list.push(now),
-    }
-}
-
 fn of_floating_ip(
     observed: &mut Observed,
     memory: &mut Memory,
@@ -301,7 +290,7 @@ fn of_floating_ip(
         }
         (_, Some(Shown::FloatingIp(now))) => {
             memory.own.floating_ips.write(now.id.clone(), now.clone());
-            replace(list, now, |a, b| a.id == b.id);
+            put(list, now, |there| there.id.clone());
         }
         _ => {}
     }
@@ -345,7 +334,7 @@ fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, 
         }
         (GroupChange::Join { .. } | GroupChange::Leave { .. }, Some(Shown::Port(port))) => {
             let ports = Arc::make_mut(observed.ports.get_or_insert_default());
-            replace(ports, port, |a, b| a.id == b.id);
+            put(ports, port, |there| there.id.clone());
         }
         (GroupChange::Join { port, .. } | GroupChange::Leave { port, .. }, _) => {
             let ports = Arc::make_mut(observed.ports.get_or_insert_default());
