@@ -54,7 +54,7 @@ impl Reason {
     ];
 
     /// The value of the label `reason`.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Waiting => "waiting",
