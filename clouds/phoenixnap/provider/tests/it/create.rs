@@ -629,7 +629,7 @@ async fn a_block_on_a_server_is_never_attached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
+async fn an_attachment_that_stays_half_done_is_tried_again_less_and_less_often() {
     let world = World::with_service();
     world.sim.set_behaviour(|behaviour| {
         behaviour.failing_attachments = 1;
@@ -637,20 +637,26 @@ async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
         behaviour.failed_attachment_stays = true;
     });
     world.run(KEY).await.settled();
-    // Every further try is refused for a while.
+    // Every further try is refused for an hour.
+    let attach = "public-networks.attach";
     world
         .sim
         .faults()
-        .add(Fault::operation("public-networks.attach").times(3).status(409));
-    world.annotate(KEY, "a", "b");
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    let run = run.settled();
-    assert_eq!(run.waited, Duration::from_secs(30));
-    let tries = calls
-        .iter()
-        .filter(|call| *call == "public-networks.attach")
-        .count();
-    assert_eq!(tries, 4, "{calls:?}");
+        .add(Fault::operation(attach).always().status(409));
+    let mut tries = 0;
+    for _ in 0..360 {
+        let (run, calls) = world.calls_of(world.run(KEY)).await;
+        let Outcome::Refused(text) = &run.outcome else {
+            panic!("{run:#?}");
+        };
+        assert!(text.contains("is error assigning"), "{text}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().clear();
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.run(KEY).await.settled();
     assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
 }
 
