@@ -44,7 +44,7 @@ async fn old_octavia_does_not_know_newer_fields() {
     assert!(shown["listener"].get("allowed_cidrs").is_none());
     let ranges = json!({ "listener": { "allowed_cidrs": ["192.0.2.0/24"] } });
     let (status, refused) = caller.put(&path, ranges.clone()).await;
-    let text = json!("Unknown attribute: allowed_cidrs");
+    let text = json!("Unknown attribute for argument listener_.listener: allowed_cidrs");
     assert_eq!((status, &refused["faultstring"]), (400, &text));
     sim.set_behaviour(|it| it.octavia_minor_version = 12);
     assert_eq!(caller.put(&path, ranges).await.0, 200);

@@ -14,7 +14,7 @@ fn body(sim: &OpenstackSim, listener: &Value, pool: &Value) -> Value {
         base
     };
     let pool = with(
-        json!({ "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT" }),
+        json!({ "name": "pool", "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT" }),
         pool,
     );
     let listener = with(
@@ -33,7 +33,6 @@ async fn driver_refuses_what_it_does_not_do() {
     let members = |member: Value| json!({ "members": [member] });
     let probed = members(json!({ "address": "10.0.0.11", "protocol_port": 1, "monitor_port": 31000 }));
     let mixed = members(json!({ "address": "fd00::1", "protocol_port": 1 }));
-    let far = members(json!({ "address": "192.0.2.1", "protocol_port": 1 }));
     let monitor = json!({ "healthmonitor": { "type": "HTTP", "delay": 5, "timeout": 5, "max_retries": 1 } });
     let sticky = json!({ "session_persistence": { "type": "HTTP_COOKIE" } });
     for (listener, pool, why) in [
@@ -77,12 +76,6 @@ async fn driver_refuses_what_it_does_not_do() {
             mixed,
             "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.",
         ),
-        (
-            none.clone(),
-            far,
-            "Subnet is required, or Loadbalancer associated with Pool must have a subnet, for Member creation with OVN \
-             Provider Driver if it is not the same as LB VIP subnet",
-        ),
     ] {
         let (status, refused) = caller.post(&path, body(&sim, &listener, &pool)).await;
         let text = format!("Provider 'ovn' does not support a requested option: {why}");
@@ -97,4 +90,20 @@ async fn driver_refuses_what_it_does_not_do() {
         .await;
     assert_eq!(status, 501);
     assert_eq!(caller.put(&pool, json!({ "pool": { "name": "p" } })).await.0, 200);
+    // Members that come with a load balancer are taken for its subnet's.
+    let far = json!({ "address": "192.0.2.1", "protocol_port": 1 });
+    let members = format!("{pool}/members");
+    for (refused, what) in [
+        (caller.post(&members, json!({ "member": far })).await, "creation"),
+        (
+            caller.put(&members, json!({ "members": [far] })).await,
+            "batch update",
+        ),
+    ] {
+        let text = format!(
+            "Provider 'ovn' does not support a requested option: Subnet is required, or Loadbalancer associated with Pool \
+             must have a subnet, for Member {what} with OVN Provider Driver if it is not the same as LB VIP subnet"
+        );
+        assert_eq!((refused.0, &refused.1["faultstring"]), (501, &json!(text)));
+    }
 }
