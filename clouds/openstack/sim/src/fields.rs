@@ -225,6 +225,13 @@ impl Fields {
         name: &str,
         words: &[&str],
     ) -> Result<Option<T>, ApiError> {
-        self.read(name, &format!("Value should be one of: {}", words.join(", ")))
+        let reason = format!("Value should be one of: {}", words.join(", "));
+        match self
+            .value(name)
+            .is_some_and(|it| !words.iter().any(|word| it == word))
+        {
+            true => Err(self.bad(name, reason)),
+            false => self.read(name, &reason),
+        }
     }
 }

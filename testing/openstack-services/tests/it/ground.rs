@@ -203,6 +203,9 @@ impl Ground {
                     "member" => &mut quota.members,
                     "health_monitor" => &mut quota.health_monitors,
                     "port" => &mut quota.ports,
+                    "floatingip" => &mut quota.floating_ips,
+                    "security_group" => &mut quota.security_groups,
+                    "security_group_rule" => &mut quota.security_group_rules,
                     other => panic!("{other} is not limited"),
                 };
                 *limited = usize::try_from(limit).ok();

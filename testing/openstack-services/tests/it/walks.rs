@@ -13,6 +13,7 @@ mod balancers;
 mod identity;
 mod known;
 mod network;
+mod neutron;
 mod parts;
 mod refusals;
 mod servers;
@@ -114,4 +115,5 @@ walks! {
     load_balancers_are_answered_alike: balancers,
     parts_of_load_balancers_are_answered_alike: parts,
     refused_load_balancers_are_answered_alike: refusals,
+    odd_values_of_networks_are_answered_alike: neutron,
 }

@@ -39,19 +39,36 @@ const COMMON: [&str; 9] = [
 ];
 
 /// Fields that came with a version of the API after v2.0.
-const SINCE: [(&str, u32); 9] = [
+const SINCE: [(&str, u32); 11] = [
     ("timeout_client_data", 1),
     ("timeout_member_connect", 1),
     ("timeout_member_data", 1),
     ("timeout_tcp_inspect", 1),
     ("tags", 5),
     ("flavor_id", 6),
+    ("http_version", 10),
+    ("domain_name", 10),
     ("allowed_cidrs", 12),
     ("availability_zone", 14),
     ("additional_vips", 26),
 ];
 
+/// Words that came with a version of the API.
+const WORDS_SINCE: [(&str, u32); 4] = [
+    ("SOURCE_IP_PORT", 13),
+    ("PROXYV2", 22),
+    ("SCTP", 23),
+    ("PROMETHEUS", 25),
+];
+
 impl State {
+    /// Those of these words that Octavia's API is new enough for.
+    fn words(&self, words: &[&'static str]) -> Vec<&'static str> {
+        let since = |word: &str| WORDS_SINCE.iter().find(|(name, _)| *name == word);
+        let is_offered = |word: &&'static str| since(word).is_none_or(|(_, minor)| self.offers(*minor));
+        words.iter().copied().filter(is_offered).collect()
+    }
+
     /// Whether Octavia's API is as new as v2.`minor`.
     pub(crate) fn offers(&self, minor: u32) -> bool {
         self.behaviour.octavia_minor_version >= minor

@@ -64,7 +64,7 @@ impl Behaves for Behaviour {
         ),
         documented(
             "octavia_minor_version",
-            "A field that came with a later version is not known.",
+            "A field or a word that came with a later version is not known.",
             "The history of versions in Octavia's API reference.",
         ),
         on_demand(
@@ -166,6 +166,11 @@ impl Behaves for Behaviour {
             "an address that cannot be had with `ovn`",
             "It is refused with 500 in Neutron's words, whatever the reason.",
             "`create_vip_port` of ovn-octavia-provider.",
+        ),
+        read(
+            "a new load balancer with `ovn`",
+            "It is `ACTIVE` before its parts are.",
+            "`loadbalancer_create` of ovn-octavia-provider.",
         ),
         seen(
             "pools within a load balancer",

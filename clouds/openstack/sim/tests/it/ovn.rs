@@ -1,6 +1,8 @@
 //! What Octavia's driver for OVN does not do.
 
-use bowline_openstack_sim::OpenstackSim;
+use std::time::Duration;
+
+use bowline_openstack_sim::{OpenstackSim, Provisioning};
 use serde_json::{Value, json};
 
 use crate::support::{Caller, LB};
@@ -105,5 +107,30 @@ async fn driver_refuses_what_it_does_not_do() {
              must have a subnet, for Member {what} with OVN Provider Driver if it is not the same as LB VIP subnet"
         );
         assert_eq!((refused.0, &refused.1["faultstring"]), (501, &json!(text)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_balancer_is_active_before_its_parts() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| {
+        it.lb_create_time = Duration::from_secs(1);
+        it.lb_change_time = Duration::from_secs(1);
+    });
+    let caller = Caller::new(&sim).await;
+    let path = format!("{LB}/loadbalancers");
+    caller.post(&path, body(&sim, &json!({}), &json!({}))).await;
+    let states = || {
+        let balancer = sim.load_balancers()[0].part.status;
+        (
+            balancer,
+            sim.listeners()[0].part.status,
+            sim.pools()[0].part.status,
+        )
+    };
+    let (new, made) = (Provisioning::PendingCreate, Provisioning::Active);
+    for expected in [(new, new, new), (made, new, new), (made, made, made)] {
+        assert_eq!(states(), expected);
+        tokio::time::advance(Duration::from_secs(1)).await;
     }
 }

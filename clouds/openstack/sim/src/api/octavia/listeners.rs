@@ -145,7 +145,8 @@ impl Call<'_> {
 
     pub(super) fn new_listener(&self, fields: &Fields, parent: &Parent) -> Result<Listener, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
-        let protocol: Option<ListenerProtocol> = fields.word("protocol", &LISTENER_PROTOCOLS)?;
+        let protocol: Option<ListenerProtocol> =
+            fields.word("protocol", &self.state.words(&LISTENER_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;
         let port = fields.given("protocol_port", fields.port("protocol_port")?)?;
         let carried = [

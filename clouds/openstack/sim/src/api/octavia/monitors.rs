@@ -63,7 +63,7 @@ impl Call<'_> {
                 let pool = fields.given("pool_id", fields.id("pool_id")?)?;
                 self.pool(&pool.to_string())?;
                 if let Some(pool) = self.state.pools.get(&pool)
-                    && let Some(kind) = fields.word("type", &MONITOR_KINDS)?
+                    && let Some(kind) = fields.word("type", &self.state.words(&MONITOR_KINDS))?
                 {
                     check_monitor(pool.protocol, kind)?;
                     let parent = self.parent(pool.load_balancer)?;
@@ -134,7 +134,7 @@ impl Call<'_> {
         parent: &Parent,
     ) -> Result<Monitor, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
-        let kind: Option<MonitorKind> = fields.word("type", &MONITOR_KINDS)?;
+        let kind: Option<MonitorKind> = fields.word("type", &self.state.words(&MONITOR_KINDS))?;
         let kind = fields.given("type", kind)?;
         check_monitor(pool.protocol, kind)?;
         let probed = [MonitorKind::Tcp, MonitorKind::UdpConnect];
@@ -206,13 +206,6 @@ impl Call<'_> {
 
 fn change_probe(probe: &mut HttpProbe, fields: &Fields) -> Result<(), ApiError> {
     if let Some(method) = fields.word("http_method", &METHODS)? {
-        let method: String = method;
-        if !METHODS.contains(&method.as_str()) {
-            return Err(fields.bad(
-                "http_method",
-                format!("Value should be one of: {}", METHODS.join(", ")),
-            ));
-        }
         probe.method = method;
     }
     if let Some(path) = fields.text("url_path")? {

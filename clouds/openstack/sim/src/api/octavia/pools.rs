@@ -154,12 +154,12 @@ impl Call<'_> {
         nested: &[&str],
     ) -> Result<Pool, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..], nested].concat())?;
-        let protocol: Option<PoolProtocol> = fields.word("protocol", &POOL_PROTOCOLS)?;
+        let protocol: Option<PoolProtocol> = fields.word("protocol", &self.state.words(&POOL_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;
         let carried = [PoolProtocol::Tcp, PoolProtocol::Udp, PoolProtocol::Sctp];
         let why = format!("OVN provider does not support {} protocol", word(protocol));
         parent.unless_ovn(!carried.contains(&protocol), why)?;
-        let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &ALGORITHMS)?;
+        let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &self.state.words(&ALGORITHMS))?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
         let mut part = self
@@ -179,7 +179,7 @@ impl Call<'_> {
 
     /// What a body says about how connections are spread.
     fn change_pool(&self, pool: &mut Pool, fields: &Fields, parent: &Parent) -> Result<(), ApiError> {
-        if let Some(algorithm) = fields.word("lb_algorithm", &ALGORITHMS)? {
+        if let Some(algorithm) = fields.word("lb_algorithm", &self.state.words(&ALGORITHMS))? {
             pool.algorithm = algorithm;
         }
         let why = format!("OVN provider does not support {} algorithm", word(pool.algorithm));
