@@ -171,11 +171,11 @@ fn vacate(seen: &mut Seen, balancer: &LoadBalancerId) {
 
 fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
     let id = balancer.id.clone();
-    seen.parts = Some(if new.listeners.is_empty() {
-        Parts::none(id.clone())
-    } else {
-        predicted::parts(&mut seen.memory, id.clone(), new)
-    });
+    let parts = match new.listeners.is_empty() {
+        true => Parts::none(id.clone()),
+        false => predicted::parts(&mut seen.memory, id.clone(), new),
+    };
+    seen.parts.insert(id.clone(), parts);
     seen.memory.own.created = Some(id);
     seen.observed.balancers.push(balancer);
 }
@@ -208,7 +208,7 @@ fn of_part(
             there.tags.clone_from(tags);
         }
     }
-    let Some(parts) = observed.parts_of_mut(balancer) else {
+    let Some(parts) = observed.parts.get_mut(balancer) else {
         return;
     };
     match (change, shown) {

@@ -88,19 +88,9 @@ impl There<'_> {
     fn plan_of_parts(&self) -> Option<PartsPlan<'_>> {
         let (seen, balancer) = (self.seen, self.balancer);
         let is_active = balancer.provisioning_status == ProvisioningStatus::Active;
-        let parts = seen
-            .parts
-            .as_ref()
-            .filter(|parts| is_active && parts.of == balancer.id)?;
+        let parts = if is_active { seen.parts(&balancer.id) } else { None };
         let of = (balancer, self.role);
-        Some(PartsPlan::new(
-            self.wanted,
-            self.features,
-            seen,
-            of,
-            parts,
-            &seen.memory,
-        ))
+        Some(PartsPlan::new(self.wanted, self.features, seen, of, parts?))
     }
 
     /// The ports that are served, or will be: not those that were added since it cannot be told what is asked for.
@@ -147,11 +137,19 @@ impl There<'_> {
     }
 
     pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
+        let is_managed = self.wanted.identity.options.manages_security_groups;
+        if is_managed {
+            let _ = (self.seen.ports(), self.seen.subnets()); // read beside the groups
+        }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
         let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
         notes.extend(groups::shared_address_note(self.wanted, &subnets));
+        // To switch the option off cleans up; what this reconcile created has nothing to clean up.
+        if !is_managed && self.seen.memory.own.created.as_ref() == Some(&self.balancer.id) {
+            return Ok(Vec::new());
+        }
         let (served, is_ovn) = (self.served_ports(), self.features.is_ovn);
         let changes = groups::next(self.wanted, self.seen, &subnets, &served, &seats, is_ovn)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())

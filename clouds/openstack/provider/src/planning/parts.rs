@@ -14,7 +14,7 @@ use super::{attributes, guards, pools};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::observe::{Memory, Observed, PartRefusals as _, Parts, Refusals, Remembered};
+use crate::observe::{Need, PartRefusals as _, Parts, Refusals, Remembered, View};
 use crate::ownership::{self, Role};
 use crate::placement;
 use crate::step::{PartChange, Room, delete_pool};
@@ -65,13 +65,12 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn new(
         wanted: &'a Wanted,
         features: Features,
-        observed: &Observed,
+        seen: &View<'a>,
         (balancer, role): (&'a LoadBalancer, Role),
         there: &'a Parts,
-        memory: &'a Memory,
     ) -> Self {
-        let subnets = placement::member_subnets(wanted, observed, Some((balancer, role)), None);
-        Self {
+        let subnets = placement::member_subnets(wanted, seen, Some((balancer, role)), None);
+        let plan = Self {
             identity: &wanted.identity,
             features,
             balancer,
@@ -79,9 +78,33 @@ impl<'a> PartsPlan<'a> {
             there,
             desired: desired::ports(wanted, features, &subnets),
             keeps_subnets: subnets.keeps_others,
-            is_held: guards::held(wanted, features, observed).is_some(),
-            own: &memory.own,
-            refusals: &memory.refusals,
+            is_held: guards::held(wanted, features, seen).is_some(),
+            own: &seen.memory.own,
+            refusals: &seen.memory.refusals,
+        };
+        plan.note_unread(seen);
+        plan
+    }
+
+    /// Notes what is to be read of the parts. Nothing is written to ids that are made up: what was sent is read as it came to be.
+    fn note_unread(&self, seen: &View<'_>) {
+        let of = &self.balancer.id;
+        if self.there.is_predicted {
+            if self.next().is_some() {
+                seen.lack(Need::Parts(of.clone()));
+            }
+            return;
+        }
+        let unread = &self.there.unread.members;
+        let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        let pools =
+            pools.filter(|pool| !self.there.members.contains_key(&pool.id) && !unread.contains_key(&pool.id));
+        let pools: Vec<PoolId> = pools.map(|pool| pool.id.clone()).collect();
+        if !pools.is_empty() {
+            seen.lack(Need::Members(of.clone(), pools));
+        }
+        if self.needs_monitors() {
+            seen.monitors(self.there);
         }
     }
 
@@ -220,15 +243,6 @@ impl<'a> PartsPlan<'a> {
         pools::notes(&self.balancer.id, pools, self.refusals)
     }
 
-    /// The pools whose members have to be read.
-    pub(crate) fn pools_without_members(&self) -> Vec<PoolId> {
-        let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let unread = &self.there.unread.members;
-        let unknown =
-            pools.filter(|pool| !self.there.members.contains_key(&pool.id) && !unread.contains_key(&pool.id));
-        unknown.map(|pool| pool.id.clone()).collect()
-    }
-
     /// What could not be read of the Service's parts, so that it may not be as it shall be, and why.
     pub(crate) fn unread(&self) -> Option<String> {
         let unread = &self.there.unread;
@@ -242,7 +256,7 @@ impl<'a> PartsPlan<'a> {
     }
 
     /// Whether there are monitors to be compared.
-    pub(crate) fn needs_monitors(&self) -> bool {
+    fn needs_monitors(&self) -> bool {
         let mut ports = self.desired.iter();
         ports.any(|port| {
             port.monitor.is_some()
