@@ -67,6 +67,9 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
 pub(super) fn foresee(wanted: &Wanted, features: Features, seen: &View<'_>) {
     let _ = (guards::certificate(wanted, seen), fault_of_members(wanted, seen));
     let _ = new(wanted, features, seen, &mut Vec::new());
+    if wanted.identity.options.manages_security_groups {
+        seen.ports();
+    }
 }
 
 /// A load balancer that is to be made.
