@@ -14,10 +14,11 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::{Service, ServicesView, facts, spelling};
+use crate::{Service, facts, spelling};
 
 /// What an object of the cloud shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -164,8 +165,7 @@ fn is_private(address: &str) -> bool {
 
 impl Claims {
     /// What these Services say. `recorded` is the ID of the object that a Service names.
-    pub fn of(services: &dyn ServicesView, recorded: impl Fn(&Service) -> Option<String>) -> Self {
-        let services = services.services();
+    pub fn of(services: &[Arc<Service>], recorded: impl Fn(&Service) -> Option<String>) -> Self {
         let living = services
             .iter()
             .filter(|service| service.metadata.deletion_timestamp.is_none());
@@ -249,7 +249,6 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use serde_json::{Value, json};
 

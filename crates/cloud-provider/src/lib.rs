@@ -23,6 +23,7 @@ pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 
 mod annotation;
+pub mod effects;
 mod erased;
 mod error;
 pub mod evidence;

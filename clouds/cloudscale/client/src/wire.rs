@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_http::lenient::{list, or_default, shared};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
 pub use self::floating_ip::FloatingIp;
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for ShownTags {
 }
 
 /// A reference to another object: its id, with its name where the API gives one.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stub<Id> {
     /// The object's id.
     pub uuid: Id,

@@ -1,16 +1,13 @@
 //! Makes the writes.
 
-use std::future::ready;
-
 use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_cloudscale_client::{
-    ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
-    Monitor, MonitorId, NewMonitor, Pool, PoolId,
+    ApiError, Class, Client, Deleted, LoadBalancerId, LoadBalancerStatus, PoolId,
 };
 use bowline_plan::{Refusal, Step as _};
 
-use crate::observe::Seen;
 use crate::observe::refused::Place;
+use crate::observe::{Object, Seen};
 use crate::step::{CloudStep, PartChange};
 
 mod in_the_way;
@@ -22,12 +19,10 @@ use refusals::{can_be_in_the_way, holds_up_nothing, is_refusal, of_write};
 /// What the answer to a write told.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    /// What was created.
-    pub(crate) created: Option<Created>,
+    /// What was made or changed.
+    pub(crate) told: Option<Told>,
     /// Whether the old object of the step is gone, or was not asked for.
     pub(crate) old_is_gone: bool,
-    /// Whether an attribute was changed.
-    pub(crate) is_changed: bool,
     /// The number of a floating IP's move among all of them: each is told of.
     pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
@@ -42,29 +37,29 @@ pub(crate) struct Learned {
     pub(crate) is_busy: bool,
 }
 
-/// Something that was created.
+/// What is told of an object that was made or changed.
 #[derive(Debug)]
-pub(crate) enum Created {
-    Balancer(Box<LoadBalancer>),
-    Pool(Pool),
-    Member(Member),
-    Listener(Listener),
-    Monitor(Monitor),
+pub(crate) enum Told {
+    /// It is like this.
+    Shown(Box<Object>),
+    /// The API took it; the answer shows nothing.
+    AsAsked,
 }
 
 impl Learned {
-    fn created(created: Created) -> Self {
+    fn told(told: Told) -> Self {
         Self {
-            created: Some(created),
+            told: Some(told),
             ..Self::default()
         }
     }
 
+    fn shown(object: Object) -> Self {
+        Self::told(Told::Shown(Box::new(object)))
+    }
+
     fn changed() -> Self {
-        Self {
-            is_changed: true,
-            ..Self::default()
-        }
+        Self::told(Told::AsAsked)
     }
 
     pub(crate) fn gone() -> Self {
@@ -83,7 +78,7 @@ impl Learned {
 
     /// Whether the API took it. Of a replacement the first half is enough: the second is another step by then.
     pub(crate) fn outcome(&self) -> WriteOutcome {
-        if self.created.is_some() || self.old_is_gone || self.is_changed {
+        if self.told.is_some() || self.old_is_gone {
             WriteOutcome::Taken
         } else if self.is_busy {
             WriteOutcome::PutOff
@@ -140,31 +135,26 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// Makes a step's write, and both halves of a replacement back to back.
     pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
+        let client = self.client;
         let outcome = match step {
             CloudStep::CreateBalancer { new } => {
-                let created = self.client.create_load_balancer(new).await;
-                return created
-                    .map(|balancer| Learned::created(Created::Balancer(Box::new(balancer))))
-                    .map_err(of_write);
+                let created = client.create_load_balancer(new).await.map(Object::Balancer);
+                created.map(Learned::shown).map_err(Failed::from)
             }
-            CloudStep::RenameBalancer { balancer, name } => self
-                .client
-                .rename_load_balancer(*balancer, name)
-                .await
-                .map(|()| Learned::changed())
-                .map_err(Failed::from),
+            CloudStep::RenameBalancer { balancer, name } => {
+                let renamed = client.rename_load_balancer(*balancer, name).await;
+                renamed.map(|()| Learned::changed()).map_err(Failed::from)
+            }
             CloudStep::DeleteBalancer { balancer, .. } => {
-                let deleted = self.client.delete_load_balancer(*balancer).await;
-                deleted.map(gone).map_err(Failed::from)
+                let deleted = client.delete_load_balancer(*balancer).await;
+                deleted.map(|_| Learned::gone()).map_err(Failed::from)
             }
             CloudStep::AssignFloatingIp {
                 address, balancer, ..
-            } => self
-                .client
-                .assign_floating_ip(address.0.0, *balancer)
-                .await
-                .map(|()| Learned::changed())
-                .map_err(Failed::from),
+            } => {
+                let assigned = client.assign_floating_ip(address.0.0, *balancer).await;
+                assigned.map(|()| Learned::changed()).map_err(Failed::from)
+            }
             CloudStep::Part { balancer, change } => self.change(*balancer, change).await,
         };
         match (outcome, step.balancer()) {
@@ -201,11 +191,25 @@ impl Writer<'_> {
     }
 
     async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, Failed> {
-        let client = self.client;
-        match change {
-            PartChange::Pool { new, old: None } => match client.create_pool(new).await {
-                Ok(pool) => Ok(Learned::created(Created::Pool(pool))),
-                Err(error)
+        use PartChange::{DeleteListener, DeleteMember, DeleteMonitor, DeletePool, Listener, Pool};
+        match (change, change.old()) {
+            // The deletion comes first, and may be all.
+            (
+                Pool { .. }
+                | Listener { makes_room: true, .. }
+                | DeletePool { .. }
+                | DeleteMember { .. }
+                | DeleteListener { .. }
+                | DeleteMonitor { .. },
+                Some(_),
+            ) => {
+                self.remove(change).await?;
+                self.second_half(change).await
+            }
+            (_, Some(_)) => self.replace(balancer, change).await,
+            (_, None) => match (self.make(change).await, change) {
+                (Ok(made), _) => Ok(made),
+                (Err(error), Pool { new, .. })
                     if error.class != Class::Exhausted
                         && self.has_namesake(&new.name)
                         && self.blocks(balancer, &error).await =>
@@ -215,71 +219,58 @@ impl Writer<'_> {
                         ..Learned::default()
                     })
                 }
-                Err(error) => Err(error.into()),
+                (Err(error), _) => Err(error.into()),
             },
-            PartChange::Pool { new, old: Some(old) } => {
-                self.delete_pool(old.id).await?;
-                let created = client.create_pool(new).await.map(Created::Pool);
-                self.second_half(created)
-            }
-            PartChange::Member { pool, new, old, .. } => {
-                let create = || async { client.create_member(*pool, new).await.map(Created::Member) };
-                let Some(old) = old else {
-                    return Ok(create().await.map(Learned::created)?);
-                };
-                let put_back = || ready(());
-                let delete = || client.delete_member(*pool, old.id);
-                self.replace(balancer, create, delete, put_back, None).await
-            }
-            PartChange::Listener {
-                new,
-                old: Some(old),
-                makes_room: true,
-                ..
-            } => {
-                client.delete_listener(old.id).await?;
-                let created = client.create_listener(new).await.map(Created::Listener);
-                if created.as_ref().is_err_and(is_in_vain) {
-                    self.put_back_listener(old.id, new).await;
-                }
-                self.second_half(created)
-            }
-            PartChange::Listener { new, old, .. } => {
-                let create = || async { client.create_listener(new).await.map(Created::Listener) };
-                let Some(old) = old else {
-                    return Ok(create().await.map(Learned::created)?);
-                };
-                let put_back = || self.put_back_listener(old.id, new);
-                let delete = || client.delete_listener(old.id);
-                self.replace(balancer, create, delete, put_back, None).await
-            }
-            PartChange::Monitor { new, old, .. } => {
-                let create = || async { client.create_monitor(new).await.map(Created::Monitor) };
-                let Some(old) = old else {
-                    return Ok(create().await.map(Learned::created)?);
-                };
-                let put_back = || self.put_back_monitor(old.id, new);
-                let delete = || client.delete_monitor(old.id);
-                self.replace(balancer, create, delete, put_back, Some((old.id, new)))
-                    .await
-            }
-            PartChange::DeletePool { old, .. } => Ok(gone(self.delete_pool(old.id).await?)),
-            PartChange::DeleteMember { pool, old } => Ok(gone(client.delete_member(*pool, old.id).await?)),
-            PartChange::DeleteListener { old } => Ok(gone(client.delete_listener(old.id).await?)),
-            PartChange::DeleteMonitor { old, .. } => Ok(gone(client.delete_monitor(old.id).await?)),
-            PartChange::UpdateListener { id, change, .. } => {
-                client.update_listener(*id, change).await?;
-                Ok(Learned::changed())
-            }
-            PartChange::UpdateMonitor { id, change, .. } => {
-                client.update_monitor(*id, change).await?;
-                Ok(Learned::changed())
-            }
         }
     }
 
+    /// Makes what a change asks for, if it does not only delete.
+    async fn make(&self, change: &PartChange) -> Result<Learned, ApiError> {
+        let client = self.client;
+        let object = match change {
+            PartChange::Pool { new, .. } => Object::Pool(client.create_pool(new).await?),
+            PartChange::Member { pool, new, .. } => {
+                Object::Member(*pool, client.create_member(*pool, new).await?)
+            }
+            PartChange::Listener { new, .. } => Object::Listener(client.create_listener(new).await?),
+            PartChange::Monitor { new, .. } => Object::Monitor(client.create_monitor(new).await?),
+            PartChange::UpdateListener { id, change, .. } => {
+                client.update_listener(*id, change).await?;
+                return Ok(Learned::changed());
+            }
+            PartChange::UpdateMonitor { id, change, .. } => {
+                client.update_monitor(*id, change).await?;
+                return Ok(Learned::changed());
+            }
+            _ => return Ok(Learned::default()),
+        };
+        Ok(Learned::shown(object))
+    }
+
+    /// Deletes what goes by a change, whoever may have deleted it before.
+    async fn remove(&self, change: &PartChange) -> Result<(), ApiError> {
+        let client = self.client;
+        match change {
+            PartChange::Pool { old: Some(old), .. } | PartChange::DeletePool { old, .. } => {
+                self.delete_pool(old.id).await?;
+            }
+            PartChange::Member {
+                pool, old: Some(old), ..
+            }
+            | PartChange::DeleteMember { pool, old } => drop(client.delete_member(*pool, old.id).await?),
+            PartChange::Listener { old: Some(old), .. } | PartChange::DeleteListener { old } => {
+                client.delete_listener(old.id).await?;
+            }
+            PartChange::Monitor { old: Some(old), .. } | PartChange::DeleteMonitor { old, .. } => {
+                client.delete_monitor(old.id).await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between. If the
-    /// API refuses that too, the old object was not in the way, and is put back. `monitor` is what goes and what comes if that is one.
+    /// API refuses that too, the old object was not in the way, and is put back.
     ///
     /// The deletion is left to a later wave, where the old object is a surplus one, if the API wants the creation to be
     /// done before: nothing is created a second time for it.
@@ -288,67 +279,55 @@ impl Writer<'_> {
     ///
     /// Between the halves either both objects or none are left: the next reconcile removes the surplus one or creates the
     /// missing one.
-    async fn replace<C, D, P>(
-        &self,
-        balancer: LoadBalancerId,
-        create: impl Fn() -> C,
-        delete: impl Fn() -> D,
-        put_back: impl Fn() -> P,
-        monitor: Option<(MonitorId, &NewMonitor)>,
-    ) -> Result<Learned, Failed>
-    where
-        C: Future<Output = Result<Created, ApiError>>,
-        D: Future<Output = Result<Deleted, ApiError>>,
-        P: Future<Output = ()>,
-    {
-        match create().await {
-            Ok(created) => {
-                let created = Learned::created(created);
-                let busy = |created| Learned {
+    async fn replace(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, Failed> {
+        match self.make(change).await {
+            Ok(made) => {
+                let busy = |made| Learned {
                     is_busy: true,
-                    ..created
+                    ..made
                 };
                 if self.seen.memory.own.busy.was_once {
-                    return Ok(busy(created));
+                    return Ok(busy(made));
                 }
-                match delete().await {
-                    Ok(_) => Ok(Learned {
+                match self.remove(change).await {
+                    Ok(()) => Ok(Learned {
                         old_is_gone: true,
-                        ..created
+                        ..made
                     }),
-                    Err(error) if self.is_busy(balancer, &error).await => Ok(busy(created)),
+                    Err(error) if self.is_busy(balancer, &error).await => Ok(busy(made)),
                     // The new object is found by the next reconcile.
                     Err(error) => Err(Failed::with(error, Left::Both)),
                 }
             }
             Err(error)
                 if self.blocks(balancer, &error).await
-                    || self.is_in_the_way(balancer, monitor, &error).await =>
+                    || self.is_in_the_way(balancer, change, &error).await =>
             {
-                delete().await?;
-                let created = create().await;
-                if created.as_ref().is_err_and(is_in_vain) {
-                    put_back().await;
-                }
-                self.second_half(created)
+                self.remove(change).await?;
+                self.second_half(change).await
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What is known when the old object is gone and the new one was to be created.
-    fn second_half(&self, created: Result<Created, ApiError>) -> Result<Learned, Failed> {
-        match created {
-            Ok(created) => Ok(Learned {
+    /// Makes the new object, if any, when the old one is gone. If it is refused all the same, the old one is put back.
+    async fn second_half(&self, change: &PartChange) -> Result<Learned, Failed> {
+        match self.make(change).await {
+            Ok(made) => Ok(Learned {
                 old_is_gone: true,
-                ..Learned::created(created)
+                ..made
             }),
             // Busy with the deletion: the creation is planned again as soon as it is done.
             Err(error) if error.class == Class::Conflict => Ok(Learned {
                 old_is_gone: true,
                 ..Learned::busy()
             }),
-            Err(error) => Err(Failed::with(error, Left::NoOld)),
+            Err(error) => {
+                if matches!(error.class, Class::Invalid | Class::Exhausted) {
+                    self.put_back(change).await;
+                }
+                Err(Failed::with(error, Left::NoOld))
+            }
         }
     }
 
@@ -392,14 +371,4 @@ impl Writer<'_> {
         }
         self.client.delete_pool(id).await
     }
-}
-
-/// Whether something was refused although what went for it is gone.
-fn is_in_vain(error: &ApiError) -> bool {
-    matches!(error.class, Class::Invalid | Class::Exhausted)
-}
-
-/// Something is gone, whoever deleted it.
-fn gone(_: Deleted) -> Learned {
-    Learned::gone()
 }

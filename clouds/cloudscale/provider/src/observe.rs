@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::effects::put;
 use bowline_cloudscale_client::{
-    FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
-    ServerId, Stub,
+    FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor,
+    MonitorId, Pool, PoolId, ServerId, Stub,
 };
+use uuid::Uuid;
 
 use crate::floating_ips::FloatingAddress;
 use crate::intent::{Identity, Intent};
@@ -80,6 +82,18 @@ pub(crate) struct Unkept {
     pub(crate) shown: String,
 }
 
+/// An object of the project.
+#[derive(Debug)]
+pub(crate) enum Object {
+    Balancer(LoadBalancer),
+    Pool(Pool),
+    /// A member of a pool.
+    Member(PoolId, Member),
+    Listener(Listener),
+    Monitor(Monitor),
+    FloatingIp(FloatingIp),
+}
+
 /// A pool and what hangs on it, each group oldest first.
 #[derive(Debug, Clone)]
 pub(crate) struct ObservedPool {
@@ -136,6 +150,45 @@ impl Observed {
         }
     }
 
+    /// An object was made, or is like this now.
+    pub(crate) fn put(&mut self, object: Object) {
+        let pool = match &object {
+            Object::Member(pool, _) => Some(*pool),
+            Object::Listener(listener) => listener.pool.as_ref().map(|stub| stub.uuid),
+            Object::Monitor(monitor) => Some(monitor.pool.uuid),
+            _ => None,
+        };
+        match (object, pool.and_then(|id| self.pool_mut(id))) {
+            (Object::Balancer(balancer), _) => {
+                if self.balancers.iter().all(|there| there.uuid != balancer.uuid) {
+                    self.pools_of = Some(balancer.uuid);
+                    self.pools.clear();
+                    self.loose_listeners.clear();
+                }
+                put(&mut self.balancers, balancer, |there| there.uuid);
+            }
+            (Object::Pool(pool), _) => self.pools.push(ObservedPool::new(pool)),
+            (Object::Member(_, member), Some(pool)) => put(&mut pool.members, member, |there| there.uuid),
+            (Object::Listener(listener), Some(pool)) => {
+                put(&mut pool.listeners, listener, |there| there.uuid);
+            }
+            (Object::Monitor(monitor), Some(pool)) => put(&mut pool.monitors, monitor, |there| there.uuid),
+            (Object::FloatingIp(ip), _) => put(&mut self.floating_ips, ip, |there| there.network.clone()),
+            _ => {}
+        }
+    }
+
+    /// A part of the balancer is gone, with all that hangs on it.
+    pub(crate) fn remove(&mut self, part: Uuid) {
+        self.pools.retain(|there| there.pool.uuid.0 != part);
+        self.loose_listeners.retain(|there| there.uuid.0 != part);
+        for pool in &mut self.pools {
+            pool.members.retain(|there| there.uuid.0 != part);
+            pool.listeners.retain(|there| there.uuid.0 != part);
+            pool.monitors.retain(|there| there.uuid.0 != part);
+        }
+    }
+
     /// Whether a listener leads to a pool.
     pub(crate) fn serves_a_port(&self) -> bool {
         self.pools.iter().any(|pool| !pool.listeners.is_empty())
@@ -176,7 +229,17 @@ impl Observed {
         self.pools.iter().find(|pool| pool.pool.uuid == id)
     }
 
-    pub(crate) fn pool_mut(&mut self, id: PoolId) -> Option<&mut ObservedPool> {
+    pub(crate) fn listener(&self, id: ListenerId) -> Option<&Listener> {
+        let mut all = self.pools.iter().flat_map(|pool| &pool.listeners);
+        all.find(|listener| listener.uuid == id)
+    }
+
+    pub(crate) fn monitor(&self, id: MonitorId) -> Option<&Monitor> {
+        let mut all = self.pools.iter().flat_map(|pool| &pool.monitors);
+        all.find(|monitor| monitor.uuid == id)
+    }
+
+    fn pool_mut(&mut self, id: PoolId) -> Option<&mut ObservedPool> {
         self.pools.iter_mut().find(|pool| pool.pool.uuid == id)
     }
 }

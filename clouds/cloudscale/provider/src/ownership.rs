@@ -130,7 +130,7 @@ impl<'i> Evidence<'i> {
 
 /// What the Services say of balancers.
 fn claims(services: &dyn ServicesView) -> Claims {
-    Claims::of(services, |service| {
+    Claims::of(&services.services(), |service| {
         intent::annotated(service).map(|id| id.to_string())
     })
 }

@@ -5,6 +5,7 @@ use bowline_cloudscale_client::{
     NewLoadBalancer, NewMember, NewMonitor, NewPool, PoolId,
 };
 use bowline_plan::{Impact, Lane, Step};
+use uuid::Uuid;
 
 use crate::floating_ips::FloatingAddress;
 
@@ -54,6 +55,18 @@ pub(crate) enum CloudStep {
         /// The balancer that it led to.
         from: Option<LoadBalancerId>,
     },
+}
+
+/// What a step asks the API for, whatever goes for it.
+#[derive(PartialEq)]
+enum Asked<'a> {
+    Balancer(&'a NewLoadBalancer),
+    Pool(&'a NewPool),
+    Member(PoolId, &'a NewMember),
+    Listener(&'a NewListener),
+    Monitor(&'a NewMonitor),
+    FloatingIp(IpText, LoadBalancerId),
+    Change(&'a CloudStep),
 }
 
 /// A floating IP, written with its length.
@@ -165,134 +178,81 @@ pub(crate) enum PartChange {
 impl CloudStep {
     /// Whether the step creates something.
     pub(crate) fn creates(&self) -> bool {
-        use PartChange::{Listener, Member, Monitor, Pool};
+        let asked = self.asked();
+        asked.is_some_and(|asked| !matches!(asked, Asked::FloatingIp(..) | Asked::Change(_)))
+    }
+
+    /// What is written to a part of a balancer.
+    pub(crate) fn part(&self) -> Option<&PartChange> {
         match self {
-            Self::CreateBalancer { .. } => true,
-            Self::Part { change, .. } => matches!(
-                change,
-                Pool { .. } | Member { .. } | Listener { .. } | Monitor { .. }
-            ),
-            _ => false,
+            Self::Part { change, .. } => Some(change),
+            _ => None,
         }
     }
 
     /// Whether something goes for what the step creates.
     pub(crate) fn replaces(&self) -> bool {
-        use PartChange::{Listener, Member, Monitor, Pool};
-        let Self::Part { change, .. } = self else {
-            return false;
-        };
-        matches!(
-            change,
-            Pool { old: Some(_), .. }
-                | Member { old: Some(_), .. }
-                | Listener { old: Some(_), .. }
-                | Monitor { old: Some(_), .. }
-        )
+        self.creates() && self.part().is_some_and(|change| change.old().is_some())
     }
 
     /// Whether something goes for what the step creates, or went before it.
     pub(crate) fn has_room_made(&self) -> bool {
-        use PartChange::Member;
-        let is_after = matches!(
-            self,
-            Self::Part {
-                change: Member {
-                    meanwhile: Meanwhile::Fewer,
-                    ..
-                },
-                ..
-            }
-        );
-        is_after || self.replaces()
+        let meanwhile = match self.part() {
+            Some(PartChange::Member { meanwhile, .. }) => Some(meanwhile),
+            _ => None,
+        };
+        meanwhile == Some(&Meanwhile::Fewer) || self.replaces()
     }
 
     /// Whether a listener goes to make room for one on another port.
     pub(crate) fn makes_room(&self) -> bool {
-        use PartChange::Listener;
-        matches!(
-            self,
-            Self::Part {
-                change: Listener { makes_room: true, .. },
-                ..
-            }
-        )
+        matches!(self.part(), Some(PartChange::Listener { makes_room: true, .. }))
     }
 
     /// Whether the step changes one attribute of a part where it stands.
     pub(crate) fn changes_attribute(&self) -> bool {
         use PartChange::{UpdateListener, UpdateMonitor};
-        matches!(
-            self,
-            Self::Part {
-                change: UpdateListener { .. } | UpdateMonitor { .. },
-                ..
-            }
-        )
+        matches!(self.part(), Some(UpdateListener { .. } | UpdateMonitor { .. }))
     }
 
     /// Whether another step asks the API for the same, or for the same member probed on another port.
     pub(crate) fn asks_for_the_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Part {
-                    change: PartChange::Member { pool, new, .. },
-                    ..
-                },
-                Self::Part {
-                    change:
-                        PartChange::Member {
-                            pool: other_pool,
-                            new: other,
-                            ..
-                        },
-                    ..
-                },
-            ) => {
-                let probed_as = |member: &NewMember, port| NewMember {
-                    monitor_port: port,
-                    ..member.clone()
-                };
-                pool == other_pool && probed_as(new, other.monitor_port) == *other
+        let probed_as = |new: &NewMember, monitor_port| NewMember {
+            monitor_port,
+            ..new.clone()
+        };
+        match (self.asked(), other.asked()) {
+            (Some(Asked::Member(pool, new)), Some(Asked::Member(there, other))) => {
+                pool == there && probed_as(new, other.monitor_port) == *other
             }
-            _ => self.asks_the_same(other),
+            (asked, other) => asked.is_some() && asked == other,
         }
     }
 
     /// Whether another step asks the API for the same object or the same value, whatever goes for it.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::CreateBalancer { new: a }, Self::CreateBalancer { new: b }) => a == b,
-            (
-                Self::AssignFloatingIp {
-                    address: a,
-                    balancer: to_a,
-                    ..
-                },
-                Self::AssignFloatingIp {
-                    address: b,
-                    balancer: to_b,
-                    ..
-                },
-            ) => (a, to_a) == (b, to_b),
-            (Self::Part { change: a, .. }, Self::Part { change: b, .. }) => match (a, b) {
-                (PartChange::Pool { new: a, .. }, PartChange::Pool { new: b, .. }) => a == b,
-                (
-                    PartChange::Member {
-                        pool: of_a, new: a, ..
-                    },
-                    PartChange::Member {
-                        pool: of_b, new: b, ..
-                    },
-                ) => (of_a, a) == (of_b, b),
-                (PartChange::Listener { new: a, .. }, PartChange::Listener { new: b, .. }) => a == b,
-                (PartChange::Monitor { new: a, .. }, PartChange::Monitor { new: b, .. }) => a == b,
-                (PartChange::UpdateListener { .. }, _) | (PartChange::UpdateMonitor { .. }, _) => a == b,
-                _ => false,
+        let asked = self.asked();
+        asked.is_some() && asked == other.asked()
+    }
+
+    /// What the API is asked for; `None` if something only goes.
+    fn asked(&self) -> Option<Asked<'_>> {
+        Some(match self {
+            Self::CreateBalancer { new } => Asked::Balancer(new),
+            Self::AssignFloatingIp {
+                address, balancer, ..
+            } => Asked::FloatingIp(*address, *balancer),
+            Self::RenameBalancer { .. } => Asked::Change(self),
+            Self::DeleteBalancer { .. } => return None,
+            Self::Part { change, .. } => match change {
+                PartChange::Pool { new, .. } => Asked::Pool(new),
+                PartChange::Member { pool, new, .. } => Asked::Member(*pool, new),
+                PartChange::Listener { new, .. } => Asked::Listener(new),
+                PartChange::Monitor { new, .. } => Asked::Monitor(new),
+                PartChange::UpdateListener { .. } | PartChange::UpdateMonitor { .. } => Asked::Change(self),
+                _ => return None,
             },
-            (Self::RenameBalancer { .. }, _) => self == other,
-            _ => false,
-        }
+        })
     }
 
     /// The balancer that the step writes to; `None` if it does not exist yet.
@@ -381,6 +341,21 @@ fn create<Id>(kind: &str, old: Option<&Old<Id>>, place: &str) -> String {
 }
 
 impl PartChange {
+    /// The id of the object that goes, by itself or for another one.
+    pub(crate) fn old(&self) -> Option<Uuid> {
+        Some(match self {
+            Self::Pool { old, .. } => old.as_ref()?.id.0,
+            Self::Member { old, .. } => old.as_ref()?.id.0,
+            Self::Listener { old, .. } => old.as_ref()?.id.0,
+            Self::Monitor { old, .. } => old.as_ref()?.id.0,
+            Self::DeletePool { old, .. } => old.id.0,
+            Self::DeleteMember { old, .. } => old.id.0,
+            Self::DeleteListener { old } => old.id.0,
+            Self::DeleteMonitor { old, .. } => old.id.0,
+            Self::UpdateListener { .. } | Self::UpdateMonitor { .. } => return None,
+        })
+    }
+
     fn label(&self, balancer: LoadBalancerId) -> String {
         match self {
             Self::Pool { new, old } => create("pool", old.as_ref(), &format!("{balancer}/{}", new.name)),
@@ -423,7 +398,7 @@ impl PartChange {
         }
     }
 
-    fn object(&self) -> String {
+    pub(crate) fn object(&self) -> String {
         match self {
             Self::Pool { new, .. } => format!("pool {}", new.name),
             Self::DeletePool { old, .. } => format!("pool {}", old.name),

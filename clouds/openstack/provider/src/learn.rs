@@ -260,7 +260,7 @@ fn of_part(
             let before = parts.members.remove(pool).unwrap_or_default();
             let now = members
                 .iter()
-                .map(|new| predicted::listed_member(memory, new, &before));
+                .filter_map(|new| predicted::listed_member(memory, new, &before));
             parts.members.insert(pool.clone(), now.collect());
         }
         (PartChange::RemoveMember { pool, id, .. }, _) => {

@@ -1,7 +1,9 @@
 //! The writes to balancers, as data.
 
-use bowline_paper_client::{Balancer, BalancerId, BalancerState, MachineId, NewBalancer, Port};
+use bowline_cloud_provider::effects::{as_shown, put};
+use bowline_paper_client::{Balancer, BalancerId, MachineId, NewBalancer, Port};
 use bowline_plan::{Impact, Lane, Step};
+use serde_json::json;
 
 use crate::observe::Observed;
 
@@ -101,10 +103,7 @@ pub(crate) enum Learned {
 /// Puts an answer into the observation, so that what a write told need not be read again.
 pub(crate) fn learn(observed: &mut Observed, step: &BalancerStep, learned: Learned) {
     match (learned, step) {
-        (Learned::Is(balancer), _) => match observed.own.iter_mut().find(|known| known.id == balancer.id) {
-            Some(known) => *known = *balancer,
-            None => observed.own.push(*balancer),
-        },
+        (Learned::Is(balancer), _) => put(&mut observed.own, *balancer, |known| known.id.clone()),
         (Learned::Gone, BalancerStep::Delete { balancer, .. }) => {
             observed.own.retain(|known| known.id != *balancer)
         }
@@ -113,44 +112,34 @@ pub(crate) fn learn(observed: &mut Observed, step: &BalancerStep, learned: Learn
 }
 // guide: end
 
-/// Changes the observation as the write would: what the `plan` command goes on from.
+/// Changes the observation as the write would, for the `plan` command: what the answer will show is learned.
 pub(crate) fn predict(observed: &mut Observed, step: &BalancerStep) {
-    let (balancer, change) = match step {
-        BalancerStep::Create(new) => {
-            observed.own.push(predicted(new));
-            return;
+    let learned = match step {
+        BalancerStep::Delete { .. } => Some(Learned::Gone),
+        BalancerStep::Create(new) => created(new).map(|balancer| Learned::Is(Box::new(balancer))),
+        BalancerStep::Change { balancer, change, .. } => {
+            let there = observed.own.iter().find(|known| known.id == *balancer);
+            there.map(|there| Learned::Is(Box::new(changed(there.clone(), change))))
         }
-        BalancerStep::Delete { .. } => return learn(observed, step, Learned::Gone),
-        BalancerStep::Change { balancer, change, .. } => (balancer, change),
     };
-    let Some(balancer) = observed.own.iter_mut().find(|known| known.id == *balancer) else {
-        return;
-    };
-    match change {
-        Change::AddMember(machine) => balancer.members.push(machine.clone()),
-        Change::RemoveMember(machine) => balancer.members.retain(|member| member != machine),
-        Change::OpenPort(port) => balancer.ports.push(*port),
-        Change::MovePort(port) => {
-            let is_it = |open: &&mut Port| open.to_string() == port.to_string();
-            balancer
-                .ports
-                .iter_mut()
-                .filter(is_it)
-                .for_each(|open| *open = *port);
-        }
-        Change::ClosePort(port) => balancer.ports.retain(|open| open != port),
+    if let Some(learned) = learned {
+        learn(observed, step, learned);
     }
 }
 
-fn predicted(new: &NewBalancer) -> Balancer {
-    Balancer {
-        id: BalancerId("new".to_owned()),
-        name: new.name.clone(),
-        owner: Some(new.owner.clone()),
-        created_at: String::new(),
-        state: BalancerState::Ready,
-        addresses: Vec::new(),
-        ports: Vec::new(),
-        members: Vec::new(),
+/// The API shows of a balancer what was asked of it, and fills in the rest.
+fn created(new: &NewBalancer) -> Option<Balancer> {
+    let filled_in =
+        json!({"id": "new", "created_at": "", "state": "ready", "addresses": [], "ports": [], "members": []});
+    as_shown(&filled_in, new, 1)
+}
+
+fn changed(mut balancer: Balancer, change: &Change) -> Balancer {
+    match change {
+        Change::AddMember(machine) => balancer.members.push(machine.clone()),
+        Change::RemoveMember(machine) => balancer.members.retain(|member| member != machine),
+        Change::OpenPort(port) | Change::MovePort(port) => put(&mut balancer.ports, *port, Port::to_string),
+        Change::ClosePort(port) => balancer.ports.retain(|open| open != port),
     }
+    balancer
 }

@@ -1,6 +1,8 @@
 //! What a write's answer told, or will tell. Pure.
 
-use bowline_phoenixnap_client::{AssignedResource, BlockStatus, IpBlock};
+use bowline_cloud_provider::effects::as_shown;
+use bowline_phoenixnap_client::{AssignedResource, BlockStatus};
+use serde_json::json;
 
 use crate::apply::Learned;
 use crate::observe::{MarkName, Purchase, Seen, Unattached};
@@ -44,28 +46,21 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     }
 }
 
-/// Changes the observation as the write would.
+/// Changes the observation as the write would: what its answer will tell is learned.
 pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
-    match step {
-        CloudStep::CreateTagName { name, .. } => name_known(seen, name),
+    let learned = match step {
+        CloudStep::CreateTagName { .. } => Learned::Name,
         CloudStep::BuyBlock { new } => {
-            seen.memory.own.purchase = Purchase::Made;
-            seen.blocks = vec![IpBlock {
-                id: format!("new-{}", seen.memory.made_up()),
-                // Whatever it will be; documentation addresses cannot be mistaken for it.
-                cidr: "192.0.2.0/29".to_owned(),
-                location: Some(new.location.clone()),
-                status: BlockStatus::Unassigned,
-                assigned_resource_id: None,
-                assigned_resource_type: None,
-                tags: new.tags.clone(),
-                created_on: None,
-            }];
+            let id = format!("new-{}", seen.memory.made_up());
+            // Whatever its addresses will be; those for documentation cannot be mistaken for them.
+            let filled_in = json!({"id": id, "cidr": "192.0.2.0/29", "status": "unassigned"});
+            Learned::Blocks(as_shown(&filled_in, new, 1).into_iter().collect())
         }
-        CloudStep::Attach { block, network, .. } => attached(seen, block, network),
-        CloudStep::Mark { block, .. } => seen.blocks.retain(|known| known.id != *block),
-        CloudStep::Detach { .. } | CloudStep::Delete { .. } => {}
-    }
+        CloudStep::Attach { .. } => Learned::Attached,
+        CloudStep::Mark { .. } => Learned::Marked,
+        CloudStep::Detach { .. } | CloudStep::Delete { .. } => return,
+    };
+    learn(seen, step, learned);
 }
 
 fn name_known(seen: &mut Seen, name: &str) {

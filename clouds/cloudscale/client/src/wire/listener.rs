@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{ListenerId, ListenerProtocol, LoadBalancerId, PoolId, Stub, Tags};
 
 /// A listener of a load balancer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listener {
     /// Its id.
     pub uuid: ListenerId,

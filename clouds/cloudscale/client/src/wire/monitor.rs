@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{LoadBalancerId, MonitorId, MonitorType, PoolId, Stub, Tags};
 
 /// The health monitor of a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
     /// Its id.
     pub uuid: MonitorId,
@@ -37,7 +37,7 @@ pub struct Monitor {
 }
 
 /// What a monitor asks and expects over HTTP.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorHttp {
     /// The statuses that count as good: a list of codes, or one range such as `200-204`.
     #[serde(default, deserialize_with = "super::list")]

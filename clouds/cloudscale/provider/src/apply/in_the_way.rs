@@ -1,10 +1,11 @@
 //! Finds out what a refusal is about that leaves it open.
 
-use bowline_cloudscale_client::{ApiError, Class, LoadBalancerId, MonitorId, NewMonitor, PoolId};
+use bowline_cloudscale_client::{ApiError, Class, LoadBalancerId, NewMonitor, PoolId};
 use uuid::Uuid;
 
 use super::Writer;
 use super::refusals::{leaves_open, repeats};
+use crate::step::PartChange;
 
 /// No pool.
 const NOBODYS: PoolId = PoolId(Uuid::nil());
@@ -21,17 +22,17 @@ impl Writer<'_> {
     pub(super) async fn is_in_the_way(
         &self,
         balancer: LoadBalancerId,
-        monitor: Option<(MonitorId, &NewMonitor)>,
+        change: &PartChange,
         refusal: &ApiError,
     ) -> bool {
-        let Some((old, new)) = monitor.filter(|_| leaves_open(refusal)) else {
+        let (PartChange::Monitor { new, .. }, true) = (change, leaves_open(refusal)) else {
             return false;
         };
         let is_only = self
             .seen
             .pool(new.pool)
             .is_some_and(|pool| pool.monitors.len() == 1);
-        let Some(again) = self.as_it_was(old, new).filter(|_| is_only) else {
+        let Some(PartChange::Monitor { new: again, .. }) = self.as_it_was(change).filter(|_| is_only) else {
             return false;
         };
         if !self.is_at_rest(balancer).await {
@@ -39,7 +40,7 @@ impl Writer<'_> {
         }
         let elsewhere = NewMonitor {
             pool: NOBODYS,
-            ..new.clone()
+            ..(**new).clone()
         };
         match self.client.create_monitor(&elsewhere).await {
             Err(other)

@@ -28,13 +28,10 @@ pub(crate) enum Place {
 impl Place {
     /// The place of what a step creates, whatever goes for it.
     pub(crate) fn of(step: &CloudStep) -> Option<Self> {
-        match step {
-            CloudStep::Part { change, .. } => match change {
-                PartChange::Pool { .. } => Some(Self::Pool),
-                PartChange::Member { pool, .. } => Some(Self::Member(*pool)),
-                PartChange::Listener { .. } => Some(Self::Listener),
-                _ => None,
-            },
+        match step.part()? {
+            PartChange::Pool { .. } => Some(Self::Pool),
+            PartChange::Member { pool, .. } => Some(Self::Member(*pool)),
+            PartChange::Listener { .. } => Some(Self::Listener),
             _ => None,
         }
     }
@@ -51,13 +48,10 @@ impl Place {
 
     /// What is left by a step that takes nothing.
     fn left_by(step: &CloudStep) -> Option<Self> {
-        match step {
-            CloudStep::Part { change, .. } => match change {
-                PartChange::DeletePool { .. } => Some(Self::Pool),
-                PartChange::DeleteMember { pool, .. } => Some(Self::Member(*pool)),
-                PartChange::DeleteListener { .. } => Some(Self::Listener),
-                _ => None,
-            },
+        match step.part()? {
+            PartChange::DeletePool { .. } => Some(Self::Pool),
+            PartChange::DeleteMember { pool, .. } => Some(Self::Member(*pool)),
+            PartChange::DeleteListener { .. } => Some(Self::Listener),
             _ => None,
         }
     }
@@ -114,7 +108,7 @@ pub(crate) fn is_room_vain(
         Place::Listener => step.makes_room(),
     };
     let is_vain = match outcome {
-        Ok(learned) if learned.created.is_some() => Some(false),
+        Ok(learned) if learned.told.is_some() => Some(false),
         Ok(learned) => (is_told && learned.refused.as_ref()?.is_limit).then_some(true),
         Err(error) => (is_told && error.kind() == ErrorKind::Exhausted).then_some(true),
     };

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use bowline_cloudscale_client::{ListenerChange, MonitorChange};
 use bowline_plan::{Refusal, Step as _};
+use serde_json::{Value, json};
 
 use super::attributes;
 use crate::annotations as keys;
@@ -41,12 +41,12 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
     let mut annotations: Vec<&str> = Vec::new();
     for step in steps {
         let object = step.object();
-        reasons.push(match (attribute(step), shown_instead(seen, step)) {
-            (Some((attribute, annotation)), Some(shown)) => {
-                annotations.push(annotation);
+        reasons.push(match (written(step), shown_instead(seen, step)) {
+            (Some((attribute, value)), Some(shown)) => {
+                annotations.extend(annotation(&attribute));
                 format!(
                     "the API did not keep {attribute} of {object}: {} was written, {shown} is shown",
-                    written(step)
+                    words(&value)
                 )
             }
             _ => format!(
@@ -64,123 +64,83 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
     (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")).with_remedy(remedy))
 }
 
-/// The API's name of the attribute that a step changes, and the annotation that it comes from; `None` for a creation or a
-/// deletion.
-fn attribute(step: &CloudStep) -> Option<(&'static str, &'static str)> {
-    let attribute = match step {
-        CloudStep::RenameBalancer { .. } => return Some(("name", keys::NAME.key)),
-        CloudStep::AssignFloatingIp { .. } => return Some(("load_balancer", keys::FLOATING_IPS.key)),
+/// The attribute that a step changes, under the API's name, and the value that it writes; `None` for a creation or a deletion.
+fn written(step: &CloudStep) -> Option<(String, Value)> {
+    let mut value = match step {
+        CloudStep::RenameBalancer { name, .. } => json!({"name": name}),
+        CloudStep::AssignFloatingIp { balancer, .. } => json!({"load_balancer": balancer}),
         CloudStep::Part { change, .. } => match change {
-            PartChange::UpdateListener { change, .. } => match change {
-                ListenerChange::AllowedCidrs(_) => "allowed_cidrs",
-                ListenerChange::TimeoutClientDataMs(_) => "timeout_client_data_ms",
-                ListenerChange::TimeoutMemberConnectMs(_) => "timeout_member_connect_ms",
-                ListenerChange::TimeoutMemberDataMs(_) => "timeout_member_data_ms",
-            },
-            PartChange::UpdateMonitor { change, .. } => match change {
-                MonitorChange::DelayS(_) => "delay_s",
-                MonitorChange::TimeoutS(_) => "timeout_s",
-                MonitorChange::UpThreshold(_) => "up_threshold",
-                MonitorChange::DownThreshold(_) => "down_threshold",
-                MonitorChange::HttpMethod(_) => "http.method",
-                MonitorChange::HttpPath(_) => "http.url_path",
-                MonitorChange::HttpHost(_) => "http.host",
-                MonitorChange::HttpExpectedCodes(_) => "http.expected_codes",
-            },
+            PartChange::UpdateListener { change, .. } => serde_json::to_value(change).ok()?,
+            PartChange::UpdateMonitor { change, .. } => serde_json::to_value(change).ok()?,
             _ => return None,
         },
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } => return None,
     };
-    let field = attribute.split('.').next()?;
-    Some((attribute, keys::of_field(field)?.key))
-}
-
-/// The value that a step writes, in words.
-fn written(step: &CloudStep) -> String {
-    match step {
-        CloudStep::RenameBalancer { name, .. } => name.clone(),
-        CloudStep::AssignFloatingIp { balancer, .. } => balancer.to_string(),
-        CloudStep::Part { change, .. } => match change {
-            PartChange::UpdateListener { change, .. } => match change {
-                ListenerChange::AllowedCidrs(cidrs) => list(cidrs),
-                ListenerChange::TimeoutClientDataMs(ms)
-                | ListenerChange::TimeoutMemberConnectMs(ms)
-                | ListenerChange::TimeoutMemberDataMs(ms) => ms.to_string(),
-            },
-            PartChange::UpdateMonitor { change, .. } => match change {
-                MonitorChange::DelayS(number)
-                | MonitorChange::TimeoutS(number)
-                | MonitorChange::UpThreshold(number)
-                | MonitorChange::DownThreshold(number) => number.to_string(),
-                MonitorChange::HttpMethod(text) | MonitorChange::HttpPath(text) => text.clone(),
-                MonitorChange::HttpHost(host) => text(host.as_ref()),
-                MonitorChange::HttpExpectedCodes(codes) => list(codes),
-            },
-            _ => String::new(),
-        },
-        CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } => String::new(),
+    let mut path = Vec::new();
+    while let Value::Object(fields) = value {
+        let (field, inner) = fields.into_iter().next()?; // a call changes one attribute
+        path.push(field);
+        value = inner;
     }
+    Some((path.join("."), value))
 }
 
-fn list(texts: &[String]) -> String {
-    format!("[{}]", texts.join(", "))
+/// The annotation that an attribute has its value from.
+fn annotation(attribute: &str) -> Option<&'static str> {
+    let spec = match attribute.split('.').next()? {
+        "name" => &keys::NAME,
+        "load_balancer" => &keys::FLOATING_IPS,
+        field => keys::of_field(field)?,
+    };
+    Some(spec.key)
 }
 
-fn text(text: Option<&String>) -> String {
-    text.map_or_else(|| "nothing".to_owned(), Clone::clone)
-}
-
-fn number(number: Option<i64>) -> String {
-    number.map_or_else(|| "nothing".to_owned(), |number| number.to_string())
+/// A value in words.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(all) => format!("[{}]", all.iter().map(words).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
 }
 
 /// What the API shows of an attribute, if that is not what the step writes; `None` also if the object is not there.
 pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<String> {
-    match step {
+    let (is_kept, there) = match step {
         CloudStep::RenameBalancer { balancer, name } => {
             let there = observed.balancers.iter().find(|there| there.uuid == *balancer)?;
-            (there.name.trim() != name.trim()).then(|| there.name.clone())
+            (there.name.trim() == name.trim(), json!({"name": there.name}))
         }
         CloudStep::AssignFloatingIp {
             address, balancer, ..
         } => {
             let there = observed.floating_ips.iter().find(|there| address.0.is(there))?;
             let shown = there.load_balancer.as_ref().map(|stub| stub.uuid);
-            (shown != Some(*balancer)).then(|| text(shown.map(|id| id.to_string()).as_ref()))
+            (shown == Some(*balancer), json!({"load_balancer": shown}))
         }
-        CloudStep::Part {
-            change: PartChange::UpdateListener { id, change, .. },
-            ..
-        } => {
-            let mut listeners = observed.pools.iter().flat_map(|pool| &pool.listeners);
-            let there = listeners.find(|listener| listener.uuid == *id)?;
-            (!attributes::listener_shows(there, change)).then(|| match change {
-                ListenerChange::AllowedCidrs(_) => list(&there.allowed_cidrs),
-                ListenerChange::TimeoutClientDataMs(_) => number(there.timeout_client_data_ms),
-                ListenerChange::TimeoutMemberConnectMs(_) => number(there.timeout_member_connect_ms),
-                ListenerChange::TimeoutMemberDataMs(_) => number(there.timeout_member_data_ms),
-            })
-        }
-        CloudStep::Part {
-            change: PartChange::UpdateMonitor { id, change, .. },
-            ..
-        } => {
-            let mut monitors = observed.pools.iter().flat_map(|pool| &pool.monitors);
-            let there = monitors.find(|monitor| monitor.uuid == *id)?;
-            let http = attributes::http_of(there).cloned().unwrap_or_default();
-            (!attributes::monitor_shows(there, change)).then(|| match change {
-                MonitorChange::DelayS(_) => there.delay_s.to_string(),
-                MonitorChange::TimeoutS(_) => there.timeout_s.to_string(),
-                MonitorChange::UpThreshold(_) => there.up_threshold.to_string(),
-                MonitorChange::DownThreshold(_) => there.down_threshold.to_string(),
-                MonitorChange::HttpMethod(_) => text(http.method.as_ref()),
-                MonitorChange::HttpPath(_) => text(http.url_path.as_ref()),
-                MonitorChange::HttpHost(_) => text(http.host.as_ref()),
-                MonitorChange::HttpExpectedCodes(_) => list(&http.expected_codes),
-            })
-        }
-        CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::Part { .. } => None,
-    }
+        CloudStep::Part { change, .. } => match change {
+            PartChange::UpdateListener { id, change, .. } => {
+                let there = observed.listener(*id)?;
+                (
+                    attributes::listener_shows(there, change),
+                    serde_json::to_value(there).ok()?,
+                )
+            }
+            PartChange::UpdateMonitor { id, change, .. } => {
+                let there = observed.monitor(*id)?;
+                (
+                    attributes::monitor_shows(there, change),
+                    serde_json::to_value(there).ok()?,
+                )
+            }
+            _ => return None,
+        },
+        CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } => return None,
+    };
+    let (attribute, _) = written(step).filter(|_| !is_kept)?;
+    let shown = there.pointer(&format!("/{}", attribute.replace('.', "/")));
+    Some(words(shown.unwrap_or(&Value::Null)))
 }
 
 /// Brings the changes of earlier reconciles up to date with a new observation: adds what was written in this one and is not

@@ -370,14 +370,22 @@ impl Identity {
     }
 
     /// Whether a living Service of the cluster is served by an address, as its status tells: the same evidence as on the other clouds,
-    /// for what is taken, what is surplus and what goes.
+    /// for what is taken, what is surplus and what goes. One that notes another address, and asks for no such one, has lost this one: its
+    /// status is older than that.
     fn is_published_by_others(&self, address: &AddressRef) -> bool {
         let traces = Traces {
             id: address.id.as_str(),
             addresses: vec![&address.ip],
             ..Traces::default()
         };
-        Claims::of(&*self.services, |_| None).is_held(&traces, &self.uid)
+        let mut services = self.services.services();
+        services.retain(|service| {
+            let claim = Claim::of(service);
+            let notes_another =
+                claim.all().next().is_some() && !claim.names(&address.id) && !claim.shares(&address.id);
+            !notes_another || requested(service) == Some(&address.ip)
+        });
+        Claims::of(&services, |_| None).is_held(&traces, &self.uid)
     }
 
     /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// A listener of a load balancer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listener {
     /// Its id.
     pub id: ListenerId,

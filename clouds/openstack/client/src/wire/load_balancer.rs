@@ -9,7 +9,7 @@ use super::{
 };
 
 /// A reference to another object of the API.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Reference<Id> {
     /// The object's id.
     pub id: Id,

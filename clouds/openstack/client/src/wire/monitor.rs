@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{MonitorId, MonitorType, PoolId, ProvisioningStatus, Reference, Resource};
 
 /// The health monitor of a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
     /// Its id.
     pub id: MonitorId,

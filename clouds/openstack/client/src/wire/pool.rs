@@ -9,7 +9,7 @@ use super::{
 };
 
 /// A pool of a load balancer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     /// Its id.
     pub id: PoolId,
@@ -121,7 +121,7 @@ pub struct PoolUpdate {
 }
 
 /// A member of a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its id.
     pub id: MemberId,

@@ -1,14 +1,16 @@
 //! What the APIs will show of what they are asked for, with ids that are made up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::effects::as_shown;
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
-    AdditionalVip, FloatingIp, Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId,
-    Member, MemberId, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
-    OperatingStatus, Pool, Port, ProvisioningStatus, Reference, SecurityGroup, SecurityGroupRule,
+    FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, MemberId, Monitor, NewListener,
+    NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, Port, Reference,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::apply::Shown;
 use crate::observe::{Memory, Observed, Parts, Seen};
@@ -19,6 +21,9 @@ use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 const NEW_ADDRESS: &str = "a new address";
 /// The same for a floating IP.
 const NEW_FLOATING_IP: &str = "a new floating IP";
+
+/// How deep a change of an object goes: what is written replaces the whole field.
+const DEPTH: usize = 1;
 
 /// What the ids begin with that are made up.
 const PLANNED: &str = "planned-";
@@ -41,7 +46,7 @@ pub(super) fn reference<Id>(id: Id) -> Reference<Id> {
 pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
     let Seen { observed, memory } = seen;
     Some(match step {
-        CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)),
+        CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)?),
         CloudStep::DeleteBalancer { .. } | CloudStep::DeletePort { .. } => return None,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts.get(balancer)?;
@@ -51,21 +56,8 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
             let mut list = observed.floating_ips.iter().flat_map(|list| list.iter());
             Shown::FloatingIp(match change {
                 FloatingIpChange::Create { attempts } => {
-                    let new = attempts.first()?;
-                    FloatingIp {
-                        id: id(memory).into(),
-                        floating_ip_address: new
-                            .floating_ip_address
-                            .clone()
-                            .unwrap_or_else(|| NEW_FLOATING_IP.to_owned()),
-                        floating_network_id: new.floating_network_id.clone(),
-                        port_id: new.port_id.clone(),
-                        fixed_ip_address: None,
-                        project_id: None,
-                        is_foreign: false,
-                        description: new.description.clone(),
-                        revision_number: None,
-                    }
+                    let filled_in = json!({"floating_ip_address": NEW_FLOATING_IP});
+                    made(memory, filled_in, attempts.first()?)?
                 }
                 FloatingIpChange::Attach { id, port, .. } => FloatingIp {
                     port_id: port.clone(),
@@ -76,25 +68,10 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
             })
         }
         CloudStep::Group(change) => match change {
-            GroupChange::Create { new } => Shown::Group(SecurityGroup {
-                id: id(memory).into(),
-                name: new.name.clone(),
-                project_id: None,
-                created_at: None,
-                description: new.description.clone(),
-                rules: Vec::new(),
-            }),
-            GroupChange::CreateRule { new } => Shown::Rule(SecurityGroupRule {
-                id: id(memory).into(),
-                security_group_id: new.security_group_id.clone(),
-                direction: new.direction.clone(),
-                ethertype: Some(new.ethertype.clone()),
-                protocol: Some(new.protocol.clone()),
-                port_range_min: Some(new.port_range_min),
-                port_range_max: Some(new.port_range_max),
-                remote_ip_prefix: Some(new.remote_ip_prefix.clone()),
-                remote_group_id: None,
-            }),
+            GroupChange::Create { new } => {
+                Shown::Group(made(memory, json!({"security_group_rules": []}), new)?)
+            }
+            GroupChange::CreateRule { new } => Shown::Rule(made(memory, json!({}), new)?),
             GroupChange::Join { group, port } => Shown::Port(Port {
                 security_groups: with_group(port, group),
                 ..(**port).clone()
@@ -114,6 +91,14 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
     })
 }
 
+/// A new object as an API will show it: what it fills in, and what is asked.
+fn made<T: DeserializeOwned>(memory: &mut Memory, mut filled_in: Value, new: &impl Serialize) -> Option<T> {
+    filled_in["id"] = json!(id(memory));
+    filled_in["provisioning_status"] = json!("ACTIVE");
+    filled_in["operating_status"] = json!("ONLINE");
+    as_shown(&filled_in, new, DEPTH)
+}
+
 /// Floating IPs that led to a load balancer lead nowhere when it is gone.
 pub(super) fn floating_ips_without(observed: &mut Observed, balancer: &LoadBalancerId) {
     let port = observed
@@ -131,43 +116,24 @@ pub(super) fn floating_ips_without(observed: &mut Observed, balancer: &LoadBalan
 
 fn part(memory: &mut Memory, parts: &Parts, change: &PartChange) -> Option<Shown> {
     Some(match change {
-        PartChange::CreateListener { new } => Shown::Listener(listener(memory, &parts.of, new)),
+        PartChange::CreateListener { new } => Shown::Listener(listener(memory, &parts.of, new)?),
         PartChange::UpdateListener { id, update, .. } => {
-            let mut listener = parts.listeners.iter().find(|there| there.id == *id)?.clone();
-            if let Some(name) = &update.name {
-                listener.name.clone_from(name);
-            }
-            set(&mut listener, &update.attributes);
-            Shown::Listener(listener)
+            let there = parts.listeners.iter().find(|there| there.id == *id)?;
+            Shown::Listener(as_shown(there, update, DEPTH)?)
         }
-        PartChange::CreatePool { new } => Shown::Pool(pool(memory, &parts.of, new)),
+        PartChange::CreatePool { new } => Shown::Pool(pool(memory, &parts.of, new)?),
         PartChange::UpdatePool { id, update, .. } => {
-            let mut pool = parts.pools.iter().find(|there| there.id == *id)?.clone();
-            if let Some(name) = &update.name {
-                pool.name.clone_from(name);
-            }
-            if let Some(method) = &update.lb_algorithm {
-                pool.lb_algorithm.clone_from(method);
-            }
-            if let Some(persistence) = &update.session_persistence {
-                pool.session_persistence.clone_from(persistence);
-            }
-            Shown::Pool(pool)
+            let there = parts.pools.iter().find(|there| there.id == *id)?;
+            Shown::Pool(as_shown(there, update, DEPTH)?)
         }
-        PartChange::AddMember { new, .. } => Shown::Member(member(memory, new)),
+        PartChange::AddMember { new, .. } => Shown::Member(made(memory, json!({}), new)?),
         PartChange::UpdateMember { pool, id, update } => {
             let there = parts.members.get(pool)?.iter().find(|there| there.id == *id)?;
-            Shown::Member(Member {
-                name: update.name.clone(),
-                monitor_port: update.monitor_port,
-                ..there.clone()
-            })
+            Shown::Member(as_shown(there, update, DEPTH)?)
         }
-        PartChange::CreateMonitor { new } => Shown::Monitor(monitor(memory, new)),
+        PartChange::CreateMonitor { new } => Shown::Monitor(monitor(memory, new)?),
         PartChange::UpdateMonitor { id, update, .. } => {
-            let mut monitor = parts.monitors.as_ref()?.get(id)?.clone();
-            set_monitor(&mut monitor, update);
-            Shown::Monitor(monitor)
+            Shown::Monitor(as_shown(parts.monitors.as_ref()?.get(id)?, update, DEPTH)?)
         }
         PartChange::UpdateBalancer { .. }
         | PartChange::DeleteListener { .. }
@@ -178,34 +144,16 @@ fn part(memory: &mut Memory, parts: &Parts, change: &PartChange) -> Option<Shown
     })
 }
 
-fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
-    LoadBalancer {
-        id: id(memory).into(),
-        name: new.name.clone(),
-        project_id: None,
-        description: new.description.clone(),
-        provisioning_status: ProvisioningStatus::Active,
-        operating_status: OperatingStatus::Online,
-        vip_address: new.vip_address.clone().unwrap_or_else(|| NEW_ADDRESS.to_owned()),
-        vip_port_id: Some(new.vip_port_id.clone().unwrap_or_else(|| id(memory).into())),
-        vip_subnet_id: new.vip_subnet_id.clone(),
-        vip_network_id: new.vip_network_id.clone(),
-        additional_vips: new
-            .additional_vips
-            .iter()
-            .map(|vip| AdditionalVip {
-                ip_address: vip.ip_address.clone().unwrap_or_else(|| NEW_ADDRESS.to_owned()),
-                subnet_id: Some(vip.subnet_id.clone()),
-            })
-            .collect(),
-        tags: new.tags.clone().unwrap_or_default(),
-        listeners: Vec::new(),
-        pools: Vec::new(),
-        provider: new.provider.clone(),
-        flavor_id: new.flavor_id.clone(),
-        availability_zone: new.availability_zone.clone(),
-        created_at: None,
+fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> Option<LoadBalancer> {
+    let mut new = NewLoadBalancer {
+        listeners: Vec::new(), // shown by their ids
+        ..new.clone()
+    };
+    for vip in &mut new.additional_vips {
+        vip.ip_address.get_or_insert_with(|| NEW_ADDRESS.to_owned());
     }
+    let filled_in = json!({"vip_address": NEW_ADDRESS, "vip_port_id": id(memory)});
+    made(memory, filled_in, &new)
 }
 
 /// The parts of a load balancer that was created with all of them.
@@ -215,176 +163,75 @@ pub(super) fn parts(memory: &mut Memory, of: LoadBalancerId, new: &NewLoadBalanc
         ..Parts::none(of)
     };
     for new in &new.listeners {
-        let mut listener = listener(memory, &parts.of, new);
-        if let Some(new) = &new.default_pool {
-            let mut pool = pool(memory, &parts.of, new);
-            pool.listeners.push(reference(listener.id.clone()));
-            let members = new.members.iter().map(|new| member(memory, new)).collect();
-            parts.members.insert(pool.id.clone(), members);
-            if let Some(new) = &new.healthmonitor {
-                let monitor = monitor(memory, new);
-                pool.healthmonitor_id = Some(monitor.id.clone());
-                parts
-                    .monitors
-                    .get_or_insert_default()
-                    .insert(monitor.id.clone(), monitor);
-            }
-            listener.default_pool_id = Some(pool.id.clone());
-            parts.pools.push(pool);
-        }
-        parts.listeners.push(listener);
+        add(&mut parts, memory, new);
     }
     parts
 }
 
-fn listener(memory: &mut Memory, of: &LoadBalancerId, new: &NewListener) -> Listener {
-    let mut listener = Listener {
-        id: ListenerId::from(id(memory)),
-        name: new.name.clone(),
-        protocol: new.protocol.clone(),
-        protocol_port: new.protocol_port,
-        connection_limit: Some(-1),
-        insert_headers: BTreeMap::new(),
-        default_tls_container_ref: None,
+/// Adds a listener with its pool and all that hangs on that.
+fn add(parts: &mut Parts, memory: &mut Memory, new: &NewListener) -> Option<()> {
+    let mut listener = listener(memory, &parts.of, new)?;
+    if let Some(new) = &new.default_pool {
+        let mut pool = pool(memory, &parts.of, new)?;
+        pool.listeners.push(reference(listener.id.clone()));
+        let members = new.members.iter().filter_map(|new| made(memory, json!({}), new));
+        parts.members.insert(pool.id.clone(), members.collect());
+        if let Some(new) = &new.healthmonitor {
+            let monitor = monitor(memory, new)?;
+            pool.healthmonitor_id = Some(monitor.id.clone());
+            let monitors = parts.monitors.get_or_insert_default();
+            monitors.insert(monitor.id.clone(), monitor);
+        }
+        listener.default_pool_id = Some(pool.id.clone());
+        parts.pools.push(pool);
+    }
+    parts.listeners.push(listener);
+    Some(())
+}
+
+fn listener(memory: &mut Memory, of: &LoadBalancerId, new: &NewListener) -> Option<Listener> {
+    let filled_in = json!({
+        "loadbalancers": [reference(of)],
         // The API's defaults.
-        timeout_client_data: Some(50_000),
-        timeout_member_connect: Some(5_000),
-        timeout_member_data: Some(50_000),
-        timeout_tcp_inspect: Some(0),
-        allowed_cidrs: Vec::new(),
-        tags: Vec::new(),
-        default_pool_id: None,
-        l7policies: Vec::new(),
-        loadbalancers: vec![reference(of.clone())],
-        provisioning_status: ProvisioningStatus::Active,
-        operating_status: OperatingStatus::Online,
-        created_at: None,
+        "connection_limit": -1,
+        "timeout_client_data": 50_000,
+        "timeout_member_connect": 5_000,
+        "timeout_member_data": 50_000,
+        "timeout_tcp_inspect": 0,
+    });
+    made(memory, filled_in, new)
+}
+
+fn pool(memory: &mut Memory, of: &LoadBalancerId, new: &NewPool) -> Option<Pool> {
+    let filled_in = json!({
+        "loadbalancers": [reference(of)],
+        "listeners": new.listener_id.iter().map(reference).collect::<Vec<_>>(),
+    });
+    let new = NewPool {
+        members: Vec::new(), // shown by their ids
+        ..new.clone()
     };
-    set(&mut listener, &new.attributes);
-    listener
-}
-
-fn set(listener: &mut Listener, attributes: &ListenerAttributes) {
-    let ListenerAttributes {
-        tags,
-        connection_limit,
-        insert_headers,
-        default_tls_container_ref,
-        timeout_client_data,
-        timeout_member_connect,
-        timeout_member_data,
-        timeout_tcp_inspect,
-        allowed_cidrs,
-    } = attributes;
-    fn take<T: Clone>(there: &mut T, now: Option<&T>) {
-        if let Some(now) = now {
-            there.clone_from(now);
-        }
-    }
-    fn take_some<T: Clone>(there: &mut Option<T>, now: Option<&T>) {
-        if now.is_some() {
-            *there = now.cloned();
-        }
-    }
-    take(&mut listener.tags, tags.as_ref());
-    take(&mut listener.insert_headers, insert_headers.as_ref());
-    take(&mut listener.allowed_cidrs, allowed_cidrs.as_ref());
-    take_some(&mut listener.connection_limit, connection_limit.as_ref());
-    take_some(
-        &mut listener.default_tls_container_ref,
-        default_tls_container_ref.as_ref(),
-    );
-    take_some(&mut listener.timeout_client_data, timeout_client_data.as_ref());
-    take_some(
-        &mut listener.timeout_member_connect,
-        timeout_member_connect.as_ref(),
-    );
-    take_some(&mut listener.timeout_member_data, timeout_member_data.as_ref());
-    take_some(&mut listener.timeout_tcp_inspect, timeout_tcp_inspect.as_ref());
-}
-
-fn pool(memory: &mut Memory, of: &LoadBalancerId, new: &NewPool) -> Pool {
-    Pool {
-        id: id(memory).into(),
-        name: new.name.clone(),
-        description: new.description.clone(),
-        protocol: new.protocol.clone(),
-        lb_algorithm: new.lb_algorithm.clone(),
-        listeners: new.listener_id.clone().into_iter().map(reference).collect(),
-        loadbalancers: vec![reference(of.clone())],
-        members: Vec::new(),
-        healthmonitor_id: None,
-        session_persistence: new.session_persistence.clone(),
-        provisioning_status: ProvisioningStatus::Active,
-        operating_status: OperatingStatus::Online,
-    }
+    made(memory, filled_in, &new)
 }
 
 /// A member of a list as it will be shown: one that was there keeps its id and its subnet.
-pub(super) fn listed_member(memory: &mut Memory, new: &NewMember, before: &[Member]) -> Member {
-    let now = member(memory, new);
+pub(super) fn listed_member(memory: &mut Memory, new: &NewMember, before: &[Member]) -> Option<Member> {
+    let now: Member = made(memory, json!({}), new)?;
     let is_it = |there: &&Member| {
         spelling::of_address(&there.address) == spelling::of_address(&new.address)
             && there.protocol_port == new.protocol_port
     };
-    match before.iter().find(is_it) {
+    Some(match before.iter().find(is_it) {
         Some(there) => Member {
             id: there.id.clone(),
             subnet_id: there.subnet_id.clone(),
             ..now
         },
         None => now,
-    }
+    })
 }
 
-/// A member as it will be shown.
-pub(super) fn member(memory: &mut Memory, new: &NewMember) -> Member {
-    Member {
-        id: id(memory).into(),
-        name: new.name.clone(),
-        address: new.address.clone(),
-        protocol_port: new.protocol_port,
-        monitor_port: new.monitor_port,
-        subnet_id: new.subnet_id.clone(),
-        settings: new.settings.clone(),
-        provisioning_status: ProvisioningStatus::Active,
-    }
-}
-
-fn monitor(memory: &mut Memory, new: &NewMonitor) -> Monitor {
-    Monitor {
-        id: id(memory).into(),
-        name: new.name.clone(),
-        kind: new.kind.clone(),
-        delay: new.delay,
-        timeout: new.timeout,
-        max_retries: new.max_retries,
-        max_retries_down: new.max_retries_down,
-        url_path: new.http.as_ref().map(|http| http.url_path.clone()),
-        http_method: new.http.as_ref().map(|http| http.http_method.clone()),
-        expected_codes: new.http.as_ref().map(|http| http.expected_codes.clone()),
-        pools: new.pool_id.clone().into_iter().map(reference).collect(),
-        provisioning_status: ProvisioningStatus::Active,
-    }
-}
-
-fn set_monitor(monitor: &mut Monitor, update: &MonitorUpdate) {
-    let MonitorUpdate {
-        name,
-        delay,
-        timeout,
-        max_retries,
-        max_retries_down,
-    } = update;
-    if let Some(name) = name {
-        monitor.name.clone_from(name);
-    }
-    for (there, now) in [
-        (&mut monitor.delay, delay),
-        (&mut monitor.timeout, timeout),
-        (&mut monitor.max_retries, max_retries),
-        (&mut monitor.max_retries_down, max_retries_down),
-    ] {
-        *there = now.unwrap_or(*there);
-    }
+fn monitor(memory: &mut Memory, new: &NewMonitor) -> Option<Monitor> {
+    let pools: Vec<_> = new.pool_id.iter().map(reference).collect();
+    made(memory, json!({"pools": pools}), new)
 }

@@ -219,13 +219,21 @@ fn is_published_by_another(world: &mut World) {
     other.status = Some(serde_json::from_value(status).unwrap());
 }
 
+/// The same, but it notes another address: it has lost this one, and its status is older than that.
+fn was_published_by_another(world: &mut World) {
+    is_published_by_another(world);
+    let other = world.others.last_mut().unwrap();
+    let note = (IP_IDS.key.to_owned(), "ip-8".to_owned());
+    other.metadata.annotations = Some([note].into());
+}
+
 const GOES_FIRST: &str = "6c9e6679-7425-40de-944b-e07fc1f90ae7";
 const GOES_SECOND: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
 
 #[test]
 fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_want_it() {
     type Row = (&'static str, fn(&mut World), State<'static>);
-    let rows: [Row; 10] = [
+    let rows: [Row; 11] = [
         ("it is there", |_| {}, State::Held),
         (
             "it is free",
@@ -282,6 +290,11 @@ fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_w
             "another Service is served by it",
             is_published_by_another,
             State::Persons(None),
+        ),
+        (
+            "another Service was served by it",
+            was_published_by_another,
+            State::Held,
         ),
     ];
     for (what, change, expected) in rows {
@@ -372,12 +385,17 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
 #[test]
 fn an_address_that_a_balancer_leaves_stays_with_a_word_where_nothing_proves_that_it_is_the_services() {
     type Row = (&'static str, fn(&mut World), State<'static>);
-    let rows: [Row; 5] = [
+    let rows: [Row; 6] = [
         ("it is claimed", |_| {}, State::Held),
         (
             "another Service is served by it, whose rule is away",
             is_published_by_another,
             State::Borrowed,
+        ),
+        (
+            "another Service was served by it",
+            was_published_by_another,
+            State::Held,
         ),
         (
             "nothing is written",
