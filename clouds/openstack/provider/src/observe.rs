@@ -332,13 +332,24 @@ impl Parts {
         ids.map(str::to_owned).collect()
     }
 
-    /// A pool is gone with all that hangs on it.
-    pub(crate) fn remove_pool(&mut self, id: &PoolId) {
-        self.pools.retain(|pool| pool.id != *id);
+    /// The part of this id is gone, and with a pool its members.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.listeners.retain(|listener| listener.id.as_str() != id);
         for listener in &mut self.listeners {
-            listener.default_pool_id.take_if(|default| default == id);
+            listener.default_pool_id.take_if(|pool| pool.as_str() == id);
         }
-        self.members.remove(id);
+        self.pools.retain(|pool| pool.id.as_str() != id);
+        for pool in &mut self.pools {
+            pool.listeners.retain(|listener| listener.id.as_str() != id);
+            pool.healthmonitor_id.take_if(|monitor| monitor.as_str() == id);
+        }
+        self.members.retain(|pool, _| pool.as_str() != id);
+        for members in self.members.values_mut() {
+            members.retain(|member| member.id.as_str() != id);
+        }
+        if let Some(monitors) = &mut self.monitors {
+            monitors.retain(|monitor, _| monitor.as_str() != id);
+        }
     }
 }
 
