@@ -67,7 +67,7 @@ fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
         Intent::Wanted(wanted) => wanted,
     };
     let plan = wanted_plan(wanted, seen);
-    if let Answer::Refused(_) = plan.answer {
+    if matches!(plan.answer, Answer::Refused(_)) || !seen.memory.refusals.is_empty() {
         followed(wanted, seen); // comes before a refusal is told
     }
     plan
@@ -251,10 +251,10 @@ impl There<'_> {
     fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
-            Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
-            Addressing::Refused(refusal) => return Answer::Refused(refusal),
-            Addressing::Done(address) => address,
-            Addressing::Unread => {
+            Some(Addressing::Write(change)) => return apply(vec![CloudStep::FloatingIp(change)]),
+            Some(Addressing::Refused(refusal)) => return Answer::Refused(refusal),
+            Some(Addressing::Done(address)) => address,
+            None => {
                 let _ = (self.of_group(notes), self.leave(notes));
                 return look_again();
             }

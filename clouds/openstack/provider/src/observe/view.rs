@@ -228,3 +228,24 @@ impl<'a> View<'a> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_and_was_not_read_is_named_once() {
+        let (observed, memory) = (
+            Observed {
+                ports: Some(Arc::default()),
+                ..Observed::default()
+            },
+            Memory::default(),
+        );
+        let view = View::new(&observed, &memory);
+        assert!(view.ports().is_empty() && view.misses() == 0);
+        assert!(view.subnets().is_empty() && view.subnets().is_empty() && view.parts(&"lb".into()).is_none());
+        assert_eq!(view.misses(), 3);
+        assert_eq!(view.lacking(), [Need::Subnets, Need::Parts("lb".into())]);
+    }
+}

@@ -29,8 +29,6 @@ pub(super) enum Addressing {
     Done(String),
     /// A person has to change something.
     Refused(Refusal),
-    /// Something has to be read first.
-    Unread,
 }
 
 /// What is to be done about the floating IP, before it is known where a new one would come from.
@@ -47,8 +45,6 @@ enum Wish<'a> {
     Create,
     /// It cannot be had.
     Refused(Refusal),
-    /// Something has to be read first.
-    Unread,
 }
 
 /// The floating IP that leads to a load balancer's address: of several on its port, the one of that very address.
@@ -91,7 +87,8 @@ pub(super) fn is_told(identity: &Identity, observed: &View<'_>, balancer: &LoadB
 /// The load balancer that the address leads to, if it is there, and whose it is.
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 
-fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wish<'a> {
+/// `None` where something has to be read first.
+fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Option<Wish<'a>> {
     let before = observed.misses();
     let wish = known_wish(wanted, observed, there);
     if observed.misses() == before
@@ -100,10 +97,7 @@ fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wish<'a> 
     {
         observed.lack(Need::FloatingIp(address.to_owned()));
     }
-    match observed.misses() == before {
-        true => wish,
-        false => Wish::Unread,
-    }
+    (observed.misses() == before).then_some(wish)
 }
 
 fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wish<'a> {
@@ -241,12 +235,12 @@ pub(super) fn outlook(wanted: &Wanted, observed: &View<'_>, notes: &mut Vec<Note
         return None;
     }
     let mut told = Vec::new();
-    match next(wanted, observed, None, &mut told) {
+    match next(wanted, observed, None, &mut told)? {
         Addressing::Refused(refusal) => {
             notes.append(&mut told);
             Some(refusal)
         }
-        Addressing::Write(_) | Addressing::Done(_) | Addressing::Unread => None,
+        Addressing::Write(_) | Addressing::Done(_) => None,
     }
 }
 
@@ -272,18 +266,18 @@ pub(super) fn lost_note(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBal
     Some(note.even_at_start())
 }
 
-/// What comes next.
+/// What comes next; `None` where something has to be read first.
 pub(super) fn next(
     wanted: &Wanted,
     observed: &View<'_>,
     there: There<'_>,
     notes: &mut Vec<Note>,
-) -> Addressing {
+) -> Option<Addressing> {
     let identity = &wanted.identity;
     let balancer = there.map(|(balancer, _)| balancer);
     let address = balancer.map(|balancer| balancer.vip_address.as_str());
     let vip = || Addressing::Done(address.unwrap_or_default().to_owned());
-    match wish(wanted, observed, there) {
+    Some(match wish(wanted, observed, there)? {
         Wish::None => {
             if let Some(address) = address.filter(|_| !wanted.is_internal) {
                 notes.push(FLOATING_IP_SKIPPED.note(format!(
@@ -303,7 +297,6 @@ pub(super) fn next(
             fixed: balancer.and_then(fixed_address),
             revision: there.revision_number,
         }),
-        Wish::Unread => Addressing::Unread,
         Wish::Create
             if wanted.floating.network.is_none()
                 && let Err(why) = observed.networks() =>
@@ -331,7 +324,7 @@ pub(super) fn next(
             }
             Err(error) => Addressing::Refused(fault(wanted, &error)),
         },
-    }
+    })
 }
 
 /// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer, or
