@@ -39,7 +39,9 @@ pub enum ErrorKind {
     },
     /// The cloud's state moved under the call: observe again.
     Conflict,
-    /// The credentials may not do this.
+    /// The credentials are refused. It says nothing of what was asked for: the same is taken when they are good again.
+    Unauthenticated,
+    /// The credentials are known, but may not do this.
     Denied,
     /// The request is wrong: a person has to change something.
     Invalid,
@@ -112,6 +114,12 @@ impl CloudError {
         )
     }
 
+    /// Whether it is about whoever asks, and not about what is there.
+    #[must_use]
+    pub fn is_of_credentials(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unauthenticated | ErrorKind::Denied)
+    }
+
     /// The text for people.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -147,7 +155,8 @@ impl From<Class> for ErrorKind {
     fn from(class: Class) -> Self {
         match class {
             Class::NotFound => Self::NotFound,
-            Class::Unauthenticated | Class::Denied => Self::Denied,
+            Class::Unauthenticated => Self::Unauthenticated,
+            Class::Denied => Self::Denied,
             Class::Invalid => Self::Invalid,
             Class::Conflict => Self::Conflict,
             Class::Throttled { after } => Self::Throttled {

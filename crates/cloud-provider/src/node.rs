@@ -38,6 +38,8 @@ pub mod keys {
     pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
     /// The finalizer of Services that have a load balancer.
     pub const FINALIZER_LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
+    /// The condition of a Service whose load balancer is not as it should be.
+    pub const CONDITION_RECONCILED: &str = "LoadBalancerReconciled";
 }
 
 /// The name of a Node.

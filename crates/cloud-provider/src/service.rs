@@ -151,6 +151,8 @@ impl ServicesView for Vec<Arc<Service>> {
 pub mod facts {
     use std::net::IpAddr;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
     use super::Service;
     use crate::AnnotationSpec;
 
@@ -181,6 +183,14 @@ pub mod facts {
             .iter()
             .flatten()
             .any(|name| name == crate::keys::FINALIZER_LOAD_BALANCER)
+    }
+
+    /// The condition that tells of trouble with the balancer, if the Service shows it.
+    #[must_use]
+    pub fn trouble(service: &Service) -> Option<&Condition> {
+        let conditions = service.status.as_ref()?.conditions.as_deref()?;
+        let is_ours = |it: &&Condition| it.type_ == crate::keys::CONDITION_RECONCILED && it.status == "False";
+        conditions.iter().find(is_ours)
     }
 
     /// Whether a balancer has to be removed: the finalizer is there, and the Service is being deleted or is no longer

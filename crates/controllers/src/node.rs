@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{InstanceMetadata, InstancesV2, Node, NodeAddress, NodeName, keys};
 use bowline_kube_io::Change;
-use bowline_plan::{EventSpec, Said};
+use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
@@ -43,6 +43,7 @@ use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
 use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::said::Said;
 use crate::workers::{self, Work};
 use initialize::Failure;
 use remembered::Remembered;

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{Change, KubeError};
-use bowline_plan::{EventSpec, Said};
+use bowline_plan::EventSpec;
 use futures::future::{BoxFuture, FutureExt as _};
 use ipnet::IpNet;
 use tokio::time::sleep;
@@ -28,6 +28,7 @@ use tokio::time::sleep;
 use crate::controller::{Context, Controller};
 use crate::metrics::IpamLabels;
 use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::said::Said;
 use crate::workers::{self, Work};
 use crate::{conflict, events};
 use allocator::{Allocator, Grant, Odd};

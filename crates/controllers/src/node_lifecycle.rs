@@ -259,7 +259,7 @@ impl NodeLifecycleController {
                 }
                 Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
                 Some(Err(error)) => match error.kind() {
-                    ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
+                    ErrorKind::NotFound | ErrorKind::Denied | ErrorKind::Unauthenticated => Seen::Unseen,
                     _ => Seen::Unknown {
                         after: error.retry_after(),
                     },
@@ -350,9 +350,11 @@ impl NodeLifecycleController {
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
             match ruling {
                 Ruling::Delete { is_news } => self.delete(&node, is_news).await,
-                Ruling::Frozen { ready, is_proved, is_news } => {
-                    if is_news {
+                Ruling::Frozen { ready, is_proved, begins, is_news } => {
+                    if begins {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
+                    }
+                    if is_news {
                         self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
                             "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
                             node.name,
@@ -361,9 +363,11 @@ impl NodeLifecycleController {
                         ));
                     }
                 }
-                Ruling::Throttled { recent, is_news } => {
-                    if is_news {
+                Ruling::Throttled { recent, begins, is_news } => {
+                    if begins {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
+                    }
+                    if is_news {
                         self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
                             "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
                             node.name, self.window

@@ -27,7 +27,8 @@
 //!       interruptions.rs
 //! ```
 //!
-//! What others change back on a Service has a key of its own, and is put back without a call to the cloud (`fights.rs`).
+//! What others change back on a Service has a key of its own, and is put back without a call to the cloud (`fights.rs`). So has the
+//! condition of a Service in trouble (`condition.rs`).
 //!
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
 //! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
@@ -36,6 +37,7 @@
 //! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
+mod condition;
 mod delete;
 mod enqueue;
 mod ensure;
@@ -61,12 +63,12 @@ use std::time::Duration;
 use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
-use bowline_plan::Said;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
 use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
+use crate::said::Said;
 use crate::workers::{self, Work};
 use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
@@ -103,6 +105,8 @@ pub(crate) enum Key {
     Service(ServiceKey),
     /// What others changed back on a Service.
     PutBack(ServiceKey),
+    /// The condition of a Service in trouble.
+    Condition(ServiceKey),
     /// A provider's background work, by its place in the list.
     Background(usize),
     /// What the provider notes on Nodes.
@@ -143,6 +147,7 @@ impl Work for ServiceController {
         match &key {
             Key::Service(service) => self.work_on(service, &key).await,
             Key::PutBack(service) => Box::pin(self.put_back(service, &key)).await,
+            Key::Condition(service) => Box::pin(self.show_condition(service, &key)).await,
             // On the heap, so that the many Services that wait for their turn do not each keep room for what is rare.
             Key::Background(index) => Box::pin(self.run_background(*index)).await,
             Key::Nodes => Box::pin(self.annotate_nodes()).await,
@@ -226,6 +231,7 @@ impl ServiceController {
         } else {
             Turn::FREE
         };
+        self.condition_is_due(service);
         // On the heap, because those that wait for their turn are many, and need no room for it yet.
         let outcome = Box::pin(turn.spend(self.sync(service))).await;
         self.conclude(service, outcome);

@@ -32,7 +32,9 @@ impl Sighting {
                 Ok(InstanceAnswer::Present(_)) => return Self::Seen,
                 Ok(InstanceAnswer::Foreign) => {}
                 Ok(InstanceAnswer::Absent(_)) => missing += 1,
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Denied) => missing += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound || error.is_of_credentials() => {
+                    missing += 1
+                }
                 Err(_) => is_clear = false,
             }
         }
@@ -49,7 +51,7 @@ pub(crate) fn refusal(answers: &[InstanceResult]) -> Option<&CloudError> {
     answers
         .iter()
         .filter_map(|answer| answer.as_ref().err())
-        .find(|error| error.kind() == ErrorKind::Denied)
+        .find(|error| error.is_of_credentials())
 }
 
 /// The same question about each of these Nodes.

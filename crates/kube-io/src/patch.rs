@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::{IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, keys};
+use bowline_cloud_provider::{
+    IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, facts, keys,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -216,6 +218,24 @@ fn port(port: &IngressPort) -> Value {
         wire.insert("error".into(), json!(error));
     }
     Value::Object(wire)
+}
+
+/// Strategic merge patch of `services/NAME/status`; conditions are merged by type.
+pub(crate) fn service_trouble(service: &Service, trouble: Option<(&str, &str)>, now: Timestamp) -> Value {
+    let mut condition = Map::new();
+    condition.insert("type".into(), json!(keys::CONDITION_RECONCILED));
+    match trouble {
+        None => drop(condition.insert("$patch".into(), json!("delete"))),
+        Some((reason, message)) => {
+            condition.insert("status".into(), json!("False"));
+            condition.insert("reason".into(), json!(reason));
+            condition.insert("message".into(), json!(message));
+            if facts::trouble(service).is_none() {
+                condition.insert("lastTransitionTime".into(), json!(whole_seconds(now)));
+            }
+        }
+    }
+    json!({"metadata": service_identity(service), "status": {"conditions": [condition]}})
 }
 
 /// Merge patch of `services/NAME` that leaves all as it is.

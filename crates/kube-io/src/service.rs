@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::{Service, facts};
+use bowline_cloud_provider::{Service, facts, keys};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
     LoadBalancerStatus, ServicePort, ServiceSpec, ServiceStatus, SessionAffinityConfig,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::error::KubeError;
 use crate::reads::{Names, Seen, names};
@@ -67,7 +69,7 @@ fn understood(bytes: &[u8]) -> Result<Service, KubeError> {
         spec: wire.spec.map(Into::into),
         status: wire.status.map(|status| ServiceStatus {
             load_balancer: status.load_balancer,
-            conditions: None,
+            conditions: status.conditions.and_then(trouble),
         }),
     };
     match missing(&service) {
@@ -91,7 +93,8 @@ struct WireService<'a> {
     kind: Option<Cow<'a, str>>,
     metadata: Option<WireMeta>,
     spec: Option<WireSpec>,
-    status: Option<WireStatus>,
+    #[serde(borrow)]
+    status: Option<WireStatus<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -130,8 +133,36 @@ struct WireSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireStatus {
+struct WireStatus<'a> {
     load_balancer: Option<LoadBalancerStatus>,
+    #[serde(borrow)]
+    conditions: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireCondition<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+/// The one condition that is ours, if it is there and can be read.
+fn trouble(conditions: &RawValue) -> Option<Vec<Condition>> {
+    let conditions: Vec<&RawValue> = serde_json::from_str(conditions.get()).ok()?;
+    let mut read = conditions
+        .iter()
+        .filter_map(|condition| serde_json::from_str::<WireCondition<'_>>(condition.get()).ok());
+    let ours = read.find(|condition| condition.kind == keys::CONDITION_RECONCILED)?;
+    Some(vec![Condition {
+        type_: ours.kind.into_owned(),
+        status: ours.status,
+        reason: ours.reason,
+        message: ours.message,
+        last_transition_time: Time(Timestamp::UNIX_EPOCH), // nobody looks at it
+        observed_generation: None,
+    }])
 }
 
 impl From<WireMeta> for ObjectMeta {

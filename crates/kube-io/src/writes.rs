@@ -112,6 +112,20 @@ impl Kube {
             .await
     }
 
+    /// Sets the condition that tells of trouble with the load balancer, its reason and message; `None` removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one by now.
+    pub async fn set_service_trouble(
+        &self,
+        service: &Service,
+        trouble: Option<(&str, &str)>,
+    ) -> Result<Service, KubeError> {
+        let body = patch::service_trouble(service, trouble, self.clock().now());
+        self.send_to_service(service, "/status", STRATEGIC, &body).await
+    }
+
     /// Sets annotations of a Service; `None` removes one.
     ///
     /// # Errors
@@ -187,10 +201,20 @@ impl Kube {
         subresource: &str,
         body: &impl Serialize,
     ) -> Result<Service, KubeError> {
+        self.send_to_service(service, subresource, MERGE, body).await
+    }
+
+    async fn send_to_service(
+        &self,
+        service: &Service,
+        subresource: &str,
+        content_type: &'static str,
+        body: &impl Serialize,
+    ) -> Result<Service, KubeError> {
         let key = ServiceKey::of(service);
         let path = service_path(&key, subresource);
         let answer = self
-            .exchange(Call::send(Method::PATCH, path, MERGE, body))
+            .exchange(Call::send(Method::PATCH, path, content_type, body))
             .await?;
         decode_answer(&answer, &key, self).map(Arc::unwrap_or_clone)
     }

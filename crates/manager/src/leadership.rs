@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::plan::{NoteKind, Said};
+use bowline_cloud_provider::plan::NoteKind;
 use bowline_edge::Jitter;
 use bowline_kube_io::{
     Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, OpenGate, Recorder,
@@ -227,7 +227,7 @@ impl Elector {
             identity = self.lock.identity(),
             "Waiting to become leader"
         );
-        let mut said = Said::default();
+        let mut said = None;
         let mut follow = Follow::default();
         loop {
             // A request that was sent is waited for, because it may make us the holder.
@@ -248,9 +248,11 @@ impl Elector {
                 return true;
             }
             let holder = self.election.record().map(|record| record.holder.clone());
-            if let Some(holder) = holder.filter(|holder| !holder.is_empty() && said.is_news("holder", holder))
+            if let Some(holder) = holder.filter(|holder| !holder.is_empty())
+                && said.as_ref() != Some(&holder)
             {
                 tracing::info!(lease = self.lease, holder, "Another process leads");
+                said = Some(holder);
             }
             tokio::select! {
                 biased;

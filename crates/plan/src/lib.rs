@@ -15,12 +15,10 @@ mod answer;
 mod diff;
 mod event;
 mod render;
-mod said;
 mod step;
 
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
 pub use render::{PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text};
-pub use said::Said;
 pub use step::{Impact, Lane, Step, StepView};

@@ -179,6 +179,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         outages (LoadBalancers) {
             a_service_waits_for_a_cloud_that_is_ill,
             an_illness_between_two_writes_leaves_nothing_half_done,
+            a_write_that_met_refused_credentials_is_made_by_the_next_try,
             what_is_up_stays_up_while_the_cloud_is_ill,
             unknown_credentials_are_named_on_services_and_never_shown,
         }

@@ -8,6 +8,7 @@ macro_rules! doubles {
         [
             $each::<bowline_cloudscale_sim::Behaviour>("cloudscale.ch"),
             $each::<bowline_cloudstack_sim::Behaviour>("CloudStack"),
+            $each::<bowline_openstack_sim::Behaviour>("OpenStack"),
             $each::<bowline_phoenixnap_sim::Behaviour>("phoenixNAP"),
             $each::<bowline_paper_sim::Behaviour>("Paper"),
         ]

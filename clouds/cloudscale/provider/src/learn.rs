@@ -114,7 +114,7 @@ fn asked(Seen { observed, memory }: &mut Seen, step: &CloudStep) -> Option<Objec
         CloudStep::AssignFloatingIp {
             address, balancer, ..
         } => {
-            let there = observed.floating_ips.iter().find(|there| address.0.is(there))?;
+            let there = observed.floating_ip(address.0)?;
             let (uuid, name) = (*balancer, None);
             Object::FloatingIp(FloatingIp {
                 server: None,

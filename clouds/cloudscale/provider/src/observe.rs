@@ -40,12 +40,8 @@ pub(crate) struct Observed {
     pub(crate) servers: Arc<ServerIndex>,
     /// Servers that are not in the list and were proved absent one by one.
     pub(crate) absent_servers: Vec<ServerId>,
-    /// The floating IPs that were looked for.
-    pub(crate) floating_asked: Vec<FloatingAddress>,
-    /// Those of them that exist.
-    pub(crate) floating_ips: Vec<FloatingIp>,
-    /// Why it is not known which of them exist, and where they lead: their list could not be read, which holds up nothing else.
-    pub(crate) floating_failure: Option<String>,
+    /// The floating IPs of the project, or why they could not be listed, which holds up nothing else; `None` if nobody asked.
+    pub(crate) floating_ips: Option<Result<Arc<Vec<FloatingIp>>, String>>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
 }
@@ -173,7 +169,11 @@ impl Observed {
                 put(&mut pool.listeners, listener, |there| there.uuid);
             }
             (Object::Monitor(monitor), Some(pool)) => put(&mut pool.monitors, monitor, |there| there.uuid),
-            (Object::FloatingIp(ip), _) => put(&mut self.floating_ips, ip, |there| there.network.clone()),
+            (Object::FloatingIp(ip), _) => {
+                if let Some(Ok(list)) = &mut self.floating_ips {
+                    put(Arc::make_mut(list), ip, |there| there.network.clone());
+                }
+            }
             _ => {}
         }
     }
@@ -218,11 +218,18 @@ impl Observed {
             .nodes
             .iter()
             .all(|node| servers::unproven(&self.servers, node, &self.absent_servers).is_none());
-        let ips_are_known = needs
-            .floating_ips
-            .iter()
-            .all(|ip| self.floating_asked.contains(ip));
+        let ips_are_known = needs.floating_ips.is_empty() || self.floating_ips.is_some();
         names_something_known && pools_are_known && nodes_are_known && ips_are_known
+    }
+
+    pub(crate) fn floating_ip(&self, address: FloatingAddress) -> Option<&FloatingIp> {
+        let mut listed = self.floating_ips.iter().flatten().flat_map(|list| list.iter());
+        listed.find(|there| address.is(there))
+    }
+
+    /// Why the floating IPs could not be listed.
+    pub(crate) fn floating_failure(&self) -> Option<&String> {
+        self.floating_ips.as_ref()?.as_ref().err()
     }
 
     pub(crate) fn pool(&self, id: PoolId) -> Option<&ObservedPool> {

@@ -162,7 +162,7 @@ impl Caller {
     ) -> Result<Answer, ApiError> {
         let keys = self.keys();
         let error = match self.once(kind, command, parameters, &keys).await {
-            Err(error) if error.class == Class::Unauthenticated => error,
+            Err(error) if error.is_of_keys() => error,
             outcome => return outcome,
         };
         let Some(file) = &self.file else { return Err(error) };

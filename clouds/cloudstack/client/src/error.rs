@@ -26,7 +26,8 @@ const INTERNAL: u16 = 530;
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
-    /// [`Missing`]. [`Class::Unauthenticated`] may also mean that the command is unknown.
+    /// [`Missing`]. [`Class::Unauthenticated`] may also mean that the command is unknown, or not open to the role of the account; it is
+    /// [`Class::Denied`] where the keys were good for another command a moment ago.
     pub class: Class,
     /// What the API itself said. `None`: no answer, or one of something in between.
     pub said: Option<Box<Said>>,
@@ -122,9 +123,13 @@ impl ApiError {
         of_role: impl FnOnce() -> Option<String>,
     ) -> Self {
         let remedy = match (&self.http.failure, &self.said) {
-            (Failure::Status(failure), said) if self.class == Class::Unauthenticated => {
+            (Failure::Status(failure), said) if self.is_of_keys() => {
                 let said = said.as_ref();
-                remedy::of_clock(&failure.headers, now).or_else(|| said.and_then(|_| of_role()))
+                let of_role = || {
+                    said.and_then(|_| of_role())
+                        .inspect(|_| self.class = Class::Denied)
+                };
+                remedy::of_clock(&failure.headers, now).or_else(of_role)
             }
             (_, None) => remedy::of_url(url, &self.http),
             _ => None,
@@ -215,6 +220,11 @@ impl ApiError {
     /// Whether another rule has this port of this address.
     pub fn is_rule_conflict(&self) -> bool {
         self.code() == Some(RULE_CONFLICT)
+    }
+
+    /// Whether the server refuses the keys, or says so of a command that the role of their account lacks.
+    pub(crate) fn is_of_keys(&self) -> bool {
+        self.code() == Some(401)
     }
 
     /// Whether the other side could not be trusted, or does not speak TLS.

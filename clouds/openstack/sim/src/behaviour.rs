@@ -1,5 +1,7 @@
 //! What differs from cloud to cloud, or changes from day to day, as switches.
 
+mod table;
+
 use std::time::Duration;
 
 use bowline_cloud_kit::millis;
@@ -39,6 +41,8 @@ pub struct Behaviour {
     pub octavia_omits: Vec<String>,
     /// Octavia's drivers that are enabled. `octavia` is another name for `amphora`.
     pub providers: Vec<String>,
+    /// Whether the port that OVN's driver makes names its device and the device's owner.
+    pub ovn_marks_vip_ports: bool,
     /// Ids that are known as a `flavor_id` of a load balancer.
     pub lb_flavors: Vec<String>,
     /// Names that are known as an `availability_zone` of a load balancer.
@@ -87,6 +91,7 @@ impl Default for Behaviour {
             octavia_minor_version: 30,
             octavia_omits: Vec::new(),
             providers: words(&["amphora", "octavia", "ovn"]),
+            ovn_marks_vip_ports: true,
             lb_flavors: Vec::new(),
             lb_zones: Vec::new(),
             checks_certificates: false,
@@ -142,6 +147,8 @@ pub struct Quota {
     pub members: Option<usize>,
     /// Health monitors.
     pub health_monitors: Option<usize>,
+    /// Ports.
+    pub ports: Option<usize>,
     /// Floating IPs.
     pub floating_ips: Option<usize>,
     /// Security groups.

@@ -217,9 +217,9 @@ impl Writer<'_> {
 }
 
 /// Whether the API has looked at a purchase and does not make it: the remedy is a person's. One that did not get as far, for want of a
-/// connection, a token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
+/// connection, a good token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
 fn is_refusal(error: &ApiError) -> bool {
-    error.status().is_some() && !matches!(error.class, Class::Throttled { .. })
+    error.status().is_some() && !matches!(error.class, Class::Throttled { .. } | Class::Unauthenticated)
 }
 
 /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.

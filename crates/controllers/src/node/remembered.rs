@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
-use bowline_plan::Said;
 
 use crate::events;
 use crate::put_back::{Part, PutBack};
+use crate::said::Said;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {

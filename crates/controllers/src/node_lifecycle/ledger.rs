@@ -68,10 +68,16 @@ pub(super) enum Ruling {
     Frozen {
         ready: usize,
         is_proved: bool,
+        /// It was not held back for this before.
+        begins: bool,
         is_news: bool,
     },
     /// It waits, because so many have gone in the last window.
-    Throttled { recent: usize, is_news: bool },
+    Throttled {
+        recent: usize,
+        begins: bool,
+        is_news: bool,
+    },
     /// It waits, because nothing is known of the ready Nodes' instances, or nothing is proved about its own.
     Wait,
 }

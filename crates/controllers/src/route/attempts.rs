@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, NodeName, Route};
-use bowline_plan::Said;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
@@ -12,10 +11,7 @@ use super::plan::Shared;
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::{Backoff, Stated};
-
-/// The time after which a failure is said again with the same text, so that the API server counts up one event and does
-/// not forget it: it keeps events for an hour.
-const SAY_AGAIN: Duration = Duration::from_secs(15 * 60);
+use crate::said::Said;
 
 /// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
 /// in the way.
@@ -90,6 +86,10 @@ impl Wish {
     }
 }
 
+/// What is said of a wish, and of a Node.
+const FAILED: &str = "failed";
+const SHARED: &str = "shared";
+
 /// The values of the label `operation`.
 const OPERATIONS: [&str; 4] = ["list", "create", "delete", "condition"];
 
@@ -103,11 +103,10 @@ struct Attempt {
     not_before: Instant,
     /// Whether no safety pass leads to a try before it is due.
     is_refused: bool,
-    /// The error, in words that do not change from try to try.
-    said: Said,
-    /// The text that was said with it.
+    /// The error, in words that do not change from try to try, and the text of the try at which it was new.
+    error: String,
     text: String,
-    said_at: Instant,
+    said: Said,
 }
 
 /// The failures of wishes that are still open.
@@ -117,8 +116,8 @@ pub(super) struct Attempts {
     failed: BTreeMap<Wish, Attempt>,
     /// The routes to Nodes that have no address yet, and until when they wait for one.
     joining: BTreeMap<Wish, Instant>,
-    /// The Nodes that share a pod network with others, and when that was said last.
-    shared: BTreeMap<(NodeName, IpNet), (Vec<NodeName>, Instant)>,
+    /// The Nodes that share a pod network with others.
+    shared: BTreeMap<(NodeName, IpNet), Said>,
 }
 
 impl Attempts {
@@ -183,9 +182,9 @@ impl Attempts {
             due: now,
             not_before: now,
             is_refused: false,
-            said: Said::default(),
+            error: String::new(),
             text: String::new(),
-            said_at: now,
+            said: Said::default(),
         });
         let is_refused = matches!(next, Next::Refused);
         if attempt.is_refused != is_refused {
@@ -200,33 +199,32 @@ impl Attempts {
         if !matches!(stated, Stated::Exactly(_)) {
             attempt.failures = attempt.failures.saturating_add(1);
         }
-        if attempt.said.is_news("error", error) {
+        if attempt.error != error {
+            error.clone_into(&mut attempt.error);
             attempt.text = text();
-        } else if now - attempt.said_at < SAY_AGAIN {
-            return None;
         }
-        attempt.said_at = now;
-        Some(attempt.text.clone())
+        attempt
+            .said
+            .is_news(FAILED, &attempt.text)
+            .then(|| attempt.text.clone())
     }
 
-    /// Which of these Nodes, with whom each shares a pod network, are to be told so now: what is new, then four times an hour.
+    /// What was said of a wish that is not tried now, if it is due to be said again.
+    pub(super) fn again(&mut self, wish: &Wish) -> Option<String> {
+        let said = self.failed.get_mut(wish)?.said.again(FAILED);
+        said.map(ToOwned::to_owned)
+    }
+
+    /// Which of these Nodes, with whom each shares a pod network, are to be told so now.
     pub(super) fn shared<'a>(&mut self, shared: &'a [Shared]) -> Vec<&'a Shared> {
-        let now = Instant::now();
         let key = |one: &Shared| (one.node.name.clone(), one.destination);
         let holds: BTreeSet<_> = shared.iter().map(key).collect();
         self.shared.retain(|key, _| holds.contains(key));
-        let mut news = Vec::new();
-        for one in shared {
-            let is_said = self
-                .shared
-                .get(&key(one))
-                .is_some_and(|(others, at)| *others == one.others && now - *at < SAY_AGAIN);
-            if !is_said {
-                self.shared.insert(key(one), (one.others.clone(), now));
-                news.push(one);
-            }
-        }
-        news
+        let is_news = |one: &&Shared| {
+            let said = self.shared.entry(key(one)).or_default();
+            said.is_news(SHARED, &format!("{:?}", one.others))
+        };
+        shared.iter().filter(is_news).collect()
     }
 
     /// One draw for a whole pass: what failed together comes back together and shares a list again.
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_error_is_said_when_it_is_news_and_four_times_an_hour_in_the_same_words() {
+    async fn an_error_is_said_when_it_is_news_and_again_after_a_while_in_the_same_words() {
         let mut attempts = attempts();
         let mut said = Vec::new();
         for second in 0..3600 {
@@ -373,7 +371,9 @@ mod tests {
             [
                 "quota after 0s",
                 "quota after 0s",
+                "quota after 0s",
                 "denied after 1800s",
+                "quota after 1801s",
                 "quota after 1801s",
                 "quota after 1801s"
             ]

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServicesView};
 use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::{Lane, NoteKind, Said};
+use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
+use crate::said::Said;
 
 impl ServiceController {
     /// Lets each background work run for the first time.

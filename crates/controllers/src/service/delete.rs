@@ -146,7 +146,14 @@ impl ServiceController {
                 let service = if has_written { latest } else { Arc::clone(service) };
                 return Ok((progress, status, service));
             }
-            Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
+            Ok(Driven::Wait { after, reason }) => Outcome::Parked(
+                Parked {
+                    reason,
+                    session,
+                    progress,
+                },
+                after,
+            ),
             Ok(Driven::Refused(refusal, _)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
             // Another controller's work, which this Service needs no longer.

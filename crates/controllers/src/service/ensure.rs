@@ -45,7 +45,9 @@ impl ServiceController {
             Err(progress) => self.begin(key, &service, progress).await,
         };
         let (mut session, mut progress) = match begun {
-            Ok(Parked { session, progress }) => (session, progress),
+            Ok(Parked {
+                session, progress, ..
+            }) => (session, progress),
             Err(outcome) => return *outcome,
         };
         let before = Arc::clone(&session.facts().service);
@@ -72,7 +74,14 @@ impl ServiceController {
             }
             Ok(Driven::Wait { after, reason }) => {
                 tracing::debug!(service = %key, %reason, ?after, "Waiting for the cloud");
-                Outcome::Parked(Parked { session, progress }, after)
+                Outcome::Parked(
+                    Parked {
+                        reason,
+                        session,
+                        progress,
+                    },
+                    after,
+                )
             }
             Ok(Driven::Refused(refusal, status)) => {
                 if let Some(status) = &status
@@ -152,7 +161,11 @@ impl ServiceController {
             };
             session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
         }
-        Ok(Parked { session, progress })
+        Ok(Parked {
+            reason: String::new(),
+            session,
+            progress,
+        })
     }
 
     /// Writes the status if it differs, and says that the sync is done.
@@ -206,7 +219,12 @@ impl ServiceController {
 
     /// Whether a parked session need not begin anew because of the Nodes. Before its first write they may be what it waits for;
     /// after it, the next sync follows them.
-    fn has_its_nodes(&self, Parked { session, progress }: &Parked) -> bool {
+    fn has_its_nodes(
+        &self,
+        Parked {
+            session, progress, ..
+        }: &Parked,
+    ) -> bool {
         let nodes = &session.facts().nodes;
         progress.has_written || self.identities(nodes) == self.balanced_nodes().identities
     }

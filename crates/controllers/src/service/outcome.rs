@@ -18,6 +18,9 @@ use crate::queue::Stated;
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
 
+/// Why a sync does not come to its end where no write failed.
+const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
+
 /// Delays as events tell them, in seconds, rounded up: a cloud that asks for another one each time makes few events.
 const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
 
@@ -128,7 +131,7 @@ impl Failure {
             words,
             reason: error.kind().into(),
             stated: Stated::by_cloud(error),
-            is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
+            is_quiet: error.is_of_credentials() || error.kind() == ErrorKind::Invalid,
         }
     }
 
@@ -214,7 +217,9 @@ impl ServiceController {
                 self.tracked(key, Tracked::leave_node_syncs);
                 if self.tracked(key, |tracked| tracked.lacks_nodes) {
                     // All is done that can be done, and nobody is served.
-                    self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes));
+                    self.tracked(key, |tracked| {
+                        tracked.stays_unsettled(Reason::NoNodes, events::UNAVAILABLE_LOAD_BALANCER.message)
+                    });
                 } else {
                     self.observe_settled(key);
                 }
@@ -251,8 +256,8 @@ impl ServiceController {
             }
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
+                    tracked.stays_unsettled(Reason::Waiting, &parked.reason);
                     tracked.parked = Some(parked);
-                    tracked.stays_unsettled(Reason::Waiting);
                 });
                 self.queue.add_after(queued, after);
             }
@@ -260,6 +265,7 @@ impl ServiceController {
             Outcome::Moved(failure, progress) => self.conclude_interruption(key, Some(&failure), progress),
             Outcome::Failed(failure, progress) => self.conclude_failure(key, &failure, progress),
         }
+        self.condition_is_due(key);
     }
 
     fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, progress: Progress) {
@@ -272,7 +278,8 @@ impl ServiceController {
             tracked.unfinished = Some(progress);
             let interruption = tracked.interruptions.add(version);
             if interruption != Interruption::Passing {
-                tracked.stays_unsettled(Reason::Kubernetes);
+                let trouble = by.map_or(INTERRUPTED, |failure| &failure.text);
+                tracked.stays_unsettled(Reason::Kubernetes, trouble);
             }
             (tracked.causes.changed, interruption)
         });
@@ -318,7 +325,7 @@ impl ServiceController {
         self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             tracked.fights.look_ended(true);
-            tracked.stays_unsettled(reason);
+            tracked.stays_unsettled(reason, &failure.text);
             tracked.interruptions = Interruptions::default();
             tracked.unfinished = Some(Progress {
                 causes: retry,

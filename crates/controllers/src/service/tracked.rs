@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, ServiceFacts, facts};
-use bowline_plan::Said;
 use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
@@ -18,6 +17,7 @@ use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
 use crate::put_back::Part;
+use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -115,6 +115,8 @@ pub(super) struct Progress {
 
 /// A reconcile that waits for the cloud.
 pub(super) struct Parked {
+    /// What it waits for.
+    pub(super) reason: String,
     pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
     pub(super) progress: Progress,
 }
@@ -139,6 +141,8 @@ pub(super) struct Tracked {
     is_since_change: bool,
     /// What came of the last sync, if that has not settled.
     reason: Reason,
+    /// The same in words.
+    pub(super) trouble: String,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
@@ -203,6 +207,7 @@ impl Tracked {
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
     pub(super) fn served(&mut self) -> Option<Instant> {
         self.reason = Reason::Pending;
+        self.trouble = String::new();
         if self.causes.changed || self.causes.nodes {
             return None;
         }
@@ -211,8 +216,9 @@ impl Tracked {
     }
 
     /// A sync has ended, and not settled.
-    pub(super) fn stays_unsettled(&mut self, reason: Reason) {
+    pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: &str) {
         self.reason = reason;
+        trouble.clone_into(&mut self.trouble);
         self.unsettled_since.get_or_insert_with(Instant::now);
     }
 

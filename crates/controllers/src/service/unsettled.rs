@@ -54,7 +54,7 @@ impl Reason {
     ];
 
     /// The value of the label `reason`.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Waiting => "waiting",
@@ -74,7 +74,7 @@ impl Reason {
 impl From<ErrorKind> for Reason {
     fn from(kind: ErrorKind) -> Self {
         match kind {
-            ErrorKind::Denied => Self::Denied,
+            ErrorKind::Unauthenticated | ErrorKind::Denied => Self::Denied,
             ErrorKind::Invalid | ErrorKind::NotSupported => Self::Invalid,
             ErrorKind::Conflict => Self::Conflict,
             ErrorKind::Throttled { .. } => Self::Throttled,

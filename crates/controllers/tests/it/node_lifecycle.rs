@@ -449,7 +449,8 @@ async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
             c.api.objects("Node").is_empty()
         })
         .await;
-    assert_eq!(cluster.count_events("NodeDeletionThrottled"), 41);
+    let told = cluster.count_events("NodeDeletionThrottled");
+    assert!(told > 41, "{told}: it is said again while a Node waits");
     assert_eq!(cluster.metrics.node_deletions_throttled.get(), 0);
     assert_eq!(cluster.metrics.guard_trips(Guard::NodeDeletionThrottled), 41);
 }
@@ -565,7 +566,7 @@ async fn of_an_instance_that_the_cloud_refuses_to_show_it_is_said_that_nothing_i
     let cluster = cluster();
     cluster.put(node_of("n1", Some("True")));
     cluster.put(node_of("n2", Some("Unknown")));
-    let refused = CloudError::new(ErrorKind::Denied, "401 Unauthorized");
+    let refused = CloudError::new(ErrorKind::Unauthenticated, "401 Unauthorized");
     cluster.instances.outage(Some(refused));
     cluster.pass(SECOND * 60).await;
     assert_eq!(

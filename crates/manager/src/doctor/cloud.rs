@@ -274,7 +274,7 @@ fn failed(topic: &'static Topic, error: &CloudError) -> Check {
     topic.failed(
         error.message(),
         match error.kind() {
-            ErrorKind::Denied => {
+            ErrorKind::Unauthenticated | ErrorKind::Denied => {
                 "the cloud does not take the credentials, or they may not do this: look at them, and at their project"
             }
             ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",

@@ -66,6 +66,19 @@ pub(super) async fn an_illness_between_two_writes_leaves_nothing_half_done<C: Cl
     }
 }
 
+/// It says nothing of what was asked for, so the pauses of a refusal, which grow longer than those of a failure, are not its.
+pub(super) async fn a_write_that_met_refused_credentials_is_made_by_the_next_try<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await;
+    let fault = Fault::write().nth(2).times(1_000).status(401);
+    world.cloud().faults().add(fault);
+    world.ask(web(), Wish::Rich);
+    world.pass(SECOND * 1_000).await;
+    assert!(!world.unserved().is_empty());
+    world.cloud().faults().clear();
+    let late = world.until("served", |w| w.unserved().is_empty()).await;
+    assert!(late <= SECOND * 330, "{late:?}");
+}
+
 pub(super) async fn what_is_up_stays_up_while_the_cloud_is_ill<C: CloudUnderTest>() {
     for (name, ill) in ILLNESSES {
         let mut world = World::<C>::new();

@@ -318,7 +318,8 @@ fn shape(observed: &Observed) -> Vec<String> {
             format!("{name} {} {numbers:?} {:?}", it.kind, it.http)
         }));
     }
-    lines.extend(observed.floating_ips.iter().map(|it| {
+    let listed = observed.floating_ips.iter().flatten();
+    lines.extend(listed.flat_map(|list| list.iter()).map(|it| {
         let target = it.load_balancer.as_ref().map(|stub| Some(stub.uuid) == own);
         format!("{} {target:?}", it.network)
     }));

@@ -94,56 +94,26 @@ impl Reads {
 
     /// Everything that the plan needs.
     pub(crate) async fn all(&self, intent: &Intent, memory: &mut Memory) -> Result<Observed, CloudError> {
-        memory.new_wait();
-        memory.own.read_anew();
-        let identity = intent.identity();
-        let Some(needs) = intent.needs() else {
-            let (balancers, gone) = self.candidates(identity, &[]).await?;
-            return Ok(Observed {
-                balancers,
-                gone,
-                ..Observed::default()
-            });
-        };
-        let ((balancers, gone), (servers, absent_servers), floating, parts) = try_join!(
-            self.candidates(identity, &[]),
-            self.servers_of(needs.nodes),
-            self.floating_ips_of(needs.floating_ips).map(Ok),
-            // Most likely there is a balancer if the Service names one, and most likely there is none if not.
-            async {
-                match identity.annotated {
-                    Some(_) => self.parts().await.map(Some),
-                    None => Ok(None),
-                }
-            },
-        )?;
-        let mut observed = Observed {
-            balancers,
-            gone,
-            servers,
-            absent_servers,
-            floating_ips: floating.found,
-            floating_failure: floating.failure,
-            floating_asked: needs.floating_ips.to_vec(),
-            ..Observed::default()
-        };
-        let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) else {
-            return Ok(observed);
-        };
-        let parts = match parts {
-            Some(parts) => parts,
-            None => self.parts().await?,
-        };
-        let (pools, loose) = parts.assemble(balancer);
-        observed.pools = self.with_members(pools, &[]).await?;
-        observed.loose_listeners = loose;
-        observed.pools_of = Some(balancer);
-        Ok(observed)
+        self.look(intent, Observed::default(), memory).await
     }
 
     /// What may be in doubt after writes that all were answered: the lists of the project. Members that were read before
     /// or come from answers are not read again, nor are servers.
     pub(crate) async fn after_writes(
+        &self,
+        intent: &Intent,
+        seen: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let is_known = seen.pools_of.is_some() && seen.covers(intent);
+        if intent.needs().is_some() && !is_known {
+            return self.all(intent, memory).await;
+        }
+        self.look(intent, seen, memory).await
+    }
+
+    /// Reads what the plan needs, but for what holds of what was seen.
+    async fn look(
         &self,
         intent: &Intent,
         seen: Observed,
@@ -161,37 +131,49 @@ impl Reads {
                 ..Observed::default()
             });
         };
-        if seen.pools_of.is_none() || !seen.covers(intent) {
-            return self.all(intent, memory).await;
-        }
-        let ((mut balancers, gone), shape, floating) = try_join!(
+        let ((mut balancers, gone), (servers, absent_servers), shape, floating_ips) = try_join!(
             self.candidates(identity, &seen.gone),
-            self.shape(&seen, is_reshaped),
-            self.floating_ips_of(needs.floating_ips).map(Ok)
+            async {
+                match seen.pools_of {
+                    Some(_) => Ok((Arc::clone(&seen.servers), seen.absent_servers.clone())),
+                    None => self.servers_of(needs.nodes).await,
+                }
+            },
+            async {
+                match (seen.pools_of, identity.annotated) {
+                    (Some(_), _) => self.shape(&seen, is_reshaped).await,
+                    // Most likely there is a balancer if the Service names one, and most likely there is none if not.
+                    (None, Some(_)) => self.parts().await.map(Shape::Read),
+                    (None, None) => Ok(Shape::Unread),
+                }
+            },
+            self.floating_ips_of(needs.floating_ips).map(Ok),
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
         balancers.retain(|balancer| !seen.gone.contains(&balancer.uuid));
         let mut observed = Observed {
             balancers,
             gone,
-            servers: seen.servers,
-            absent_servers: seen.absent_servers,
-            floating_ips: floating.found,
-            floating_failure: floating.failure,
-            floating_asked: needs.floating_ips.to_vec(),
+            servers,
+            absent_servers,
+            floating_ips,
             ..Observed::default()
         };
-        if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
-            (observed.pools, observed.loose_listeners) = match shape {
-                Shape::AsSeen if seen.pools_of == Some(balancer) => (seen.pools, seen.loose_listeners),
-                Shape::AsSeen => return self.all(intent, memory).await,
-                Shape::Read(parts) => {
-                    let (pools, loose) = parts.assemble(balancer);
-                    (self.with_members(pools, &seen.pools).await?, loose)
-                }
-            };
-            observed.pools_of = Some(balancer);
-        }
+        let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) else {
+            return Ok(observed);
+        };
+        observed.pools_of = Some(balancer);
+        let parts = match shape {
+            Shape::AsSeen if seen.pools_of == Some(balancer) => {
+                (observed.pools, observed.loose_listeners) = (seen.pools, seen.loose_listeners);
+                return Ok(observed);
+            }
+            Shape::Read(parts) => parts,
+            Shape::AsSeen | Shape::Unread => self.parts().await?,
+        };
+        let (pools, loose) = parts.assemble(balancer);
+        observed.pools = self.with_members(pools, &seen.pools).await?;
+        observed.loose_listeners = loose;
         Ok(observed)
     }
 
@@ -319,23 +301,17 @@ impl Reads {
         Ok((index, absent))
     }
 
-    /// Those of the wanted floating IPs that exist. No call if none is wanted. That the list cannot be read is no error: members and all
-    /// else follow without it.
-    async fn floating_ips_of(&self, wanted: &[FloatingAddress]) -> Floating {
+    /// The floating IPs of the project. No call if none is wanted. That the list cannot be read is no error: members and all else follow
+    /// without it.
+    async fn floating_ips_of(
+        &self,
+        wanted: &[FloatingAddress],
+    ) -> Option<Result<Arc<Vec<FloatingIp>>, String>> {
         if wanted.is_empty() {
-            return Floating::default();
+            return None;
         }
-        let is_wanted = |there: &&FloatingIp| wanted.iter().any(|wish| wish.is(there));
-        match self.floating_ips.ask().await {
-            Ok(all) => Floating {
-                found: all.iter().filter(is_wanted).cloned().collect(),
-                failure: None,
-            },
-            Err(error) => Floating {
-                found: Vec::new(),
-                failure: Some(error.context("lbstate: failed to load floating ips").to_string()),
-            },
-        }
+        let listed = self.floating_ips.ask().await;
+        Some(listed.map_err(|error| error.context("lbstate: failed to load floating ips").to_string()))
     }
 
     async fn parts(&self) -> Result<Parts, CloudError> {
@@ -386,16 +362,10 @@ impl Reads {
     }
 }
 
-/// What is known of the wanted floating IPs.
-#[derive(Default)]
-struct Floating {
-    found: Vec<FloatingIp>,
-    /// Why nothing is known of them.
-    failure: Option<String>,
-}
-
-/// What is known of the pools after writes.
+/// What is known of the pools.
 enum Shape {
+    /// Nothing yet.
+    Unread,
     /// What was seen holds.
     AsSeen,
     /// It was read again.

@@ -15,7 +15,7 @@ pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer)
     let wishes = wanted.floating_ips.iter();
     let steps = wishes.filter_map(|wish| {
         // One that does not exist is refused at the end.
-        let there = seen.floating_ips.iter().find(|there| wish.is(there))?;
+        let there = seen.floating_ip(*wish)?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
         let step = CloudStep::AssignFloatingIp {
             address: IpText(*wish),
@@ -36,8 +36,7 @@ pub(super) fn moved(seen: &Seen) -> impl Iterator<Item = Note> {
 
 /// Remembers what a floating IP led to until now; `number` is that of its move.
 pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: LoadBalancerId, number: u64) {
-    let there = seen.floating_ips.iter().find(|there| address.is(there));
-    if let Some(target) = there.and_then(target) {
+    if let Some(target) = seen.floating_ip(*address).and_then(target) {
         let text = format!("floating IP {address} is moved from {target} to load balancer {balancer}");
         seen.memory.own.moved_ips.push((text, number));
     }
@@ -45,11 +44,11 @@ pub(crate) fn remember(seen: &mut Seen, address: &FloatingAddress, balancer: Loa
 
 /// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.
 pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
-    let failure = seen.floating_failure.as_ref();
+    let failure = seen.floating_failure();
     let missing: Vec<String> = wanted
         .floating_ips
         .iter()
-        .filter(|wish| failure.is_none() && !seen.floating_ips.iter().any(|found| wish.is(found)))
+        .filter(|wish| failure.is_none() && seen.floating_ip(**wish).is_none())
         .map(ToString::to_string)
         .collect();
     let mut problems = Vec::from_iter(failure.cloned());

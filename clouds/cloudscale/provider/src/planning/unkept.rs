@@ -115,7 +115,7 @@ pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<Str
         CloudStep::AssignFloatingIp {
             address, balancer, ..
         } => {
-            let there = observed.floating_ips.iter().find(|there| address.0.is(there))?;
+            let there = observed.floating_ip(address.0)?;
             let shown = there.load_balancer.as_ref().map(|stub| stub.uuid);
             (shown == Some(*balancer), json!({"load_balancer": shown}))
         }
@@ -152,7 +152,7 @@ pub(crate) fn remember(unkept: &mut Vec<Unkept>, observed: &Observed, own: &mut 
         })
     };
     let is_unread = |earlier: &Unkept| {
-        observed.floating_failure.is_some() && matches!(earlier.step, CloudStep::AssignFloatingIp { .. })
+        observed.floating_failure().is_some() && matches!(earlier.step, CloudStep::AssignFloatingIp { .. })
     };
     unkept.retain(|earlier| {
         !is_here(&earlier)

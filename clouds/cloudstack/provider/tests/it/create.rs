@@ -664,15 +664,19 @@ async fn a_refused_address_is_not_claimed_any_more() {
 async fn a_command_that_is_refused_like_wrong_keys_while_others_work_is_named_for_the_role() {
     let refusal =
         r#"{"associateipaddressresponse":{"errorcode":401,"errortext":"unable to verify user credentials"}}"#;
-    let world = World::with_service().await;
-    let refused = Fault::operation("associateIpAddress").answer(Canned::json(401, refusal));
-    world.sim.faults().add(refused);
-    let run = world.run(WEB).await;
-    let complaint = run.complaint();
-    assert!(
-        complaint.ends_with("see whether the role of their account allows `associateIpAddress`"),
-        "{complaint}"
-    );
+    // What the role lacks is a refusal: a rule that it may not make costs the address nothing.
+    for (command, is_refused) in [("associateIpAddress", false), ("createLoadBalancerRule", true)] {
+        let world = World::with_service().await;
+        let refused = Fault::operation(command)
+            .always()
+            .answer(Canned::json(401, refusal));
+        world.sim.faults().add(refused);
+        let run = world.run(WEB).await;
+        assert_eq!(matches!(run.outcome, Outcome::Refused(_)), is_refused, "{run:#?}");
+        let advice = format!("see whether the role of their account allows `{command}`");
+        assert!(run.complaint().contains(&advice), "{}", run.complaint());
+        assert_eq!(world.sim.addresses().len(), usize::from(is_refused));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::OpenstackSim;
 use futures::future::join_all;
 
-use crate::world::{Run, World, in_short, service};
+use crate::world::{Run, World, builder, in_one_page, in_short, service};
 
 fn reads_and_writes(calls: &[bowline_openstack_sim::kit::journal::Entry]) -> (usize, usize) {
     let writes = calls.iter().filter(|call| call.write).count();
@@ -19,6 +18,7 @@ async fn all(world: &World, names: &[String]) -> Vec<Run> {
 #[tokio::test(start_paused = true)]
 async fn a_new_service_on_fifty_nodes_is_one_creation_and_at_most_twelve_reads() {
     let world = World::with_nodes(50);
+    in_one_page(&world.sim);
     // Endpoints and Octavia's version are read once by a process.
     world.put(service("first", &[("TCP", 80, 30079)]));
     world.run("first").await.settled();
@@ -33,6 +33,7 @@ async fn a_new_service_on_fifty_nodes_is_one_creation_and_at_most_twelve_reads()
 #[tokio::test(start_paused = true)]
 async fn a_sync_without_change_reads_the_members_of_each_pool_and_a_few_lists() {
     let world = World::with_nodes(3);
+    in_one_page(&world.sim);
     world.run("web").await.settled();
     let (run, calls) = world.calls_of(world.run("web")).await;
     World::assert_quiet(
@@ -49,12 +50,8 @@ async fn a_sync_without_change_reads_the_members_of_each_pool_and_a_few_lists() 
 #[tokio::test(start_paused = true)]
 async fn a_node_more_costs_a_hundred_services_one_write_for_each_pool_and_few_lists() {
     let services = 100;
-    let mut world = World::over(
-        OpenstackSim::builder()
-            .seed(7)
-            .private_range("10.0.0.0/16".parse().unwrap())
-            .build(),
-    );
+    let mut world = World::over(builder().private_range("10.0.0.0/16".parse().unwrap()).build());
+    in_one_page(&world.sim);
     for index in 0..20 {
         world.add_node(&format!("node-{index}"));
     }
@@ -83,6 +80,7 @@ async fn a_node_more_costs_a_hundred_services_one_write_for_each_pool_and_few_li
 #[tokio::test(start_paused = true)]
 async fn a_node_more_costs_services_of_two_ports_the_members_of_each_pool_and_few_lists() {
     let mut world = World::with_nodes(3);
+    in_one_page(&world.sim);
     let names: Vec<String> = (0..10).map(|index| format!("s{index}")).collect();
     for (index, name) in names.iter().enumerate() {
         let port = 30_100 + 2 * i32::try_from(index).unwrap();
@@ -113,6 +111,7 @@ async fn a_node_more_costs_as_much_where_octavia_is_slow() {
     for (monitors, groups) in [(false, false), (true, false), (false, true), (true, true)] {
         for (change_time, apart) in [(1_000, 0), (2_000, 7), (3_000, 15)] {
             let mut world = World::with_nodes(3);
+            in_one_page(&world.sim);
             world.configure(|options| {
                 options.monitor.is_wanted = monitors;
                 options.manages_security_groups = groups;
@@ -174,6 +173,7 @@ fn counted(calls: &[bowline_openstack_sim::kit::journal::Entry]) -> std::collect
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_too_large_for_a_page_costs_a_few_pages() {
     let mut world = World::with_nodes(20);
+    in_one_page(&world.sim);
     let names: Vec<String> = (0..8).map(|index| format!("web-{index}")).collect();
     for (name, port) in names.iter().zip(31_000..) {
         world.put(service(name, &[("TCP", 80, port)]));

@@ -1,16 +1,14 @@
 //! IPv6 and both families.
 
 use bowline_cloud_provider::Node;
-use bowline_openstack_sim::OpenstackSim;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 
 use crate::shared::join;
-use crate::world::{Outcome, World, service};
+use crate::world::{Outcome, World, builder, service};
 
 fn dual(families: &[&str]) -> World {
-    let sim = OpenstackSim::builder()
-        .seed(7)
+    let sim = builder()
         .private_v6_range("fd00:10::/64".parse().unwrap())
         .build();
     let mut world = World::over(sim);

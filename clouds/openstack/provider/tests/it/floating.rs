@@ -5,10 +5,10 @@ use std::time::Duration;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::FixedIp;
-use bowline_openstack_sim::{FloatingIpSpec, OpenstackSim, SubnetSpec};
+use bowline_openstack_sim::{FloatingIpSpec, SubnetSpec};
 use futures::future::join_all;
 
-use crate::world::{Outcome, Run, World, in_short, service};
+use crate::world::{Outcome, Run, World, builder, in_short, service};
 
 const DESCRIPTION: &str = "Floating IP for Kubernetes external service default/web from cluster lab";
 
@@ -182,7 +182,7 @@ async fn the_next_subnet_that_fits_is_tried_when_one_has_no_address_left() {
 
 #[tokio::test(start_paused = true)]
 async fn without_an_external_network_the_service_is_internal_in_effect() {
-    let sim = OpenstackSim::builder().seed(7).build();
+    let sim = builder().build();
     let world = {
         let mut world = World::over(sim);
         world.add_node("node-1");

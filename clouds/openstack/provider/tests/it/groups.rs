@@ -9,7 +9,7 @@ use bowline_test_log::Log;
 use tracing::Level;
 
 use crate::shared::join;
-use crate::world::{World, in_short, service};
+use crate::world::{World, in_one_page, in_short, service};
 
 const GROUP: &str = "lb-sg-uid-web-default-web";
 
@@ -360,6 +360,7 @@ async fn services_that_go_together_write_each_port_once_for_each_of_them() {
 #[tokio::test(start_paused = true)]
 async fn the_rules_of_many_services_come_with_one_list() {
     let world = managed(2);
+    in_one_page(&world.sim);
     let names: Vec<String> = (0..20).map(|index| format!("s{index}")).collect();
     for (index, name) in (0..).zip(&names) {
         world.put(crate::world::service(name, &[("TCP", 80, 31_000 + index)]));

@@ -10,9 +10,10 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{NetworkSpec, NicSpec, OpenstackSim, ServerSpec, SubnetSpec};
 
 use crate::cloud::{calls, options_in, provider, started};
+use crate::world::{builder, in_one_page};
 
 fn sim() -> OpenstackSim {
-    OpenstackSim::builder().seed(7).build()
+    builder().build()
 }
 
 fn query(node: &Arc<Node>, purpose: Purpose) -> InstanceQuery {
@@ -211,10 +212,8 @@ async fn an_id_of_another_region_or_form_is_an_error_and_one_of_another_cloud_is
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_nodes_are_initialised_with_few_calls() {
-    let sim = OpenstackSim::builder()
-        .seed(7)
-        .private_range("10.0.0.0/16".parse().unwrap())
-        .build();
+    let sim = builder().private_range("10.0.0.0/16".parse().unwrap()).build();
+    in_one_page(&sim);
     let nodes: Vec<Arc<Node>> = (0..1000).map(|index| unnamed(&format!("node-{index}"))).collect();
     for node in &nodes {
         sim.add_server(ServerSpec::new(node.name.as_str()));

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use bowline_openstack_sim::{Id, NetworkSpec, NicSpec, OpenstackSim, ServerSpec, SubnetSpec};
+use bowline_openstack_sim::{Id, NetworkSpec, NicSpec, ServerSpec, SubnetSpec};
 
-use crate::world::{World, service};
+use crate::world::{World, builder, service};
 
 const GROUP: &str = "lb-sg-uid-web-default-web";
 
@@ -95,8 +95,7 @@ async fn a_node_without_an_address_in_the_named_subnet_is_told_of() {
 /// A public interface is one more, and only a subnet that is named can mean it.
 #[tokio::test(start_paused = true)]
 async fn the_second_family_is_that_of_the_load_balancers_network() {
-    let sim = OpenstackSim::builder()
-        .seed(7)
+    let sim = builder()
         .private_v6_range("fd00:10::/64".parse().unwrap())
         .build();
     let mut world = World::over(sim);

@@ -6,7 +6,7 @@ use bowline_openstack_sim::kit::faults::Canned;
 use bowline_provider_kit::Interruption;
 
 use crate::takeover::as_upstream;
-use crate::world::{Run, World, in_short, service};
+use crate::world::{Run, World, in_one_page, in_short, service};
 
 const POOLS: &str = "/load-balancer/v2.0/lbaas/pools";
 
@@ -483,6 +483,7 @@ async fn one_whose_pools_are_not_listed_yet_is_not_taken() {
 #[tokio::test(start_paused = true)]
 async fn a_look_at_the_marks_costs_no_request() {
     let (first, second) = with_guest().await;
+    in_one_page(&first.sim);
     second.put_as("other-b", service("b", &[("TCP", 81, 31081)]));
     second.run("b").await.settled();
     let lists = |calls: &[bowline_openstack_sim::kit::journal::Entry]| {

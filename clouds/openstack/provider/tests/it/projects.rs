@@ -3,7 +3,7 @@
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{FloatingIpSpec, Id};
 
-use crate::world::{World, in_short, lb_name};
+use crate::world::{World, in_one_page, in_short, lb_name};
 
 /// A world whose manager sees what all projects have, and another project of it.
 fn administered(manages_security_groups: bool) -> (World, String) {
@@ -163,6 +163,7 @@ async fn what_is_another_projects_is_nobodys_though_its_name_fits() {
 #[tokio::test(start_paused = true)]
 async fn what_other_projects_have_is_not_listed_where_it_does_not_count() {
     let (world, _) = administered(true);
+    in_one_page(&world.sim);
     let (run, calls) = world.calls_of(world.run("web")).await;
     run.settled();
     let has = |call: &Entry, name: &str, value: &str| {

@@ -8,7 +8,7 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_provider_kit::faults::Disturbed;
 use bowline_provider_kit::predict;
 
-use crate::world::{World, in_short, lb_name, service};
+use crate::world::{World, in_one_page, in_short, lb_name, service};
 
 /// The list of Octavia's versions.
 const VERSIONS: &str = "octavia.versions.list";
@@ -117,6 +117,7 @@ async fn a_write_that_is_answered_and_not_kept_is_not_made_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn services_that_are_made_together_share_lists_and_have_names_of_their_own() {
     let world = World::with_nodes(2);
+    in_one_page(&world.sim);
     for index in 0..5 {
         world.put(service(&format!("s{index}"), &[("TCP", 80, 31_000 + index)]));
     }

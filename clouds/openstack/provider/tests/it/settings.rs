@@ -128,8 +128,11 @@ async fn a_refusal_of_the_cloud_names_the_setting_and_what_to_do() {
         told.contains("flavor-id of [LoadBalancer] in cloud.conf is "),
         "{told}"
     );
-    // Neutron lets administrators alone choose.
+    // Neutron lets administrators alone choose, if it is not told otherwise.
     let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.users_choose_addresses = false);
     world.put(service("web", &[("TCP", 80, 30080)]));
     world.edit("web", |service| {
         service.spec.as_mut().unwrap().load_balancer_ip = Some("203.0.113.77".into());

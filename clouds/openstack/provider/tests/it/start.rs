@@ -8,10 +8,11 @@ use bowline_test_log::Log;
 use tracing::Level;
 
 use crate::cloud::{calls, options, started};
+use crate::world::builder;
 
 #[tokio::test(start_paused = true)]
 async fn a_start_logs_in_once_and_looks_for_each_service_once() {
-    let sim = OpenstackSim::builder().seed(7).build();
+    let sim = builder().build();
     let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
     assert!(provider.instances().is_some() && provider.load_balancer().is_some());
     assert!(provider.routes().is_none(), "no router is named");
@@ -22,10 +23,7 @@ async fn a_start_logs_in_once_and_looks_for_each_service_once() {
 
 #[tokio::test(start_paused = true)]
 async fn without_load_balancing_in_the_catalog_only_the_service_controller_keeps_from_a_start() {
-    let sim = OpenstackSim::builder()
-        .seed(7)
-        .without(Service::LoadBalancer)
-        .build();
+    let sim = builder().without(Service::LoadBalancer).build();
     let error = started(&sim, &options("").unwrap(), true).await.err().unwrap();
     let text = error.to_string();
     assert!(
@@ -40,14 +38,14 @@ async fn without_load_balancing_in_the_catalog_only_the_service_controller_keeps
 
 #[tokio::test(start_paused = true)]
 async fn without_nova_nodes_are_left_alone() {
-    let sim = OpenstackSim::builder().seed(7).without(Service::Compute).build();
+    let sim = builder().without(Service::Compute).build();
     let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
     assert!(provider.instances().is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_login_ends_the_start() {
-    let sim = OpenstackSim::builder().seed(7).user("demo", "other").build();
+    let sim = builder().user("demo", "other").build();
     let error = started(&sim, &options("").unwrap(), true).await.err().unwrap();
     let text = error.to_string();
     assert!(
@@ -67,7 +65,7 @@ async fn a_refused_login_ends_the_start() {
 /// Keystone answers 404 to an application credential that it does not know.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_application_credential_is_told_in_keystones_words() {
-    let sim = OpenstackSim::builder().seed(7).build();
+    let sim = builder().build();
     let config = CloudConfig::Given {
         path: "cloud.conf".to_owned(),
         contents: b"[Global]\nauth-url = http://cloud.test/identity/v3\nregion = RegionOne\n\
@@ -87,10 +85,7 @@ async fn an_unknown_application_credential_is_told_in_keystones_words() {
 
 #[tokio::test(start_paused = true)]
 async fn endpoints_of_another_region_or_interface_are_not_used() {
-    let sim = OpenstackSim::builder()
-        .seed(7)
-        .regions(["RegionOne", "Other"])
-        .build();
+    let sim = builder().regions(["RegionOne", "Other"]).build();
     assert!(started(&sim, &options("").unwrap(), true).await.is_ok());
     assert!(
         started(&sim, &options("os-endpoint-type = internal").unwrap(), true)
@@ -107,7 +102,7 @@ async fn endpoints_of_another_region_or_interface_are_not_used() {
 
 #[tokio::test(start_paused = true)]
 async fn routes_need_a_router_and_an_extension_of_neutron() {
-    let sim = OpenstackSim::builder().seed(7).build();
+    let sim = builder().build();
     let options = options("[Route]\nrouter-id = some\n").unwrap();
     let with = async |sim: &OpenstackSim| started(sim, &options, true).await.unwrap().routes().is_some();
     assert!(with(&sim).await);
@@ -128,7 +123,7 @@ async fn routes_need_a_router_and_an_extension_of_neutron() {
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_does_not_answer_delays_the_start_by_20_seconds_at_most() {
     for path in ["/identity/**", "/network/**", "/load-balancer/**", "/compute/**"] {
-        let sim = OpenstackSim::builder().seed(7).build();
+        let sim = builder().build();
         sim.faults().add(Fault::path(path).always().hang_before());
         let begun = tokio::time::Instant::now();
         let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
@@ -139,7 +134,7 @@ async fn a_cloud_that_does_not_answer_delays_the_start_by_20_seconds_at_most() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_router_the_log_says_what_to_set() {
-    let sim = OpenstackSim::builder().seed(7).build();
+    let sim = builder().build();
     let words = "router-id not set in cloud provider config";
     let (log, _guards) = Log::listen(Level::INFO);
     started(&sim, &options("").unwrap(), true).await.unwrap();
@@ -151,7 +146,7 @@ async fn without_a_router_the_log_says_what_to_set() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_and_answers_are_logged_at_verbosity_6_without_secrets() {
-    let sim = OpenstackSim::builder().seed(7).user("demo", "hunter2").build();
+    let sim = builder().user("demo", "hunter2").build();
     for (level, is_shown) in [(Level::DEBUG, false), (Level::TRACE, true)] {
         let (log, _guards) = Log::listen(level);
         let options = options("password = hunter2\n").unwrap();

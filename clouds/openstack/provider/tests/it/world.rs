@@ -11,8 +11,9 @@ use bowline_cloud_provider::{
 };
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
+use bowline_openstack_sim::kit::World as SimWorld;
 use bowline_openstack_sim::kit::journal::Entry;
-use bowline_openstack_sim::{Id, OpenstackSim, ServerSpec, UserSpec};
+use bowline_openstack_sim::{Behaviour, Builder, Id, OpenstackSim, ServerSpec, UserSpec};
 use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
 pub(crate) use bowline_provider_kit::{Outcome, Run, service_port};
 use jiff::{SignedDuration, Timestamp};
@@ -64,6 +65,22 @@ pub(crate) struct World {
     hour: AtomicI64,
 }
 
+/// A simulator of the world of this run.
+pub(crate) fn builder() -> Builder {
+    let behaviour = bowline_provider_kit::world().behaviour();
+    OpenstackSim::builder().seed(7).behaviour(behaviour)
+}
+
+/// Each list comes as one page: for tests that count requests.
+pub(crate) fn in_one_page(sim: &OpenstackSim) {
+    sim.set_behaviour(|behaviour| {
+        let kind = SimWorld::Kind.behaviour::<Behaviour>();
+        behaviour.octavia_page_size = kind.octavia_page_size;
+        behaviour.neutron_page_size = kind.neutron_page_size;
+        behaviour.nova_page_size = kind.nova_page_size;
+    });
+}
+
 /// A client of a simulator.
 pub(crate) fn client(sim: &OpenstackSim) -> Client {
     client_of(sim, "demo")
@@ -99,7 +116,7 @@ fn client_that(sim: &OpenstackSim, user: &str, change: impl FnOnce(&mut CloudHtt
 impl World {
     /// A world with nodes `node-1`, `node-2`, ... and a Service `web` of the port 80.
     pub(crate) fn with_nodes(count: usize) -> Self {
-        let mut world = Self::over(OpenstackSim::builder().seed(7).build());
+        let mut world = Self::over(builder().build());
         for index in 1..=count {
             world.add_node(&format!("node-{index}"));
         }

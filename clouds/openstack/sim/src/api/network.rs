@@ -91,7 +91,8 @@ impl Call<'_> {
             let text = format!("['{name}'] is invalid attribute for filtering");
             return Err(ApiError::bad_input(text));
         }
-        let passing = objects.into_iter().filter(|it| self.query.passes(it)).collect();
+        let mut passing: Vec<Value> = objects.into_iter().filter(|it| self.query.passes(it)).collect();
+        passing.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
         let page = self.query.page(passing, self.state.behaviour.neutron_page_size);
         let page = page.map_err(|unknown| {
             let (kind, what) = kind_of(collection);

@@ -189,8 +189,10 @@ impl Call<'_> {
             return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));
         }
         let query = self.query.without(applied);
-        let passing = objects.into_iter().filter(|it| query.passes(it));
-        let passing = passing.map(|it| self.dated(it)).collect();
+        let mut passing: Vec<Value> = objects.into_iter().filter(|it| query.passes(it)).collect();
+        let place = |it: &Value| ["created_at", "id"].map(|key| it[key].as_str().map(str::to_owned));
+        passing.sort_by_cached_key(place);
+        let passing = passing.into_iter().map(|it| self.dated(it)).collect();
         let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
         let page = page.map_err(|unknown| {
             let text = format!("Invalid marker: {}", unknown.0);

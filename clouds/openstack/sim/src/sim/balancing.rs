@@ -55,6 +55,11 @@ impl OpenstackSim {
         })
     }
 
+    /// Ends what is under way on a load balancer.
+    pub fn end_change(&self, id: Id) {
+        self.write(|state| state.finish(id));
+    }
+
     /// Removes a load balancer with all its parts at once.
     pub fn delete_load_balancer(&self, id: Id) {
         self.write(|state| state.remove_load_balancer(id));

@@ -100,8 +100,9 @@ impl State {
         }
     }
 
-    fn finish(&mut self, id: Id) {
-        let Some(balancer) = self.load_balancers.get_mut(&id) else {
+    /// Ends what is under way on a load balancer.
+    pub(crate) fn finish(&mut self, id: Id) {
+        let Some(balancer) = self.load_balancers.get_mut(&id).filter(|it| it.change.is_some()) else {
             return;
         };
         let change = balancer.change.take();

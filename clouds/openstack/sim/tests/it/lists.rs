@@ -1,5 +1,8 @@
 //! Lists in pages, and who sees what.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use bowline_openstack_sim::model::compute::Flavor;
 use bowline_openstack_sim::{NetworkSpec, OpenstackSim, ServerSpec, SubnetSpec};
 use serde_json::{Value, json};
@@ -69,6 +72,7 @@ async fn lists_come_in_pages_with_links() {
     assert_eq!(pages(&caller, owned, "ports").await, [2, 2, 0]);
     for name in ["a", "b", "c"] {
         balancer(&caller, name).await;
+        tokio::time::advance(Duration::from_secs(1)).await;
     }
     assert_eq!(
         pages(&caller, &format!("{LB}/loadbalancers"), "loadbalancers").await,
@@ -87,6 +91,35 @@ async fn lists_come_in_pages_with_links() {
         400
     );
     assert_eq!(caller.get(&format!("{LB}/pools?marker=nobody")).await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_made_within_a_second_is_listed_in_the_order_of_its_ids() {
+    let sim = OpenstackSim::builder().build();
+    let caller = Caller::new(&sim).await;
+    let ids = async |path: &str, collection: &str| -> Vec<String> {
+        let (_, body) = caller.get(path).await;
+        let all = body[collection].as_array().unwrap();
+        all.iter()
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for number in 0..8 {
+        balancer(&caller, &format!("lb-{number}")).await;
+    }
+    let of_second = ids(&format!("{LB}/loadbalancers"), "loadbalancers").await;
+    let ports = ids("/network/v2.0/ports", "ports").await;
+    assert!(
+        of_second.is_sorted() && ports.is_sorted(),
+        "{of_second:?} {ports:?}"
+    );
+    tokio::time::advance(Duration::from_secs(1)).await;
+    for number in 8..16 {
+        balancer(&caller, &format!("lb-{number}")).await;
+    }
+    let all = ids(&format!("{LB}/loadbalancers"), "loadbalancers").await;
+    assert_eq!(all[..8], of_second);
+    assert!(!all.is_sorted() && ids("/network/v2.0/ports", "ports").await.is_sorted());
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,20 +169,22 @@ async fn ordinary_user_sees_its_own_and_what_is_shared() {
         ..SubnetSpec::new("secret", shared, "10.9.0.0/24".parse().unwrap())
     });
     let caller = Caller::new(&sim).await;
-    let names = |body: &Value, collection: &str| -> Vec<String> {
+    let names = |body: &Value, collection: &str| -> BTreeSet<String> {
         let all = body[collection].as_array().unwrap();
         all.iter()
             .map(|it| it["name"].as_str().unwrap().to_owned())
             .collect()
     };
     let (_, networks) = caller.get("/network/v2.0/networks").await;
-    assert_eq!(names(&networks, "networks"), ["public", "private", "shared"]);
+    let seen = ["public", "private", "shared"].map(str::to_owned);
+    assert_eq!(names(&networks, "networks"), BTreeSet::from(seen));
     // The network names a subnet that the list of subnets does not show.
-    assert_eq!(networks["networks"][2]["subnets"].as_array().unwrap().len(), 2);
+    let (_, open) = caller.get(&format!("/network/v2.0/networks/{shared}")).await;
+    assert_eq!(open["network"]["subnets"].as_array().unwrap().len(), 2);
     let (_, subnets) = caller
         .get(&format!("/network/v2.0/subnets?network_id={shared}"))
         .await;
-    assert_eq!(names(&subnets, "subnets"), ["open"]);
+    assert_eq!(names(&subnets, "subnets"), BTreeSet::from(["open".to_owned()]));
     let (status, gone) = caller.get(&format!("/network/v2.0/subnets/{secret}")).await;
     assert_eq!(
         (status, &gone["NeutronError"]["type"]),
@@ -188,7 +223,7 @@ async fn subnets_are_filtered_by_tags() {
             .get(&format!("/network/v2.0/subnets?network_id={network}&{filter}"))
             .await;
         let found = list["subnets"].as_array().unwrap();
-        let found: Vec<&str> = found.iter().map(|it| it["name"].as_str().unwrap()).collect();
-        assert_eq!(found, names, "{filter}");
+        let found: BTreeSet<&str> = found.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names.into_iter().collect(), "{filter}");
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Readiness};
-use bowline_plan::Said;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{Moment, Ruling, Seen, Verdict};
 use crate::events;
+use crate::said::Said;
 use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
@@ -39,6 +39,9 @@ pub(super) struct Ticks {
     pub(super) started: Instant,
     pub(super) period: Duration,
 }
+
+/// What is said of a Node that is held back.
+const HELD: &str = "held";
 
 /// What is known of it.
 #[derive(Debug)]
@@ -212,7 +215,7 @@ impl Suspect {
             }
             Seen::Foreign | Seen::Running | Seen::Off => {
                 self.absent_since = None;
-                self.hold = None;
+                self.let_go();
                 match seen {
                     Seen::Running => Verdict::SetTaint(false),
                     Seen::Off => Verdict::SetTaint(true),
@@ -246,14 +249,19 @@ impl Suspect {
     ) -> Ruling {
         self.ask_again(now, ticks);
         match (sighting, full) {
-            (Sighting::Blind { missing: ready }, _) => Ruling::Frozen {
-                ready,
-                is_proved: self.absent_since.is_some(),
-                is_news: self.hold(Hold::Frozen),
-            },
+            (Sighting::Blind { missing: ready }, _) => {
+                let is_proved = self.absent_since.is_some();
+                let (begins, is_news) = self.hold(Hold::Frozen);
+                Ruling::Frozen {
+                    ready,
+                    is_proved,
+                    begins,
+                    is_news,
+                }
+            }
             (Sighting::Unclear, _) => Ruling::Wait,
             (Sighting::Seen | Sighting::NoWitness, _) if self.last == Some(Seen::Unseen) => {
-                self.hold = None;
+                self.let_go();
                 Ruling::Wait
             }
             (Sighting::Seen | Sighting::NoWitness, Some(Full { recent, frees_at })) => {
@@ -261,14 +269,16 @@ impl Suspect {
                 if let Some(at) = frees_at {
                     self.stage = self.stage.earlier(Stage::Due(at));
                 }
+                let (begins, is_news) = self.hold(Hold::Throttled);
                 Ruling::Throttled {
                     recent,
-                    is_news: self.hold(Hold::Throttled),
+                    begins,
+                    is_news,
                 }
             }
             (Sighting::Seen | Sighting::NoWitness, None) => {
                 self.take(); // until it is told how the deletion ended
-                self.hold = None;
+                self.let_go();
                 Ruling::Delete {
                     is_news: self.said.is_news(events::DELETING_NODE.reason, ""),
                 }
@@ -283,9 +293,19 @@ impl Suspect {
         self.said.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
-    /// Holds the Node back. Answers whether that is news.
-    fn hold(&mut self, hold: Hold) -> bool {
-        self.hold.replace(hold) != Some(hold)
+    /// Holds the Node back. Answers whether that begins, and whether it is to be said.
+    fn hold(&mut self, hold: Hold) -> (bool, bool) {
+        let begins = self.hold.replace(hold) != Some(hold);
+        let text = match hold {
+            Hold::Frozen => "frozen",
+            Hold::Throttled => "throttled",
+        };
+        (begins, self.said.is_news(HELD, text))
+    }
+
+    fn let_go(&mut self) {
+        self.hold = None;
+        self.said.over(HELD);
     }
 }
 

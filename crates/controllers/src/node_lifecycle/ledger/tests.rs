@@ -363,6 +363,7 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
             Ruling::Frozen {
                 ready: 3,
                 is_proved,
+                begins: is_news,
                 is_news
             }
         );
@@ -399,6 +400,7 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
             Ruling::Frozen {
                 ready: 2,
                 is_proved,
+                begins: is_news,
                 is_news
             }
         );

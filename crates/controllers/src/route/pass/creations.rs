@@ -53,6 +53,9 @@ impl RouteController {
     async fn create(&self, pass: &Pass, node: &Node, destination: IpNet, calls: &Calls) -> bool {
         let wish = Wish::Create(node.name.clone(), destination);
         if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
+            if let Some(text) = self.attempts().again(&wish) {
+                self.ctx.event(node, events::FAILED_TO_CREATE_ROUTE.note(text));
+            }
             return false;
         }
         if plan::lacks_address(node, &destination) && self.attempts().waits_for_address(&wish) {

@@ -150,10 +150,10 @@ async fn a_service_whose_write_conflicts_is_not_written_without_pause() {
     assert_eq!(world.conflicts(), 3);
     assert_eq!(world.api.journal().of("patch", "services").len(), 3);
     let lists = world.api.journal().of("list", "services").len();
-    world.pass(seconds(30)).await;
-    assert_eq!(world.conflicts(), 5);
+    world.pass(seconds(10)).await;
+    assert_eq!(world.conflicts(), 4);
     let questions = world.api.journal().of("list", "services").len() - lists;
-    assert_eq!(questions, 2);
+    assert_eq!(questions, 1);
 }
 
 #[tokio::test(start_paused = true)]

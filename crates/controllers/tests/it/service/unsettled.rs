@@ -77,6 +77,7 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
     world.pass(seconds(10)).await;
     assert_eq!(unsettled(&world), [shown("refused", 2, 60)]);
     for (kind, reason) in [
+        (ErrorKind::Unauthenticated, "denied"),
         (ErrorKind::Denied, "denied"),
         (ErrorKind::Invalid, "invalid"),
         (ErrorKind::NotSupported, "invalid"),
@@ -220,4 +221,47 @@ async fn a_step_that_waits_for_another_services_step_is_shown_and_measured() {
     let page = world.page();
     let count = page.lines().find_map(|line| line.strip_prefix(waits));
     assert!(count.is_some_and(|count| count != "0"), "{page}");
+}
+
+/// Reason and message of the condition that tells of trouble.
+fn condition(world: &World) -> Option<(String, String)> {
+    let service = world.service("web")?;
+    let conditions = service["status"]["conditions"].as_array()?;
+    let ours = conditions
+        .iter()
+        .find(|condition| condition["type"] == "LoadBalancerReconciled")?;
+    assert_eq!(ours["status"], "False");
+    assert!(ours["lastTransitionTime"].is_string());
+    let text = |field: &str| ours[field].as_str().map(str::to_owned);
+    Some((text("reason")?, text("message")?))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled() {
+    let mut world = World::running(&["a"]).await;
+    let theirs =
+        json!({ "type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": null });
+    world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |it| it["status"]["conditions"] = json!([theirs]));
+    world.annotate("web", "cloud.example/broken", "x");
+    world.pass(seconds(29)).await;
+    assert_eq!(condition(&world), None);
+    world.pass(seconds(2)).await;
+    let (reason, message) = condition(&world).expect("a condition");
+    assert_eq!(reason, "refused");
+    assert!(message.contains("tried again"), "{message}");
+    let writes = || world.api.journal().writes().len();
+    let before = writes();
+    world.pass(seconds(3600)).await;
+    assert!(writes() - before < 20, "{}", writes() - before);
+    assert_eq!(condition(&world), Some((reason, message)));
+    world.stop().await;
+    world.edit("web", |it| it["metadata"]["annotations"] = json!(null));
+    world.start();
+    world
+        .until("it is gone", |world| condition(world).is_none())
+        .await;
+    let kept = world.service("web").expect("a Service");
+    assert_eq!(kept["status"]["conditions"], json!([theirs]));
 }

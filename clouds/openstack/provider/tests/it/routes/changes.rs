@@ -4,10 +4,12 @@ use bowline_cloud_provider::{AddressType, NodeAddress, Route, RouteChange};
 use bowline_openstack_sim::model::network::Route as RouterRoute;
 
 use super::world::{MODES, ROUTER_WRITES, World, count, destinations, pods};
+use crate::world::in_one_page;
 
 #[tokio::test(start_paused = true)]
 async fn a_route_and_the_pair_of_its_port_come_and_go_together() {
     let world = World::new(2);
+    in_one_page(&world.sim);
     let (_, calls) = world.calls_of(world.make(&[world.creation(1, &pods(1))])).await;
     assert_eq!(world.router(), [format!("10.244.1.0/24 via {}", world.hop(1))]);
     assert_eq!(world.pairs(1), [pods(1)]);
@@ -54,6 +56,7 @@ async fn a_route_and_the_pair_of_its_port_come_and_go_together() {
 async fn a_hundred_routes_cost_two_writes_of_the_router() {
     for mode in MODES {
         let world = World::in_mode(100, mode);
+        in_one_page(&world.sim);
         world.list().await;
         let (_, calls) = world.calls_of(world.make(&world.creations())).await;
         assert_eq!(count(&calls, &ROUTER_WRITES), 2, "{mode:?}");

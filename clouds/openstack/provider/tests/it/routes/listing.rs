@@ -8,6 +8,7 @@ use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::network::{AddressPair, Route as RouterRoute};
 
 use super::world::{MODES, World, count, destinations, pods, table};
+use crate::world::in_one_page;
 
 /// A world of two Nodes with a route each that somebody else made, and one with a pair for it.
 fn with_routes() -> World {
@@ -46,6 +47,7 @@ async fn listed(world: &World) -> (Vec<String>, Vec<String>) {
 #[tokio::test(start_paused = true)]
 async fn a_route_without_its_pair_is_incomplete_until_it_is_completed() {
     let mut world = with_routes();
+    in_one_page(&world.sim);
     let incomplete = || (vec![pods(1), pods(2)], vec![pods(2)]);
     assert_eq!(listed(&world).await, incomplete(), "a wider pair is one, too");
     let (again, calls) = world.calls_of(listed(&world)).await;

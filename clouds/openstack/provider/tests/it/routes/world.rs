@@ -7,7 +7,7 @@ use bowline_openstack::routes;
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Behaviour, Id, OpenstackSim, ServerSpec};
 
-use crate::world::client;
+use crate::world::{builder, client};
 
 /// The cloud and the provider's routes over it.
 pub(super) struct World {
@@ -22,8 +22,7 @@ pub(super) const MODES: [&[&str]; 2] = [&["extraroute", "extraroute-atomic"], &[
 impl World {
     /// A cloud with so many servers `node-1`, ..., of 10.0.0.0/24 and an IPv6 network.
     pub(super) fn new(servers: usize) -> Self {
-        let sim = OpenstackSim::builder()
-            .seed(7)
+        let sim = builder()
             .private_range("10.0.0.0/22".parse().unwrap())
             .private_v6_range("2001:db8:5::/64".parse().unwrap())
             .build();

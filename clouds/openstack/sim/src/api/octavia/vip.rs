@@ -211,18 +211,19 @@ impl Call<'_> {
         })?;
         let (fixed_ip, further) = (*first, further.to_vec());
         let made = port.is_none();
-        // `allocate_vip` of Octavia 19, and `create_vip_port` of ovn-octavia-provider since April 2026: before that, its ports bore the
-        // name alone.
-        let (name, device_owner) = match provider {
-            "ovn" => (format!("ovn-lb-vip-{balancer}"), "ovn-lb:vip"),
-            _ => (format!("octavia-lb-{balancer}"), "Octavia"),
+        // `allocate_vip` of Octavia 19, and `create_vip_port` of ovn-octavia-provider.
+        let device = format!("lb-{balancer}");
+        let (name, device_owner, device) = match (provider, self.state.behaviour.ovn_marks_vip_ports) {
+            ("ovn", true) => (format!("ovn-lb-vip-{balancer}"), "ovn-lb:vip", device),
+            ("ovn", false) => (format!("ovn-lb-vip-{balancer}"), "", String::new()),
+            _ => (format!("octavia-lb-{balancer}"), "Octavia", device),
         };
         let port = port.unwrap_or_else(|| {
             self.state.add_port(PortWish {
                 name,
                 network,
                 project: self.caller.project.clone(),
-                device: format!("lb-{balancer}"),
+                device,
                 device_owner,
                 fixed_ips,
                 is_active: false,

@@ -1,0 +1,87 @@
+//! The condition of a Service whose load balancer is not as it should be, so that the cause stands on the Service for as long as it
+//! holds. Of a Service without trouble nothing is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_kube_io::KubeError;
+use tokio::time::Instant;
+
+use super::tracked::Tracked;
+use super::unsettled::Reason;
+use super::{Key, ServiceController};
+use crate::queue::Stated;
+
+/// Trouble that is over within this time is none: most load balancers are made sooner.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Tracked {
+    /// Whether it is too early to speak of trouble.
+    fn is_early(&self) -> bool {
+        let early = |(since, _)| Instant::now() < since + PATIENCE;
+        self.unsettled().is_some_and(early)
+    }
+
+    /// What the condition says: reason and message; `None` if nothing is wrong.
+    fn trouble(&self) -> Option<(&'static str, String)> {
+        let (_, reason) = self.unsettled().filter(|_| !self.is_early())?;
+        let text = self.trouble.trim_end_matches('.');
+        let message = match reason {
+            Reason::Pending => "The last change is being worked on".to_owned(),
+            Reason::Waiting | Reason::NoNodes => text.to_owned(),
+            _ => format!("{text}. It is tried again by itself, after 5 min or a delay that the cloud states"),
+        };
+        Some((reason.name(), message))
+    }
+}
+
+impl ServiceController {
+    /// A sync of a Service has ended: has the condition brought up to date.
+    pub(super) fn condition_is_due(&self, key: &ServiceKey) {
+        let since = self.tracked(key, |tracked| tracked.unsettled().map(|(since, _)| since));
+        let is_shown = || {
+            self.services
+                .get(key)
+                .is_some_and(|it| facts::trouble(&it).is_some())
+        };
+        let after = match since {
+            Some(since) => PATIENCE.saturating_sub(since.elapsed()),
+            None if is_shown() => Duration::ZERO,
+            None => return,
+        };
+        self.queue.add_after(Key::Condition(key.clone()), after);
+    }
+
+    /// Writes the condition, if it is not what the Service shows.
+    pub(super) async fn show_condition(&self, key: &ServiceKey, queued: &Key) {
+        let ours = |it: &Arc<Service>| {
+            facts::is_wanted(it) || facts::has_finalizer(it) || facts::trouble(it).is_some()
+        };
+        let service = self.services.get(key).filter(ours);
+        let (is_early, trouble) = self.tracked(key, |tracked| (tracked.is_early(), tracked.trouble()));
+        self.forget_unused(key);
+        if is_early {
+            self.condition_is_due(key); // it was queued for an earlier trouble
+        }
+        let Some(service) = service else {
+            return;
+        };
+        let shown = facts::trouble(&service).map(|shown| (shown.reason.as_str(), shown.message.as_str()));
+        let trouble = trouble
+            .as_ref()
+            .map(|(reason, message)| (*reason, message.as_str()));
+        if shown == trouble {
+            return self.queue.forget(queued);
+        }
+        match self.ctx.kube.set_service_trouble(&service, trouble).await {
+            Ok(_) | Err(KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed) => {
+                self.queue.forget(queued);
+            }
+            Err(error) => {
+                tracing::debug!(service = %key, err = %error, "The condition of a Service could not be written, will be tried again");
+                self.queue.retry_after(queued.clone(), Stated::by_kube(&error));
+            }
+        }
+    }
+}
