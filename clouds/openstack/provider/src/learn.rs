@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::effects::put;
+use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
     LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
 };
@@ -141,12 +141,12 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
                 });
             }
             let Seen { observed, memory } = seen;
+            // What else the answer shows may lag behind.
             if let (PartChange::UpdateBalancer { update, .. }, Some(there)) =
                 (change, observed.balancer_mut(balancer))
+                && let Some(now) = as_shown(there, update, predicted::DEPTH)
             {
-                // What else the answer shows may lag behind.
-                there.name = update.name.clone().unwrap_or_else(|| there.name.clone());
-                there.tags = update.tags.clone().unwrap_or_else(|| there.tags.clone());
+                *there = now;
             }
             if let Some(parts) = observed.parts.get_mut(balancer) {
                 of_part(parts, memory, change, shown);

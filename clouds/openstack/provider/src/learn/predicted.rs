@@ -23,7 +23,7 @@ const NEW_ADDRESS: &str = "a new address";
 const NEW_FLOATING_IP: &str = "a new floating IP";
 
 /// How deep a change of an object goes: what is written replaces the whole field.
-const DEPTH: usize = 1;
+pub(super) const DEPTH: usize = 1;
 
 /// What the ids begin with that are made up.
 const PLANNED: &str = "planned-";
