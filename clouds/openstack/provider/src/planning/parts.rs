@@ -393,7 +393,6 @@ impl<'a> PartsPlan<'a> {
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
         let delete = |id: &MonitorId, name: &str| PartChange::DeleteMonitor {
             id: id.clone(),
-            pool: pool.id.clone(),
             name: name.to_owned(),
         };
         match (&port.monitor, &pool.healthmonitor_id) {
