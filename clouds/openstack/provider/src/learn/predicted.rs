@@ -49,7 +49,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
         CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)?),
         CloudStep::DeleteBalancer { .. } | CloudStep::DeletePort { .. } => return None,
         CloudStep::Part { balancer, change } => {
-            let parts = observed.parts_of(balancer)?;
+            let parts = observed.parts.get(balancer)?;
             return part(memory, parts, change);
         }
         CloudStep::FloatingIp(change) => {
