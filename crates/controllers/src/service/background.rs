@@ -9,7 +9,7 @@ use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 impl ServiceController {
     /// Lets each background work run for the first time.
