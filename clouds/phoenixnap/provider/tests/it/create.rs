@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
-use bowline_provider_kit::Run;
+use bowline_provider_kit::{Run, predicted_kinds};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, Interruption, LOCATION_ANNOTATION, NETWORK, Outcome, World};
@@ -24,6 +25,20 @@ fn third_address(world: &World, index: usize) -> String {
         panic!("no IPv4 block")
     };
     std::net::Ipv4Addr::from_bits(network.to_bits() + 2).to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_writes_for_a_service_are_those_that_were_predicted_in_that_order() {
+    let world = World::with_service();
+    for is_deleted in [false, true] {
+        if is_deleted {
+            world.delete(KEY);
+        }
+        let facts = world.facts(KEY, world.now());
+        let predicted = predicted_kinds(world.cloud.load_balancer().unwrap(), facts).await;
+        let run = world.run(KEY).await.settled();
+        assert_eq!(run.kinds_of_steps(), predicted);
+    }
 }
 
 #[tokio::test(start_paused = true)]
