@@ -33,7 +33,7 @@ pub(super) struct Home {
 /// Finds the address, or plans what has to be done to have one.
 pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop> {
     let claim = &wanted.identity.claim;
-    let mut rules = draft
+    let rules = draft
         .observed
         .rules
         .iter()
