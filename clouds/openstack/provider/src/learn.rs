@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
+    LoadBalancer, LoadBalancerId, Member, MemberSettings, NewLoadBalancer, PoolId, PortId,
+    ProvisioningStatus, SecurityGroup,
 };
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
 use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers};
+use crate::planning::parts::is_at;
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod predicted;
@@ -238,6 +240,10 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::SetMembers { pool, members, .. }, _) => {
             let before = parts.members.remove(pool).unwrap_or_default();
+            let left = before
+                .iter()
+                .filter(|there| members.iter().all(|new| !is_at(there, new)));
+            leave(memory, pool, left);
             let now = members
                 .iter()
                 .filter_map(|new| predicted::listed_member(memory, new, &before));
@@ -245,10 +251,21 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::DeleteListener { id, .. }, _) => parts.remove(id.as_str()),
         (PartChange::DeletePool { id, .. }, _) => parts.remove(id.as_str()),
-        (PartChange::RemoveMember { id, .. }, _) => parts.remove(id.as_str()),
+        (PartChange::RemoveMember { pool, id, .. }, _) => {
+            let there = parts.members.get(pool).into_iter().flatten();
+            leave(memory, pool, there.filter(|there| there.id == *id));
+            parts.remove(id.as_str());
+        }
         (PartChange::DeleteMonitor { id, .. }, _) => parts.remove(id.as_str()),
         _ => {}
     }
+}
+
+/// Keeps what people set on members that go.
+fn leave<'a>(memory: &mut Memory, pool: &PoolId, left: impl Iterator<Item = &'a Member>) {
+    let left = left.filter(|member| member.settings != MemberSettings::default());
+    let left = left.map(|member| (pool.clone(), member.clone()));
+    memory.own.left.extend(left);
 }
 
 /// Takes an object out of a list that others may hold too.

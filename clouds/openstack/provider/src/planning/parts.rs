@@ -22,6 +22,8 @@ use crate::step::{PartChange, Room, delete_pool};
 mod members;
 mod unread;
 
+pub(crate) use members::is_at;
+
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;
 
