@@ -11,7 +11,7 @@ use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::intent::{Intent, Wanted};
 use crate::observe::network::{MOST_BLOCKS, others};
-use crate::observe::reads::{Begun, Bought, Reads, bought_already};
+use crate::observe::reads::{Begun, Bought, End, Reads, bought_already};
 use crate::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::step::CloudStep;
 
@@ -138,11 +138,10 @@ impl Writer<'_> {
             return Err(CloudError::other("without a claim no IP block is bought"));
         };
         let began = self.seen.memory.own.began.unwrap_or(self.seen.listed);
-        let begun = || Begun {
-            reconcile,
-            ..Begun::default()
-        };
         let remember = |purchase| self.reads.remember(&wanted.identity, purchase);
+        let begun = |at, end| {
+            remember(Some(Begun { reconcile, at, end }));
+        };
         let key = &wanted.identity.key;
         let network = self.reads.network();
         if let Some(Err(full)) = network.map(|network| network.reserve(key)) {
@@ -164,11 +163,11 @@ impl Writer<'_> {
                     }
                 }
             }
-            remember(Some(begun()));
+            let asked = Instant::now();
+            begun(asked, End::Unknown);
             let block = self.client.create_ip_block(new).await?;
             bought(Some(&block.id));
-            let unlisted = Some(block.id.clone());
-            remember(Some(Begun { unlisted, ..begun() }));
+            begun(asked, End::Unlisted(block.id.clone()));
             Ok(Learned::Blocks(vec![block]))
         };
         let result: Result<Learned, ApiError> = tokio::select! {
@@ -182,10 +181,6 @@ impl Writer<'_> {
             Ok(learned) => return Ok(learned),
             Err(error) => error,
         };
-        if error.is_over() {
-            let failed = Some(Instant::now());
-            remember(Some(Begun { failed, ..begun() }));
-        }
         if error.maybe_applied() || error.class == Class::NotSent {
             return Err(error.into());
         }

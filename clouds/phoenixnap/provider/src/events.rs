@@ -13,7 +13,7 @@ bowline_plan::events! {
         "For minutes now the Service's IP block could not be attached to the public network.",
         "The event names the block and the network. Look at both in the portal.";
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
-        "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes, or for ten seconds if the API told this process that the API itself had failed.",
+        "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes.",
         "Wait. If the event comes back, look whether two managers run without leader election.";
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Observed {
     pub(crate) missing_names: Option<Vec<&'static str>>,
     /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
     pub(crate) is_claim_void: bool,
+    /// How long ago this process asked for a block and heard nothing of it, if it may still come.
+    pub(crate) asked: Option<Duration>,
     /// The public network, before a purchase, if that told something.
     pub(crate) network: Option<network::Shown>,
     /// Why no block is to be bought now: the network is full.

@@ -12,7 +12,7 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
 use crate::blocks::{self, Attachment};
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, PURCHASE_PENDING};
 use crate::intent::{Families, Identity, Intent, Wanted};
 use crate::observe::{Purchase, Seen};
@@ -184,23 +184,41 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
     Plan::new(cloud(vec![buy]))
 }
 
-/// A claim that says that a purchase may be under way, or that its answer was lost.
+/// A purchase that may be under way, or whose answer was lost.
 struct PendingPurchase<'a> {
-    claim: &'a Claim,
+    holder: &'a str,
+    time: Timestamp,
     left: Duration,
 }
 
-/// The claim that stands in the way, if there is one.
+/// The purchase that stands in the way, if there is one: a claim says so, or this process knows it of itself.
 fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Option<PendingPurchase<'a>> {
-    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void)?;
-    let left = claim.bars_for(identity.now(seen))?;
-    Some(PendingPurchase { claim, left })
+    let now = identity.now(seen);
+    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void);
+    let claimed = claim.and_then(|claim| {
+        Some(PendingPurchase {
+            holder: &claim.holder,
+            time: claim.time,
+            left: claim.bars_for(now)?,
+        })
+    });
+    let asked = seen.asked.and_then(|age| {
+        Some(PendingPurchase {
+            holder: &identity.holder,
+            time: now.checked_sub(age).ok()?,
+            left: claim::PATIENCE.checked_sub(age)?,
+        })
+    });
+    claimed
+        .into_iter()
+        .chain(asked)
+        .max_by_key(|pending| pending.left)
 }
 
 impl PendingPurchase<'_> {
     /// The block is looked for until the claim is old enough.
     fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
-        let Claim { holder, time, .. } = self.claim;
+        let Self { holder, time, .. } = self;
         let text = format!(
             "{holder} began to buy an IP block for service {} at {time}, and the outcome is not known. Bowline looks for the block; meanwhile, for two minutes at most, {meanwhile}",
             identity.key
