@@ -16,6 +16,7 @@ use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
+use crate::blocks::{Attachment, attachment};
 use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
@@ -86,6 +87,10 @@ impl Reconciler for Sweeper {
         _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        self.known.listed(|id| {
+            let mut waiting = blocks.iter().filter(|block| !tags::is_marked(block));
+            waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
+        });
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
@@ -129,7 +134,9 @@ impl Reconciler for Sweeper {
                 .map(|()| Learned::Detached)
                 .map_err(CloudError::from),
             CloudStep::Delete { block, .. } => self.delete(intent, block).await,
-            CloudStep::Attach { block, network, .. } => attach(&self.client, block, network).await,
+            CloudStep::Attach { block, network, .. } => {
+                attach(&self.client, &self.reads, block, network).await
+            }
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
         };
         // One block must not end the run for the others.

@@ -171,15 +171,31 @@ impl Reads {
             asked: self.asked(identity),
             network: None,
             full: None,
+            stray: None,
             // Looked at anew: it is tried again.
             busy: None,
         };
-        if let Intent::Wanted(wanted) = intent
-            && observed.blocks.is_empty()
-            && is_buyer(wanted)
-        {
-            self.before_purchase(&wanted.identity.key, &mut observed, own)
-                .await?;
+        match intent {
+            Intent::Absent(_) => self
+                .network()
+                .into_iter()
+                .for_each(|it| it.give_up(&identity.key)),
+            Intent::Wanted(_) if !observed.blocks.is_empty() => {}
+            Intent::Wanted(wanted) if is_buyer(wanted) => {
+                self.before_purchase(&identity.key, &mut observed, own).await?;
+            }
+            Intent::Wanted(_) => {
+                if let Ok(Some(address)) = identity.address() {
+                    let of_cluster = self.blocks_of_cluster(&identity.cluster).await?.entries;
+                    let found = of_cluster
+                        .into_iter()
+                        .find(|block| blocks::contains(block, address));
+                    // A list that was behind may not have shown it.
+                    let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
+                    observed.blocks.extend(found.clone().filter(is_ours));
+                    observed.stray = found;
+                }
+            }
         }
         Ok(observed)
     }
@@ -269,7 +285,7 @@ impl Reads {
         }
         let network = async {
             match &self.network {
-                Some(network) => network.in_a_moment().await,
+                Some(network) => Some(network.in_a_moment().await),
                 None => None,
             }
         };

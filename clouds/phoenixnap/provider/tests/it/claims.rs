@@ -131,7 +131,7 @@ async fn a_service_that_goes_waits_for_a_purchase_whose_claim_was_stripped() {
     let world = World::with_service();
     world
         .sim
-        .set_behaviour(|it| it.list_lag = Duration::from_secs(100));
+        .set_behaviour(|it| it.list_lag = Duration::from_secs(50));
     world
         .sim
         .faults()
@@ -328,11 +328,13 @@ async fn a_block_that_was_bought_a_moment_ago_is_known_to_a_list_that_is_behind(
     // Once a list has shown it, lists alone count.
     world.run(KEY).await.settled();
     behind(&world, 1);
+    assert_eq!(world.run(KEY).await.published(), address);
+    behind(&world, 2);
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("belongs to no IP block"));
     // It has had one, so it may be the credentials.
     assert!(run.complaint().contains("use the credentials of the account"));
-    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.list"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -306,7 +306,7 @@ async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
         run.complaint().contains("cannot be requested by address"),
         "{run:?}"
     );
-    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.list"]);
     assert_eq!(world.field("x/y"), "203.0.113.200");
     world.set_field("x/y", "");
     world.run("x/y").await.settled();
@@ -712,7 +712,7 @@ async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fr
     let world = World::with(&[("PNAP_LOCATION", "XYZ"), BALANCING]);
     world.add(KEY);
     let network = Fault::operation("public-networks.read").always();
-    world.sim.faults().add(network.status(503));
+    world.sim.faults().add(network.status(404));
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");
     let of = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();
