@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, ServiceKey};
+use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, ServiceKey};
 use bowline_phoenixnap_client::{BlockStatus, IpBlock};
 use bowline_plan::{Answer, Note};
 
@@ -28,7 +28,12 @@ pub(super) enum Fate {
     LeaveAlone(String),
 }
 
-pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next, Vec<Note>) {
+pub(super) fn plan(
+    intent: &Intent,
+    observed: &Observed,
+    refusals: &Refusals<CloudStep>,
+    network: &str,
+) -> (Next, Vec<Note>) {
     let mut steps = Vec::new();
     let mut notes = several(observed);
     let mut is_waiting = false;
@@ -47,7 +52,11 @@ pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next
             )));
         }
         if !tags::is_marked(block) {
-            steps.extend(heal(intent, block, network));
+            let heal = heal(intent, block, network);
+            match heal.as_ref().and_then(|step| refusals.why(step)) {
+                None => steps.extend(heal),
+                Some(why) => notes.push(FALLEN_OFF.note(fallen_off(block, &why.reason))),
+            }
             notes.extend(look_at(intent, observed, block));
             continue;
         }

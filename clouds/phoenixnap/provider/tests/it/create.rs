@@ -661,6 +661,33 @@ async fn an_attachment_that_stays_half_done_is_tried_again_less_and_less_often()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sweeper_tries_an_attachment_that_is_refused_less_and_less_often() {
+    let world = World::with_service();
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.failing_attachments = 1;
+        behaviour.failed_attachment_is_final = false;
+        behaviour.failed_attachment_stays = true;
+    });
+    world.run(KEY).await.settled();
+    let attach = "public-networks.attach";
+    let refusal = Fault::operation(attach).always().status(409);
+    let refusal = world.sim.faults().add(refusal);
+    let mut tries = 0;
+    for _ in 0..120 {
+        let (notes, calls) = world.calls_of(world.sweep()).await;
+        let of_block = notes.iter().filter(|note| note.reason == "IPBlockFallenOff");
+        assert_eq!(of_block.count(), 1, "{notes:?}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().remove(refusal);
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.sweep().await;
+    assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+#[tokio::test(start_paused = true)]
 async fn why_a_block_is_not_attached_yet_is_told_once_and_after_minutes_as_a_warning() {
     let refusal = "409 Conflict: The network is BUSY.";
     for (refusals, reasons) in [
