@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bowline_cloud_provider::plan::{NoteKind, PlanReport, ReportedOutcome};
+use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts, keys};
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::node_set::left_out_by;
@@ -384,6 +384,10 @@ fn of_members(why: &mut Why, known: &Known<'_>) {
     }
 }
 
+/// What to do about members that are down.
+const UNANSWERED: &str = "whoever owns the Service looks whether its pods are ready (kubectl get endpointslices); whoever runs the cluster, whether the node port \
+    answers on the Nodes, and what is between them and the load balancer: firewalls, security groups, network policies";
+
 fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) {
     let is_told = |text: &str| failure.is_some_and(|it| it.text.contains(text));
     let headline = report.headline();
@@ -432,6 +436,14 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) 
             "a manager that leads makes these steps".clone_into(&mut why.next);
         }
         _ => {}
+    }
+    for Ailment { text, is_total } in &report.ailments {
+        let outcome = if *is_total {
+            Outcome::Failed
+        } else {
+            Outcome::Warning
+        };
+        why.causes.push(Cause::new(outcome, text, UNANSWERED));
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
         let text = format!("{}: {}", note.reason, note.text);

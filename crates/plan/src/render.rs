@@ -20,6 +20,33 @@ pub struct PlanReport {
     /// What came of the manager's last try, where that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_try: Option<String>,
+    /// What does not answer behind it by now, as the cloud tells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ailments: Vec<Ailment>,
+}
+
+/// Members of a pool that do not answer, as the cloud tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ailment {
+    /// Which.
+    pub text: String,
+    /// Whether the pool has no other ones.
+    pub is_total: bool,
+}
+
+impl Ailment {
+    /// These members of so many are down; `None` if it is none of them.
+    #[must_use]
+    pub fn of_members(pool: &str, down: &[&str], of: usize) -> Option<Self> {
+        let count = down.len();
+        (count > 0).then(|| Self {
+            text: format!(
+                "pool {pool}: {count} of {of} members do not answer: {}",
+                down.join(", ")
+            ),
+            is_total: count == of,
+        })
+    }
 }
 
 impl PlanReport {
@@ -34,6 +61,7 @@ impl PlanReport {
             },
             notes: Vec::new(),
             last_try: None,
+            ailments: Vec::new(),
         }
     }
 
@@ -200,6 +228,9 @@ fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
     if let Some(last_try) = &report.last_try {
         writeln!(text, "  last try: {last_try}")?;
     }
+    for ailment in &report.ailments {
+        writeln!(text, "  unwell: {}", ailment.text)?;
+    }
     for note in &report.notes {
         writeln!(text, "  note {}: {}", note.reason, note.text)?;
     }
@@ -236,6 +267,7 @@ mod tests {
             },
             notes: vec![Note::warning("NoValidNodes", "no node matches the selector")],
             last_try: None,
+            ailments: Vec::new(),
         }
     }
 

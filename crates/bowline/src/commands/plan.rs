@@ -131,6 +131,7 @@ mod tests {
             outcome,
             notes: Vec::new(),
             last_try: None,
+            ailments: Vec::new(),
         }
     }
 

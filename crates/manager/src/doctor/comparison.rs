@@ -94,9 +94,9 @@ fn judge(reports: &[&PlanReport], of: usize) -> Check {
     let (mut unlike, mut told) = (Vec::new(), Vec::new());
     for report in reports {
         let warnings = report.notes.iter().filter(|note| note.kind == NoteKind::Warning);
-        let warnings: Vec<String> = warnings
-            .map(|note| format!("{}: {}", note.reason, note.text))
-            .collect();
+        let warnings = warnings.map(|note| format!("{}: {}", note.reason, note.text));
+        let ailments = report.ailments.iter().map(|it| it.text.clone());
+        let warnings: Vec<String> = warnings.chain(ailments).collect();
         if let Some(difference) = difference(report) {
             unlike.push([vec![difference], warnings].concat().join("; "));
         } else if !warnings.is_empty() {

@@ -248,6 +248,22 @@ fn what_a_plan_notes_and_an_event_says_is_told_once() {
     assert!(why.causes[1].remedy.contains("keep the finalizers"), "{why:?}");
 }
 
+#[test]
+fn members_that_do_not_answer_are_told_of_a_balancer_that_has_its_address() {
+    let well = service(|it| it["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "192.0.2.1" }] }));
+    let some = Ailment::of_members("tcp/http", &["a"], 2).unwrap();
+    let all = Ailment::of_members("tcp/http", &["a", "b"], 2).unwrap();
+    assert_eq!(Ailment::of_members("tcp/http", &[], 2), None);
+    for (ailment, outcome) in [(some, Outcome::Warning), (all, Outcome::Failed)] {
+        let unwell = PlanReport {
+            ailments: vec![ailment.clone()],
+            ..report()
+        };
+        let why = of_service(&well, Some(&unwell), &known(&nodes(), &[]));
+        assert_eq!((texts(&why), why.outcome()), (vec![&*ailment.text], outcome));
+    }
+}
+
 fn present(power: PowerState) -> InstanceResult {
     Ok(InstanceAnswer::Present(Box::new(Instance {
         metadata: InstanceMetadata::default(),
