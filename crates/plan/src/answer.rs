@@ -195,6 +195,19 @@ impl Refusal {
         self.remedy = Some(remedy.into());
         self
     }
+
+    /// This refusal and another one, to be told as one. What both say is said once.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        if !self.reason.contains(&other.reason) {
+            self.reason = format!("{}; {}", self.reason, other.reason);
+        }
+        self.remedy = match (self.remedy, &other.remedy) {
+            (Some(one), Some(other)) if !one.contains(other) => Some(format!("{one}; {other}")),
+            (one, other) => one.or_else(|| other.clone()),
+        };
+        self
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -8,9 +8,7 @@ use bowline_cloud_provider::{
     Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
     ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{
-    Client, LoadBalancer as OctaviaBalancer, OperatingStatus, Pool, Port, PortId, ProvisioningStatus,
-};
+use bowline_openstack_client::{Client, OperatingStatus, Pool, Port, PortId, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
 use tokio::time::Instant;
 
@@ -22,7 +20,7 @@ use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Remembered, Seen};
+use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Parts, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
@@ -102,16 +100,13 @@ impl Balancers {
     /// The parts that failed and stay so: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for
     /// that.
     fn stuck(&self, uid: &String, observed: &Observed) -> BTreeSet<String> {
-        let Some(parts) = &observed.parts else {
+        if observed.parts.is_empty() {
             return BTreeSet::new(); // what is not known does not change
-        };
-        let is_at_rest = |there: &&OctaviaBalancer| {
-            there.id == parts.of && there.provisioning_status == ProvisioningStatus::Active
-        };
-        let failed = match observed.balancers.iter().find(is_at_rest) {
-            Some(_) => parts.failed(),
-            None => BTreeSet::new(),
-        };
+        }
+        let balancers = observed.balancers.iter();
+        let at_rest = balancers.filter(|there| there.provisioning_status == ProvisioningStatus::Active);
+        let parts = at_rest.filter_map(|there| observed.parts.get(&there.id));
+        let failed: BTreeSet<String> = parts.flat_map(Parts::failed).collect();
         self.failed_parts.with(uid, |kept| {
             let since = kept.get_or_insert_default();
             since.retain(|id, _| failed.contains(id));

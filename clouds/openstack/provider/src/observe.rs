@@ -17,11 +17,13 @@ use crate::intent::TlsKey;
 use crate::ownership::marks::{OfAnother, Told};
 use crate::step::{CloudStep, PartChange};
 
-pub(crate) mod lookups;
 mod patience;
 pub(crate) mod reads;
+mod view;
 
-/// One observation. What is `None` was not asked for: [`lookups`](lookups::lookups) says what a plan needs.
+pub(crate) use view::{Need, View};
+
+/// One observation. What is `None` was not asked for: a plan asks its [`View`].
 #[derive(Default)]
 pub(crate) struct Observed {
     /// What Octavia can do, whatever the provider of a load balancer is.
@@ -42,10 +44,8 @@ pub(crate) struct Observed {
     pub(crate) freed: Vec<FloatingIpId>,
     /// Load balancers that were waited for to go, and stay `PENDING_DELETE`. They are in no other list here.
     pub(crate) left_alone: Vec<LoadBalancerId>,
-    /// The parts of the Service's load balancer.
-    pub(crate) parts: Option<Parts>,
-    /// The parts of one that the Service was a guest of and has left.
-    pub(crate) left_parts: Option<Parts>,
+    /// The parts of load balancers: of the one that the Service uses, of one that it has left.
+    pub(crate) parts: BTreeMap<LoadBalancerId, Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
     /// Ports that Octavia made for load balancers that are not there, if they were looked for.
@@ -54,10 +54,8 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
     /// Addresses that were asked for one by one, and that no floating IP has.
     pub(crate) absent_addresses: Vec<String>,
-    /// All networks that the project sees.
-    pub(crate) networks: Option<Arc<Vec<Network>>>,
-    /// Why the networks could not be listed.
-    pub(crate) network_failure: Option<String>,
+    /// All networks that the project sees, or why they could not be listed.
+    pub(crate) networks: Option<Result<Arc<Vec<Network>>, String>>,
     /// All subnets that the project sees.
     pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
     /// The security groups of the Service's name.
@@ -334,30 +332,30 @@ impl Parts {
         ids.map(str::to_owned).collect()
     }
 
-    /// A pool is gone with all that hangs on it.
-    pub(crate) fn remove_pool(&mut self, id: &PoolId) {
-        self.pools.retain(|pool| pool.id != *id);
+    /// The part of this id is gone, and with a pool its members.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.listeners.retain(|listener| listener.id.as_str() != id);
         for listener in &mut self.listeners {
-            listener.default_pool_id.take_if(|default| default == id);
+            listener.default_pool_id.take_if(|pool| pool.as_str() == id);
         }
-        self.members.remove(id);
+        self.pools.retain(|pool| pool.id.as_str() != id);
+        for pool in &mut self.pools {
+            pool.listeners.retain(|listener| listener.id.as_str() != id);
+            pool.healthmonitor_id.take_if(|monitor| monitor.as_str() == id);
+        }
+        self.members.retain(|pool, _| pool.as_str() != id);
+        for members in self.members.values_mut() {
+            members.retain(|member| member.id.as_str() != id);
+        }
+        if let Some(monitors) = &mut self.monitors {
+            monitors.retain(|monitor, _| monitor.as_str() != id);
+        }
     }
 }
 
 impl Observed {
     pub(crate) fn balancer_mut(&mut self, id: &LoadBalancerId) -> Option<&mut LoadBalancer> {
         self.balancers.iter_mut().find(|balancer| balancer.id == *id)
-    }
-
-    /// The parts of a load balancer, if they were read.
-    pub(crate) fn parts_of(&self, id: &LoadBalancerId) -> Option<&Parts> {
-        let mut known = self.parts.iter().chain(&self.left_parts);
-        known.find(|parts| parts.of == *id)
-    }
-
-    pub(crate) fn parts_of_mut(&mut self, id: &LoadBalancerId) -> Option<&mut Parts> {
-        let mut known = self.parts.iter_mut().chain(&mut self.left_parts);
-        known.find(|parts| parts.of == *id)
     }
 
     /// Whether a load balancer is another Service's.
@@ -417,9 +415,7 @@ impl Observed {
         if !self.gone.contains(id) {
             self.gone.push(id.clone());
         }
-        if self.parts.as_ref().is_some_and(|parts| parts.of == *id) {
-            self.parts = None;
-        }
+        self.parts.remove(id);
     }
 }
 

@@ -6,6 +6,7 @@ use bowline_openstack_client::{
     PortId,
 };
 use bowline_plan::{Impact, Lane, Step};
+use serde::Serialize;
 
 mod floating_ip;
 mod group;
@@ -111,11 +112,7 @@ pub(crate) enum PartChange {
         update: MonitorUpdate,
     },
     /// Deletes the monitor of a pool.
-    DeleteMonitor {
-        id: MonitorId,
-        pool: PoolId,
-        name: String,
-    },
+    DeleteMonitor { id: MonitorId, name: String },
 }
 
 /// What a quota of the project limits.
@@ -262,17 +259,12 @@ impl PartChange {
                 )
             }
             Self::UpdateListener { id, update, .. } => {
-                format!("update-listener({id}: {})", fields_of_listener(update).join(", "))
+                format!("update-listener({id}: {})", fields(update))
             }
             Self::DeleteListener { id, .. } => format!("delete-listener({id})"),
             Self::CreatePool { new } => format!("create-pool({balancer}/{}/{})", new.name, new.protocol),
             Self::UpdatePool { id, update, .. } => {
-                let fields = [
-                    ("name", update.name.is_some()),
-                    ("lb_algorithm", update.lb_algorithm.is_some()),
-                    ("session_persistence", update.session_persistence.is_some()),
-                ];
-                format!("update-pool({id}: {})", changed(&fields).join(", "))
+                format!("update-pool({id}: {})", fields(update))
             }
             Self::DeletePool { id, .. } => format!("delete-pool({id})"),
             Self::SetMembers { pool, members, .. } => {
@@ -336,29 +328,9 @@ impl PartChange {
     }
 }
 
-fn changed(fields: &[(&'static str, bool)]) -> Vec<&'static str> {
-    let changed = fields.iter().filter(|(_, is_changed)| *is_changed);
-    changed.map(|(field, _)| *field).collect()
-}
-
-fn fields_of_listener(update: &ListenerUpdate) -> Vec<&'static str> {
-    let attributes = &update.attributes;
-    changed(&[
-        ("name", update.name.is_some()),
-        ("tags", attributes.tags.is_some()),
-        ("connection_limit", attributes.connection_limit.is_some()),
-        ("insert_headers", attributes.insert_headers.is_some()),
-        (
-            "default_tls_container_ref",
-            attributes.default_tls_container_ref.is_some(),
-        ),
-        ("timeout_client_data", attributes.timeout_client_data.is_some()),
-        (
-            "timeout_member_connect",
-            attributes.timeout_member_connect.is_some(),
-        ),
-        ("timeout_member_data", attributes.timeout_member_data.is_some()),
-        ("timeout_tcp_inspect", attributes.timeout_tcp_inspect.is_some()),
-        ("allowed_cidrs", attributes.allowed_cidrs.is_some()),
-    ])
+/// The fields that an update holds.
+fn fields(update: &impl Serialize) -> String {
+    let update = serde_json::to_value(update).unwrap_or_default();
+    let fields = update.as_object().into_iter().flat_map(|fields| fields.keys());
+    fields.map(String::as_str).collect::<Vec<_>>().join(", ")
 }

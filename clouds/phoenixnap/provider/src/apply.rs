@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
-use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
+use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, NewIpBlock};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -70,7 +70,7 @@ impl Learned {
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
             Self::NotBought(_)
             | Self::Refused(_)
-            | Self::NotAttached(Unattached::Full(_))
+            | Self::NotAttached(Unattached::Refused(_))
             | Self::NoMarkName => WriteOutcome::NotTaken,
             Self::Failed(_) => WriteOutcome::NotTaken,
         }
@@ -232,13 +232,14 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
     if !is_refused {
         return Err(error.into());
     }
+    let mut has_failed = false;
     if error.class == Class::Conflict {
         match client.ip_block(block).await {
             // Half of it may be left from an attachment that failed.
             Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
                 return Ok(Learned::Block(Box::new(now)));
             }
-            Ok(_) => {}
+            Ok(now) => has_failed = now.status == BlockStatus::ErrorAssigning,
             // The next list tells.
             Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
         }
@@ -252,8 +253,18 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
             let text = format!(
                 "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
             );
-            Ok(Learned::NotAttached(Unattached::Full(
+            Ok(Learned::NotAttached(Unattached::Refused(
                 Refusal::new(text).of_limit(true),
+            )))
+        }
+        // What is busy ends by itself, and this need not.
+        _ if has_failed => {
+            let text = format!(
+                "IP block {block} is error assigning, and is not attached to public network {network}: {error}"
+            );
+            let remedy = "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time";
+            Ok(Learned::NotAttached(Unattached::Refused(
+                Refusal::new(text).with_remedy(remedy),
             )))
         }
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),

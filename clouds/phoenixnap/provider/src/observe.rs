@@ -76,15 +76,15 @@ pub(crate) enum Purchase {
 pub(crate) enum Unattached {
     /// The network or the block is busy.
     Busy(String),
-    /// The network takes no more.
-    Full(Refusal),
+    /// The network takes no more, or the block is one that the API does not attach as it is.
+    Refused(Refusal),
 }
 
 impl Unattached {
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Busy(reason) => reason,
-            Self::Full(refusal) => refusal.reason,
+            Self::Refused(refusal) => refusal.reason,
         }
     }
 }

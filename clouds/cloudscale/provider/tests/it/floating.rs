@@ -1,5 +1,4 @@
-use std::collections::BTreeSet;
-
+use bowline_cloud_provider::Said;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 
@@ -77,16 +76,13 @@ async fn each_move_of_a_floating_ip_is_news() {
     let address = world.sim.add_floating_ip(FloatingSpec::default());
     world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
     world.run("web").await.settled();
-    let mut said = BTreeSet::new();
+    let mut said = Said::default();
     for _ in 0..3 {
         world
             .sim
             .assign_floating_ip(address, Some(Target::Server(server)));
         let run = world.run("web").await.settled();
-        let news = run.notes.iter();
-        let news: Vec<_> = news
-            .filter(|it| said.insert((it.text.clone(), it.occasion)))
-            .collect();
+        let news = said.news(&run.notes, |_| false);
         assert_eq!(news.len(), 1);
         assert!(
             news[0].text.contains(&format!("from server {server}")),

@@ -6,7 +6,7 @@
 
 use bowline_openstack_client::{
     Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor,
-    NewPool, Pool, PoolId, PoolUpdate, ProvisioningStatus,
+    NewPool, Pool, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::{Note, Refusal};
 
@@ -14,12 +14,13 @@ use super::{attributes, guards, pools};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::observe::{Memory, Observed, PartRefusals as _, Parts, Refusals, Remembered};
+use crate::observe::{PartRefusals as _, Parts, Refusals, Remembered, View};
 use crate::ownership::{self, Role};
 use crate::placement;
 use crate::step::{PartChange, Room, delete_pool};
 
 mod members;
+mod unread;
 
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;
@@ -65,13 +66,12 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn new(
         wanted: &'a Wanted,
         features: Features,
-        observed: &Observed,
+        seen: &View<'a>,
         (balancer, role): (&'a LoadBalancer, Role),
         there: &'a Parts,
-        memory: &'a Memory,
     ) -> Self {
-        let subnets = placement::member_subnets(wanted, observed, Some((balancer, role)), None);
-        Self {
+        let subnets = placement::member_subnets(wanted, seen, Some((balancer, role)), None);
+        let plan = Self {
             identity: &wanted.identity,
             features,
             balancer,
@@ -79,10 +79,12 @@ impl<'a> PartsPlan<'a> {
             there,
             desired: desired::ports(wanted, features, &subnets),
             keeps_subnets: subnets.keeps_others,
-            is_held: guards::held(wanted, features, observed).is_some(),
-            own: &memory.own,
-            refusals: &memory.refusals,
-        }
+            is_held: guards::held(wanted, features, seen).is_some(),
+            own: &seen.memory.own,
+            refusals: &seen.memory.refusals,
+        };
+        plan.note_unread(seen);
+        plan
     }
 
     fn is_own(&self, listener: &Listener) -> bool {
@@ -218,38 +220,6 @@ impl<'a> PartsPlan<'a> {
         let pools = self.desired.iter().filter(|_| !self.is_held);
         let pools = pools.filter_map(|port| Some((&port.pool, self.pool_of(port)?)));
         pools::notes(&self.balancer.id, pools, self.refusals)
-    }
-
-    /// The pools whose members have to be read.
-    pub(crate) fn pools_without_members(&self) -> Vec<PoolId> {
-        let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let unread = &self.there.unread.members;
-        let unknown =
-            pools.filter(|pool| !self.there.members.contains_key(&pool.id) && !unread.contains_key(&pool.id));
-        unknown.map(|pool| pool.id.clone()).collect()
-    }
-
-    /// What could not be read of the Service's parts, so that it may not be as it shall be, and why.
-    pub(crate) fn unread(&self) -> Option<String> {
-        let unread = &self.there.unread;
-        let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let members = pools.find_map(|pool| {
-            let why = unread.members.get(&pool.id)?;
-            Some(format!("the members of pool {} cannot be read: {why}", pool.name))
-        });
-        let monitors = || unread.monitors.as_ref().filter(|_| self.needs_monitors());
-        members.or_else(|| monitors().map(|why| format!("health monitors cannot be read: {why}")))
-    }
-
-    /// Whether there are monitors to be compared.
-    pub(crate) fn needs_monitors(&self) -> bool {
-        let mut ports = self.desired.iter();
-        ports.any(|port| {
-            port.monitor.is_some()
-                && self
-                    .pool_of(port)
-                    .is_some_and(|pool| pool.healthmonitor_id.is_some())
-        })
     }
 
     /// The next write.
@@ -423,7 +393,6 @@ impl<'a> PartsPlan<'a> {
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
         let delete = |id: &MonitorId, name: &str| PartChange::DeleteMonitor {
             id: id.clone(),
-            pool: pool.id.clone(),
             name: name.to_owned(),
         };
         match (&port.monitor, &pool.healthmonitor_id) {

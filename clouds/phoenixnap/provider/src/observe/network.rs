@@ -38,8 +38,8 @@ struct Facts {
     /// Where blocks are bought, if that is the same for all Services.
     location: Option<String>,
     known: Mutex<Option<Known>>,
-    /// Why the last read failed.
-    said: Mutex<Option<String>>,
+    /// Why it could not be read the last time, as the log has it.
+    unreadable: Mutex<String>,
     places: Mutex<Vec<Place>>,
 }
 
@@ -66,7 +66,7 @@ impl Network {
             id,
             location,
             known: Mutex::default(),
-            said: Mutex::default(),
+            unreadable: Mutex::default(),
             places: Mutex::default(),
         });
         let read = SharedRead::single(
@@ -162,7 +162,7 @@ impl Facts {
         let generation = self.client.generation();
         match self.client.public_network(&self.id).await {
             Ok(network) => {
-                *lock(&self.said) = None;
+                lock(&self.unreadable).clear();
                 let network = Arc::new(network);
                 let known = Known {
                     network: Arc::clone(&network),
@@ -177,7 +177,8 @@ impl Facts {
             }
             Err(error) => {
                 let text = error.to_string();
-                if lock(&self.said).replace(text.clone()).as_ref() != Some(&text) {
+                if *lock(&self.unreadable) != text {
+                    lock(&self.unreadable).clone_from(&text);
                     tracing::warn!(
                         network = self.id,
                         err = text,

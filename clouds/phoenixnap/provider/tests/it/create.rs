@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
-use bowline_provider_kit::Run;
+use bowline_provider_kit::{Run, predicted_kinds};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, Interruption, LOCATION_ANNOTATION, NETWORK, Outcome, World};
@@ -24,6 +25,20 @@ fn third_address(world: &World, index: usize) -> String {
         panic!("no IPv4 block")
     };
     std::net::Ipv4Addr::from_bits(network.to_bits() + 2).to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_writes_for_a_service_are_those_that_were_predicted_in_that_order() {
+    let world = World::with_service();
+    for is_deleted in [false, true] {
+        if is_deleted {
+            world.delete(KEY);
+        }
+        let facts = world.facts(KEY, world.now());
+        let predicted = predicted_kinds(world.cloud.load_balancer().unwrap(), facts).await;
+        let run = world.run(KEY).await.settled();
+        assert_eq!(run.kinds_of_steps(), predicted);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -614,7 +629,7 @@ async fn a_block_on_a_server_is_never_attached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
+async fn an_attachment_that_stays_half_done_is_tried_again_less_and_less_often() {
     let world = World::with_service();
     world.sim.set_behaviour(|behaviour| {
         behaviour.failing_attachments = 1;
@@ -622,20 +637,26 @@ async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
         behaviour.failed_attachment_stays = true;
     });
     world.run(KEY).await.settled();
-    // Every further try is refused for a while.
+    // Every further try is refused for an hour.
+    let attach = "public-networks.attach";
     world
         .sim
         .faults()
-        .add(Fault::operation("public-networks.attach").times(3).status(409));
-    world.annotate(KEY, "a", "b");
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    let run = run.settled();
-    assert_eq!(run.waited, Duration::from_secs(30));
-    let tries = calls
-        .iter()
-        .filter(|call| *call == "public-networks.attach")
-        .count();
-    assert_eq!(tries, 4, "{calls:?}");
+        .add(Fault::operation(attach).always().status(409));
+    let mut tries = 0;
+    for _ in 0..360 {
+        let (run, calls) = world.calls_of(world.run(KEY)).await;
+        let Outcome::Refused(text) = &run.outcome else {
+            panic!("{run:#?}");
+        };
+        assert!(text.contains("is error assigning"), "{text}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().clear();
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.run(KEY).await.settled();
     assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
 }
 

@@ -120,10 +120,16 @@ const KNOWN: &[Row] = &[
     ("network", "*", "/security_group_rule/tags", "nobody reads it"),
     ("network", "*", "/security_group_rules/*/tags", "nobody reads it"),
     (
-        "balancers",
-        "*",
-        "**/operating_status",
-        "no amphora says that the real one works",
+        "parts",
+        "a weight that is a word",
+        "/faultstring",
+        "the words are Python's",
+    ),
+    (
+        "refusals",
+        "a word for a number",
+        "/faultstring",
+        "the words are Python's",
     ),
     (
         "balancers",
@@ -176,7 +182,7 @@ pub(crate) fn idle(walk: &str, found: &[Difference]) -> Vec<(&'static str, &'sta
 #[test]
 fn a_row_stands_for_its_step_and_its_places() {
     let difference = |place: &str| Difference {
-        step: "pools",
+        step: "pools".to_owned(),
         place: place.to_owned(),
         real: String::new(),
         simulated: String::new(),

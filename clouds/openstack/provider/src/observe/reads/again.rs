@@ -1,5 +1,6 @@
 //! What is read again in a reconcile: while Octavia is at work, and after the writes.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bowline_cloud_provider::CloudError;
@@ -37,7 +38,7 @@ impl Reads {
             patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
             if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
-                observed.parts = None;
+                observed.parts.clear();
             }
         }
         self.complete(intent, &mut observed, memory).await?;
@@ -57,8 +58,8 @@ impl Reads {
     ) -> Result<Observed, CloudError> {
         memory.new_wait();
         let written = std::mem::take(&mut memory.own.members_written);
-        if let Some(parts) = observed.parts.as_mut().filter(|_| !written.is_empty()) {
-            self.confirm_members(parts, &written).await?;
+        if !written.is_empty() {
+            self.confirm_members(&mut observed.parts, &written).await?;
         }
         if memory.own.is_address_changed {
             observed.floating_ips = None;
@@ -77,12 +78,18 @@ impl Reads {
     /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
     /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
     /// is read member by member.
-    async fn confirm_members(&self, parts: &mut Parts, written: &[WrittenMembers]) -> Result<(), CloudError> {
+    async fn confirm_members(
+        &self,
+        parts: &mut BTreeMap<LoadBalancerId, Parts>,
+        written: &[WrittenMembers],
+    ) -> Result<(), CloudError> {
         let pools = self.pools.ask().await?;
         for WrittenMembers { pool, removed } in written {
-            let Some(members) = parts.members.get(pool) else {
+            let mut parts = parts.values_mut();
+            let Some(parts) = parts.find(|parts| parts.members.contains_key(pool)) else {
                 continue;
             };
+            let members = &parts.members[pool];
             let list = in_one_number(members);
             let before = self.member_lists.with(pool, |last| last.replace(list));
             let shown = pools.iter().find(|there| there.id == *pool);
@@ -137,16 +144,14 @@ impl Reads {
             }
         }
         // Whether a load balancer that failed still carries traffic is seen in its parts as they are now.
-        let has_failed_now = |parts: &Parts| {
+        let has_failed_now = |id: &LoadBalancerId| {
             let failed = |balancer: &&LoadBalancer| {
-                balancer.id == parts.of && balancer.provisioning_status == ProvisioningStatus::Error
+                balancer.id == *id && balancer.provisioning_status == ProvisioningStatus::Error
             };
             let is_news = observed.balancers.iter().all(|before| !failed(&before));
             is_news && now.iter().any(|balancer| failed(&balancer))
         };
-        if observed.parts.as_ref().is_some_and(has_failed_now) {
-            observed.parts = None;
-        }
+        observed.parts.retain(|id, _| !has_failed_now(id));
         observed.balancers = now;
         Ok(())
     }
