@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_plan::{Answer, Impact, Plan, Refusal, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
@@ -159,6 +159,11 @@ pub trait Reconcile<F>: Send + Sync {
 
     /// What was counted; see [`Reconciler::measure`]. Nothing before the first observation.
     fn measurements(&self) -> Vec<Measurement>;
+
+    /// Which members do not answer; see [`Reconciler::ailments`].
+    fn ailments(&self) -> Vec<Ailment> {
+        Vec::new()
+    }
 }
 
 struct Session<R: Reconciler> {
@@ -406,5 +411,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             .as_ref()
             .map(|seen| self.reconciler.measure(&self.intent, seen));
         measured.unwrap_or_default()
+    }
+
+    fn ailments(&self) -> Vec<Ailment> {
+        let seen = self.seen.as_ref();
+        seen.map_or_else(Vec::new, |seen| self.reconciler.ailments(&seen.observed))
     }
 }

@@ -253,6 +253,10 @@ impl InstanceDirectory for Instances {
         Ok(listing.with_name(name))
     }
 
+    fn names(&self, listing: &VirtualMachineIndex) -> Vec<String> {
+        listing.iter().map(|it| it.name.clone()).collect()
+    }
+
     fn id_of(&self, instance: &VirtualMachine) -> String {
         instance.id.to_string()
     }
