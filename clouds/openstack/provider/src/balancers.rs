@@ -24,7 +24,7 @@ use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Parts, Remembere
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
-use crate::step::CloudStep;
+use crate::step::{CloudStep, PartChange};
 
 /// Who records what plans note, as the Go manager has it.
 const EVENT_COMPONENT: &str = "cloud-provider-openstack";
@@ -35,6 +35,9 @@ const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 /// How long a part that failed is left before it is written once more. A failed change often means that an amphora does not answer:
 /// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
 const BEFORE_REWRITE: Duration = Duration::from_secs(60);
+
+/// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
+const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
 
 /// How long a load balancer is waited for whose creation was not answered in time.
 const LATE: Duration = Duration::from_secs(60);
@@ -66,6 +69,9 @@ pub(crate) struct Balancers {
     late_creations: LateCreations,
     /// What refused creations may have left behind, by the UID of the Service. Without it, ports would stay.
     leaks: Kept<String, Leaks>,
+    /// What made way for something else and was not settled since, by the UID of the Service. Without it, what made way for what is
+    /// refused would not come back, and would go again soon.
+    replaced: Kept<String, Replaced>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
@@ -81,6 +87,37 @@ struct Leaks {
     is_of_parts: bool,
 }
 
+/// What was deleted because something else was to have its place.
+#[derive(Default)]
+struct Replaced {
+    /// The creations that make it as it was.
+    made_way: Vec<PartChange>,
+    /// What was to have its place and was refused, and when.
+    refused: Vec<(Instant, CloudStep, Refusal)>,
+}
+
+impl Replaced {
+    /// A step was written.
+    fn written(&mut self, seen: &Seen, step: &CloudStep, learned: &mut Learned) {
+        let CloudStep::Part { balancer, change } = step else {
+            return;
+        };
+        let has_place = |before: &PartChange| before.has_place_of(change);
+        match learned {
+            Learned::Done(_) => {
+                self.made_way.retain(|before| !has_place(before));
+                self.made_way.extend(learn::as_it_was(seen, balancer, change));
+            }
+            Learned::Refused(why) if self.made_way.iter().any(has_place) => {
+                why.is_limit = false; // there was room for what comes back
+                why.reason.push_str("; what was deleted for it is made again as it was, and the change is tried again after half an hour, or when the Service asks for another one");
+                self.refused.push((Instant::now(), step.clone(), why.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Balancers {
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
@@ -92,6 +129,7 @@ impl Balancers {
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
             leaks: Kept::default(),
+            replaced: Kept::default(),
             port_groups: PortGroups::default(),
             metrics,
         }
@@ -122,6 +160,20 @@ impl Balancers {
             kept.take_if(|since| since.is_empty());
             stuck
         })
+    }
+
+    /// What a reconcile has to know of what made way before: what was refused in its place is not tried for a while, because the place
+    /// is empty meanwhile.
+    fn recall_replaced(&self, uid: &String, memory: &mut Memory) {
+        self.replaced.with(uid, |kept| {
+            let Some(kept) = kept else { return };
+            memory.own.made_way.clone_from(&kept.made_way);
+            kept.refused
+                .retain(|(since, ..)| since.elapsed() < BETWEEN_REPLACEMENTS);
+            for (_, step, why) in &kept.refused {
+                memory.refusals.hold(step.clone(), why.clone());
+            }
+        });
     }
 
     /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
@@ -183,6 +235,7 @@ impl Reconciler for Balancers {
                     let is_of_parts = |kept: &Leaks| kept.is_of_parts;
                     (kept.is_some(), kept.as_ref().is_some_and(is_of_parts))
                 });
+                self.recall_replaced(uid, memory);
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
                 self.look_for_leaks(intent, &observed, &mut memory.own);
@@ -212,7 +265,7 @@ impl Reconciler for Balancers {
     async fn apply(
         &self,
         intent: &Intent,
-        _: &Seen,
+        seen: &Seen,
         step: &CloudStep,
     ) -> Result<(Learned, Duration), CloudError> {
         let balancer = step.balancer();
@@ -237,7 +290,13 @@ impl Reconciler for Balancers {
                 kept.get_or_insert_default().is_of_parts |= About::of(why) == About::Parts;
             });
         }
-        let learned = made?;
+        let mut learned = made?;
+        if let (Intent::Wanted(_), CloudStep::Part { .. }) = (intent, step) {
+            self.replaced.with(&intent.identity().uid, |kept| {
+                kept.get_or_insert_default().written(seen, step, &mut learned);
+                kept.take_if(|kept| kept.made_way.is_empty() && kept.refused.is_empty());
+            });
+        }
         if let CloudStep::Group(_) = step {
             let Identity { uid, service, .. } = intent.identity();
             let name = names::security_group(uid, service);
@@ -249,6 +308,10 @@ impl Reconciler for Balancers {
             self.repairs.with(&intent.identity().uid, |last| *last = now);
         }
         Ok((learned, self.reads.under_way.pause()))
+    }
+
+    fn settled(&self, intent: &Intent) {
+        self.replaced.with(&intent.identity().uid, |kept| *kept = None);
     }
 
     fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {

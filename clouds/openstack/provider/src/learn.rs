@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
+    Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId, NewListener, NewLoadBalancer,
+    NewMonitor, NewMonitorHttp, PoolId, PortId, ProvisioningStatus, Reference, SecurityGroup,
 };
 use bowline_plan::Refusal;
 
@@ -134,6 +135,10 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
         }
         (CloudStep::Part { balancer, change }, shown) => {
             lift(&mut seen.memory, change);
+            let made_way = as_it_was(seen, balancer, change);
+            let kept = &mut seen.memory.own.made_way;
+            kept.retain(|before| !before.has_place_of(change));
+            kept.extend(made_way);
             if let PartChange::SetMembers { pool, removed, .. } = change {
                 seen.memory.own.members_written.push(WrittenMembers {
                     pool: pool.clone(),
@@ -174,6 +179,62 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
     }
 }
 
+/// The creation that makes what a change deletes as it was, of what has its place alone.
+pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -> Option<PartChange> {
+    let parts = seen.parts.get(of)?;
+    match change {
+        PartChange::DeleteListener { id, .. } => {
+            let there = parts.listeners.iter().find(|there| there.id == *id)?;
+            let headers = &there.insert_headers;
+            let cidrs = &there.allowed_cidrs;
+            Some(PartChange::CreateListener {
+                new: Box::new(NewListener {
+                    loadbalancer_id: Some(of.clone()),
+                    name: there.name.clone(),
+                    protocol: there.protocol.clone(),
+                    protocol_port: there.protocol_port,
+                    default_pool_id: parts.pool_of(id).map(|pool| pool.id.clone()),
+                    attributes: ListenerAttributes {
+                        tags: (!there.tags.is_empty()).then(|| there.tags.clone()),
+                        connection_limit: there.connection_limit,
+                        insert_headers: (!headers.is_empty()).then(|| headers.clone()),
+                        default_tls_container_ref: there.default_tls_container_ref.clone(),
+                        timeout_client_data: there.timeout_client_data,
+                        timeout_member_connect: there.timeout_member_connect,
+                        timeout_member_data: there.timeout_member_data,
+                        timeout_tcp_inspect: there.timeout_tcp_inspect,
+                        allowed_cidrs: (!cidrs.is_empty()).then(|| cidrs.clone()),
+                    },
+                    default_pool: None,
+                }),
+            })
+        }
+        PartChange::DeleteMonitor { id, pool, .. } => {
+            let there = parts.monitors.as_ref()?.get(id)?;
+            let http = || {
+                Some(NewMonitorHttp {
+                    url_path: there.url_path.clone()?,
+                    http_method: there.http_method.clone()?,
+                    expected_codes: there.expected_codes.clone()?,
+                })
+            };
+            Some(PartChange::CreateMonitor {
+                new: Box::new(NewMonitor {
+                    pool_id: Some(pool.clone()),
+                    name: there.name.clone(),
+                    kind: there.kind.clone(),
+                    delay: there.delay,
+                    timeout: there.timeout,
+                    max_retries: there.max_retries,
+                    max_retries_down: there.max_retries_down,
+                    http: http(),
+                }),
+            })
+        }
+        _ => None,
+    }
+}
+
 /// What a change of a part makes room for, or takes out of the way: it is asked for again.
 fn lift(memory: &mut Memory, change: &PartChange) {
     let is_deletion_of_pool = |step: &CloudStep| {
@@ -181,7 +242,9 @@ fn lift(memory: &mut Memory, change: &PartChange) {
         matches!(step, CloudStep::Part { change, .. } if deletes(change))
     };
     match change {
-        PartChange::SetMembers { removed: 1.., .. } | PartChange::RemoveMember { .. } => {
+        PartChange::SetMembers { removed: 1.., .. }
+        | PartChange::RemoveMember { .. }
+        | PartChange::DeletePool { .. } => {
             memory.refusals.lift(|_, why| why.is_limit);
         }
         // Its policies went with it.
@@ -212,7 +275,18 @@ fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
 
 fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: Option<Shown>) {
     match (change, shown) {
-        (_, Some(Shown::Listener(listener))) => put(&mut parts.listeners, listener, |it| it.id.clone()),
+        (change, Some(Shown::Listener(mut listener))) => {
+            let pool = match change {
+                PartChange::CreateListener { new } => new.default_pool_id.as_ref(),
+                PartChange::UpdateListener { update, .. } => update.default_pool_id.as_ref(),
+                _ => None,
+            };
+            if let Some(pool) = pool {
+                listener.default_pool_id = Some(pool.clone());
+                send_to(parts, &listener, pool);
+            }
+            put(&mut parts.listeners, listener, |it| it.id.clone());
+        }
         (change, Some(Shown::Pool(mut pool))) => {
             if let PartChange::CreatePool { new } = change {
                 if pool.listeners.is_empty() {
@@ -256,6 +330,19 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         (PartChange::RemoveMember { id, .. }, _) => parts.remove(id.as_str()),
         (PartChange::DeleteMonitor { id, .. }, _) => parts.remove(id.as_str()),
         _ => {}
+    }
+}
+
+/// A listener sends to another pool. Those that its policies lead to name it on.
+fn send_to(parts: &mut Parts, listener: &Listener, pool: &PoolId) {
+    let is_it = |there: &Reference<ListenerId>| there.id == listener.id;
+    for there in &mut parts.pools {
+        if there.id == *pool {
+            there.listeners.retain(|there| !is_it(there));
+            there.listeners.push(predicted::reference(listener.id.clone()));
+        } else if listener.l7policies.is_empty() {
+            there.listeners.retain(|there| !is_it(there));
+        }
     }
 }
 

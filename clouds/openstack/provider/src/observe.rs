@@ -143,6 +143,18 @@ pub(crate) trait PartRefusals {
         found.map(|(_, why)| why)
     }
 
+    /// A creation that was refused and is like another one: of what cannot stand beside what is there. Only what is of the port differs.
+    fn of_alike(&self, create: &PartChange) -> Option<&PartChange> {
+        let mut refused = self.of_parts().map(|(refused, _)| refused);
+        refused.find(|refused| match (refused, create) {
+            (PartChange::CreateListener { new: a }, PartChange::CreateListener { new: b }) => {
+                (&a.protocol, &a.attributes) == (&b.protocol, &b.attributes)
+            }
+            (PartChange::CreateMonitor { new: a }, PartChange::CreateMonitor { new: b }) => a.kind == b.kind,
+            _ => false,
+        })
+    }
+
     /// Why a pool is not deleted, as when an L7 policy names it; `None` if nothing is known to bar that.
     fn of_deletion(&self, pool: &PoolId) -> Option<&Refusal> {
         let is_it = |change: &PartChange| matches!(change, PartChange::DeletePool { id, .. } if id == pool);
@@ -214,6 +226,8 @@ pub(crate) struct Remembered {
     pub(crate) floating_ips: Recent<FloatingIpId, FloatingIp>,
     /// The last change of each part that was answered, the very last one at the end.
     pub(crate) changes: Vec<PartChange>,
+    /// The creations of what was deleted because something else was to have its place, as it was.
+    pub(crate) made_way: Vec<PartChange>,
     /// Those that were answered twice.
     pub(crate) rewritten: Vec<PartChange>,
     /// Pools whose members were written: the answer does not show them.

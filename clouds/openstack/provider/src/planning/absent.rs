@@ -204,7 +204,10 @@ pub(super) fn own_parts(
     let refusals = &seen.memory.refusals;
     own.next()
         .map(|listener| parts::removal(parts, listener, refusals))
-        .or_else(|| parts::orphan(identity, balancer, parts, refusals).map(crate::step::delete_pool))
+        .or_else(|| {
+            let mut orphans = parts::orphans(identity, balancer, parts, refusals);
+            orphans.next().map(crate::step::delete_pool)
+        })
 }
 
 /// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7
