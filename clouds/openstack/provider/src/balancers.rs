@@ -337,6 +337,11 @@ impl Reconciler for Balancers {
         }
     }
 
+    /// Octavia may take a write, and not do it; the book forgets when all is done.
+    fn ends_refusal(&self, _: &(Learned, Duration)) -> bool {
+        false
+    }
+
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
         learned.outcome()
     }

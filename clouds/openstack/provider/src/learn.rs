@@ -10,7 +10,7 @@ use bowline_openstack_client::{
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers};
+use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers, undone};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod predicted;
@@ -26,10 +26,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             return;
         }
         Learned::Refused(why) => return refused(seen, step, &why),
-        // The session has noted a refusal; this counts for this reconcile alone.
         Learned::Failed(why) | Learned::Unheard(why) => {
             refused(seen, step, &why);
-            seen.memory.refusals.add(step.clone(), why);
+            seen.memory.refusals.hold(step.clone(), why);
             return;
         }
     };
@@ -41,6 +40,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     absorb(seen, step, shown);
     if let CloudStep::DeleteBalancer { .. } = step {
         seen.memory.own.is_creation_late = false; // it came
+        seen.memory.own.unconfirmed.push(step.clone());
     }
     match step {
         CloudStep::Part { change, .. } => {
@@ -51,6 +51,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
+            if undone::makes_or_takes(change) {
+                own.unconfirmed.push(step.clone());
+            }
         }
         CloudStep::Group(_) | CloudStep::DeletePort { .. } => {}
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::FloatingIp(_) => {

@@ -19,6 +19,7 @@ use crate::step::{CloudStep, PartChange};
 
 mod patience;
 pub(crate) mod reads;
+pub(crate) mod undone;
 mod view;
 
 pub(crate) use view::{Need, View};
@@ -230,6 +231,8 @@ pub(crate) struct Remembered {
     pub(crate) made_way: Vec<PartChange>,
     /// Those that were answered twice.
     pub(crate) rewritten: Vec<PartChange>,
+    /// The deletions of load balancers, and the writes that made parts or took them away, of which no look has shown what came of them.
+    pub(crate) unconfirmed: Vec<CloudStep>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
     /// Rules that Neutron says are there already, in whatever words it lists them.

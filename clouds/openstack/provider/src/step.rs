@@ -159,6 +159,16 @@ impl CloudStep {
         use FloatingIpChange::Attach;
         use GroupChange::{Join, Leave};
         match (self, other) {
+            (
+                Self::DeleteBalancer {
+                    balancer, cascade, ..
+                },
+                Self::DeleteBalancer {
+                    balancer: other,
+                    cascade: with_parts,
+                    ..
+                },
+            ) => (balancer, cascade) == (other, with_parts),
             (Self::CreateBalancer { new }, Self::CreateBalancer { new: other }) => {
                 let alone = |new: &NewLoadBalancer| NewLoadBalancer {
                     listeners: Vec::new(),

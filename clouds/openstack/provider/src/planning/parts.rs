@@ -5,8 +5,8 @@
 //! goes directly before it. Listeners that nobody wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
 
 use bowline_openstack_client::{
-    Listener, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor, NewPool, Pool,
-    PoolUpdate, ProvisioningStatus,
+    Listener, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor, NewPool,
+    OperatingStatus, Pool, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::{Note, Refusal};
 
@@ -94,10 +94,34 @@ impl<'a> PartsPlan<'a> {
         self.there.pool_of(&self.listener_of(port)?.id)
     }
 
-    /// A pool that failed, and that this reconcile could not mend. Octavia refuses all members and monitors of it.
-    pub(crate) fn unmended(&self) -> Option<&Pool> {
+    /// A part that failed, so that its port is not served as it shall be, and what of it: a pool that this reconcile could not mend, or a
+    /// listener that was never made.
+    pub(crate) fn unmended(&self) -> Option<String> {
         let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        pools.find(|pool| has_failed(pool))
+        let pool = pools.find(|pool| has_failed(pool));
+        let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
+        let mut listener = || {
+            listeners.find(|there| {
+                there.provisioning_status == ProvisioningStatus::Error
+                    && matches!(
+                        there.operating_status,
+                        OperatingStatus::Error | OperatingStatus::Offline
+                    )
+            })
+        };
+        let pool = pool.map(|pool| {
+            format!(
+                "pool {} of load balancer {} is in provisioning status ERROR, in which it takes neither members nor a monitor",
+                pool.name, self.balancer.id
+            )
+        });
+        pool.or_else(|| {
+            let listener = listener()?;
+            let (name, of, operating) = (&listener.name, &self.balancer.id, &listener.operating_status);
+            Some(format!(
+                "listener {name} of load balancer {of} is in provisioning status ERROR and takes no connections (operating status {operating})"
+            ))
+        })
     }
 
     /// A write of a part as it is, if it failed and stays so: Octavia notes what is asked for before it puts it in place, and any write
