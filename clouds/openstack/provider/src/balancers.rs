@@ -5,22 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
+    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
     ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, Port, PortId, ProvisioningStatus};
+use bowline_openstack_client::{Client, ProvisioningStatus};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
 use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Identity, Intent};
+use crate::leaks::{Leaks, Reaper};
 use crate::learn;
 use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Parts, Remembered, Seen};
+use crate::observe::{Memory, Observed, Parts, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
@@ -42,20 +43,26 @@ const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
 /// How long a load balancer is waited for whose creation was not answered in time.
 const LATE: Duration = Duration::from_secs(60);
 
-/// The load balancers that a client reaches. Makes no call.
+/// The load balancers that a client reaches, and the work that removes what refused creations of them leave behind. Makes no call.
 #[must_use]
 pub fn load_balancers(
     client: Client,
     options: LoadBalancerOptions,
     metrics: Metrics,
-) -> Arc<dyn LoadBalancer> {
-    Arc::new(Balancers::new(client, options, metrics))
+) -> (Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>) {
+    let balancers = Balancers::new(client, options, metrics);
+    let reaper = Reaper {
+        client: balancers.client.clone(),
+        reads: Arc::clone(&balancers.reads),
+        leaks: Arc::clone(&balancers.leaks),
+    };
+    (Arc::new(balancers), Arc::new(reaper))
 }
 
 /// The load balancers of a project.
 pub(crate) struct Balancers {
     client: Client,
-    reads: Reads,
+    reads: Arc<Reads>,
     options: Arc<LoadBalancerOptions>,
     refusals: RefusalBook<CloudStep>,
     /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
@@ -67,8 +74,11 @@ pub(crate) struct Balancers {
     /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
     /// another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// What refused creations may have left behind, by the UID of the Service. Without it, ports would stay.
-    leaks: Kept<String, Leaks>,
+    /// The ports that refused creations left behind. Without it, they would stay.
+    leaks: Arc<Leaks>,
+    /// The UIDs of Services whose load balancer was refused with all its parts, and perhaps for one of these. Without it, that would be
+    /// tried again, and leave a port.
+    doubtful_trees: Kept<String, ()>,
     /// What made way for something else and was not settled since, by the UID of the Service. Without it, what made way for what is
     /// refused would not come back, and would go again soon.
     replaced: Kept<String, Replaced>,
@@ -76,15 +86,6 @@ pub(crate) struct Balancers {
     /// would read it again before they write.
     port_groups: PortGroups,
     metrics: Metrics,
-}
-
-/// What refused creations of a Service's load balancer may have left behind.
-#[derive(Default)]
-struct Leaks {
-    /// Since when ports are seen without their load balancer.
-    since: BTreeMap<PortId, Instant>,
-    /// Whether one was refused that had all its parts, and perhaps for one of these.
-    is_of_parts: bool,
 }
 
 /// What was deleted because something else was to have its place.
@@ -121,14 +122,15 @@ impl Replaced {
 impl Balancers {
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
-            reads: Reads::new(&client),
+            reads: Arc::new(Reads::new(&client)),
             client,
             options: Arc::new(options),
             refusals: RefusalBook::default(),
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
-            leaks: Kept::default(),
+            leaks: Arc::default(),
+            doubtful_trees: Kept::default(),
             replaced: Kept::default(),
             port_groups: PortGroups::default(),
             metrics,
@@ -175,31 +177,6 @@ impl Balancers {
             }
         });
     }
-
-    /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
-    fn look_for_leaks(&self, intent: &Intent, observed: &Observed, own: &mut Remembered) {
-        let age = match intent {
-            Intent::Wanted(_) => LEAK_AGE,
-            Intent::Absent(_) => LAST_LEAK_AGE,
-        };
-        self.leaks.with(&intent.identity().uid, |kept| {
-            let now = Instant::now();
-            if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
-                since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
-                let before = own.ports_before.as_deref().map(Vec::as_slice).unwrap_or_default();
-                let is_new = |port: &&Port| before.iter().all(|there| there.id != port.id);
-                let came = |port: &&Port| own.is_creation_refused && is_new(port);
-                for port in leaked.ports.iter().filter(came) {
-                    since.entry(port.id.clone()).or_insert(now);
-                }
-                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= age;
-                let ripe = since.iter().filter(|(_, since)| is_ripe(since));
-                own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
-                kept.take_if(|kept| kept.since.is_empty());
-            }
-            own.seeks_leaks = kept.is_some();
-        });
-    }
 }
 
 impl Reconciler for Balancers {
@@ -231,19 +208,16 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
-                (memory.own.seeks_leaks, memory.own.is_tree_doubtful) = self.leaks.with(uid, |kept| {
-                    let is_of_parts = |kept: &Leaks| kept.is_of_parts;
-                    (kept.is_some(), kept.as_ref().is_some_and(is_of_parts))
-                });
+                memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
                 self.recall_replaced(uid, memory);
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
-                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
             Some(last) => {
                 let observed = self.reads.again(intent, last, memory).await?;
-                self.look_for_leaks(intent, &observed, &mut memory.own);
+                let came = observed.leaked.iter().flat_map(|leaked| &leaked.came);
+                self.leaks.add(came.cloned());
                 Ok(observed)
             }
         }
@@ -284,11 +258,10 @@ impl Reconciler for Balancers {
             }
         }
         if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
-            && About::of(why) != About::Number
+            && About::of(why) == About::Parts
         {
-            self.leaks.with(&intent.identity().uid, |kept| {
-                kept.get_or_insert_default().is_of_parts |= About::of(why) == About::Parts;
-            });
+            self.doubtful_trees
+                .with(&intent.identity().uid, |kept| *kept = Some(()));
         }
         let mut learned = made?;
         if let (Intent::Wanted(_), CloudStep::Part { .. }) = (intent, step) {
@@ -311,7 +284,9 @@ impl Reconciler for Balancers {
     }
 
     fn settled(&self, intent: &Intent) {
-        self.replaced.with(&intent.identity().uid, |kept| *kept = None);
+        let uid = &intent.identity().uid;
+        self.replaced.with(uid, |kept| *kept = None);
+        self.doubtful_trees.with(uid, |kept| *kept = None);
     }
 
     fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {

@@ -89,18 +89,20 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 }
 
 /// A creation was refused: what ports there are is to be seen anew.
-fn left_behind(seen: &mut Seen) {
+fn left_behind(seen: &mut Seen, new: &NewLoadBalancer) {
     let before = seen.observed.ports.take();
     let own = &mut seen.memory.own;
     own.ports_before = own.ports_before.take().or(before);
-    (own.is_creation_refused, own.seeks_leaks) = (true, true);
+    own.is_creation_refused = true;
+    own.refused_address = new.vip_address.clone();
+    own.is_unseen = true; // it may be there all the same
     seen.leaked = None;
 }
 
 /// A port that was left behind is gone, or cannot be deleted now.
 fn without_leaked(observed: &mut Observed, port: &PortId) {
     if let Some(leaked) = &mut observed.leaked {
-        leaked.ports.retain(|there| there.id != *port);
+        leaked.in_the_way.retain(|there| there.id != *port);
     }
 }
 
@@ -110,7 +112,7 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
         "OpenStack did not take a change; what does not depend on it goes on"
     );
     match step {
-        CloudStep::CreateBalancer { .. } => left_behind(seen),
+        CloudStep::CreateBalancer { new } => left_behind(seen, new),
         CloudStep::DeletePort { port, .. } => without_leaked(&mut seen.observed, port),
         _ => {}
     }

@@ -14,13 +14,9 @@ use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
-    let leaked = super::leaks::removal(seen, None);
     if !seen.is_listed(identity) {
         left_over(identity, seen); // goes, whatever is listed
         return look_again();
-    }
-    if !leaked.is_empty() {
-        return apply(leaked);
     }
     let mut held = None;
     match ownership::resolve_removed(identity, seen) {
