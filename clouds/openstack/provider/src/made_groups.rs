@@ -6,7 +6,8 @@ use bowline_cloud_provider::Kept;
 use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
 use tokio::time::Instant;
 
-use crate::apply::{Learned, Shown};
+use crate::apply::Learned;
+use crate::learn::of_groups;
 use crate::step::{CloudStep, GroupChange};
 
 /// How long a list may be behind. After that a group that no list shows was deleted by somebody else.
@@ -35,27 +36,12 @@ impl MadeGroups {
         let (CloudStep::Group(change), Learned::Done(shown)) = (step, learned) else {
             return;
         };
-        self.0
-            .with(&name.to_owned(), |made| match (change, shown.as_deref()) {
-                (GroupChange::Create { .. }, Some(Shown::Group(group))) => {
-                    *made = Some((Instant::now(), group.clone()));
-                }
-                (GroupChange::CreateRule { .. }, Some(Shown::Rule(rule))) => {
-                    if let Some((_, group)) = made
-                        && group.id == rule.security_group_id
-                    {
-                        group.rules.push(rule.clone());
-                    }
-                }
-                (GroupChange::DeleteRule { id, .. }, _) => {
-                    if let Some((_, group)) = made {
-                        group.rules.retain(|rule| rule.id != *id);
-                    }
-                }
-                (GroupChange::Delete { group: gone, .. }, _) => {
-                    *made = made.take().filter(|(_, group)| group.id != *gone);
-                }
-                _ => {}
-            });
+        self.0.with(&name.to_owned(), |made| {
+            let (at, known) = made.take().unzip();
+            let at = at.filter(|_| !matches!(change, GroupChange::Create { .. }));
+            let mut groups = Vec::from_iter(known);
+            of_groups(&mut groups, change, shown.as_deref());
+            *made = groups.pop().map(|group| (at.unwrap_or_else(Instant::now), group));
+        });
     }
 }

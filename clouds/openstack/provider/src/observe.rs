@@ -17,11 +17,14 @@ use crate::intent::TlsKey;
 use crate::ownership::marks::{OfAnother, Told};
 use crate::step::{CloudStep, PartChange};
 
-pub(crate) mod lookups;
 mod patience;
 pub(crate) mod reads;
+pub(crate) mod undone;
+mod view;
 
-/// One observation. What is `None` was not asked for: [`lookups`](lookups::lookups) says what a plan needs.
+pub(crate) use view::{Need, View};
+
+/// One observation. What is `None` was not asked for: a plan asks its [`View`].
 #[derive(Default)]
 pub(crate) struct Observed {
     /// What Octavia can do, whatever the provider of a load balancer is.
@@ -42,22 +45,18 @@ pub(crate) struct Observed {
     pub(crate) freed: Vec<FloatingIpId>,
     /// Load balancers that were waited for to go, and stay `PENDING_DELETE`. They are in no other list here.
     pub(crate) left_alone: Vec<LoadBalancerId>,
-    /// The parts of the Service's load balancer.
-    pub(crate) parts: Option<Parts>,
-    /// The parts of one that the Service was a guest of and has left.
-    pub(crate) left_parts: Option<Parts>,
+    /// The parts of load balancers: of the one that the Service uses, of one that it has left.
+    pub(crate) parts: BTreeMap<LoadBalancerId, Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
-    /// Ports that Octavia made for load balancers that are not there, if they were looked for.
+    /// What a creation that was refused left behind, if it was looked for.
     pub(crate) leaked: Option<Leaked>,
     /// All floating IPs of the project.
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
     /// Addresses that were asked for one by one, and that no floating IP has.
     pub(crate) absent_addresses: Vec<String>,
-    /// All networks that the project sees.
-    pub(crate) networks: Option<Arc<Vec<Network>>>,
-    /// Why the networks could not be listed.
-    pub(crate) network_failure: Option<String>,
+    /// All networks that the project sees, or why they could not be listed.
+    pub(crate) networks: Option<Result<Arc<Vec<Network>>, String>>,
     /// All subnets that the project sees.
     pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
     /// The security groups of the Service's name.
@@ -68,18 +67,13 @@ pub(crate) struct Observed {
     pub(crate) key: Option<(TlsKey, KeyAnswer)>,
 }
 
-/// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
-pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
-
-/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
-pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
-
-/// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
+/// Ports that Octavia made for load balancers that are not listed, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
-    pub(crate) ports: Vec<Port>,
-    /// Whether Neutron shows the port of a load balancer that Octavia shows: the two are of one cloud and one project.
-    pub(crate) is_credible: bool,
+    /// Those that came with the creation that was refused.
+    pub(crate) came: Vec<PortId>,
+    /// Those of them that have the address that was asked for, and whose load balancer is surely not there.
+    pub(crate) in_the_way: Vec<Port>,
 }
 
 /// What the store of keys says about a certificate.
@@ -145,6 +139,18 @@ pub(crate) trait PartRefusals {
         found.map(|(_, why)| why)
     }
 
+    /// A creation that was refused and is like another one: of what cannot stand beside what is there. Only what is of the port differs.
+    fn of_alike(&self, create: &PartChange) -> Option<&PartChange> {
+        let mut refused = self.of_parts().map(|(refused, _)| refused);
+        refused.find(|refused| match (refused, create) {
+            (PartChange::CreateListener { new: a }, PartChange::CreateListener { new: b }) => {
+                (&a.protocol, &a.attributes) == (&b.protocol, &b.attributes)
+            }
+            (PartChange::CreateMonitor { new: a }, PartChange::CreateMonitor { new: b }) => a.kind == b.kind,
+            _ => false,
+        })
+    }
+
     /// Why a pool is not deleted, as when an L7 policy names it; `None` if nothing is known to bar that.
     fn of_deletion(&self, pool: &PoolId) -> Option<&Refusal> {
         let is_it = |change: &PartChange| matches!(change, PartChange::DeletePool { id, .. } if id == pool);
@@ -202,24 +208,28 @@ pub(crate) struct Remembered {
     pub(crate) vacated: Option<String>,
     /// Octavia refused the Service's load balancer with all its parts before, so an empty one comes first.
     pub(crate) is_tree_doubtful: bool,
-    /// A creation was refused, now or earlier, so ports may be left behind.
-    pub(crate) seeks_leaks: bool,
-    /// Octavia refused a creation in this reconcile.
+    /// Octavia refused a creation in this reconcile, so a port may be left behind.
     pub(crate) is_creation_refused: bool,
+    /// The address that was asked for in it.
+    pub(crate) refused_address: Option<String>,
     /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
-    /// Ports that have been without their load balancer for [`LEAK_AGE`].
-    pub(crate) ripe_leaks: BTreeSet<PortId>,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
     /// Floating IPs as they were written, or found where a list did not show them.
     pub(crate) floating_ips: Recent<FloatingIpId, FloatingIp>,
     /// The last change of each part that was answered, the very last one at the end.
     pub(crate) changes: Vec<PartChange>,
+    /// The creations of what was deleted because something else was to have its place, as it was.
+    pub(crate) made_way: Vec<PartChange>,
     /// Those that were answered twice.
     pub(crate) rewritten: Vec<PartChange>,
+    /// The deletions of load balancers, and the writes that made parts or took them away, of which no look has shown what came of them.
+    pub(crate) unconfirmed: Vec<CloudStep>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
+    /// Members on which people set something, and that went: those that come back, in another subnet, get it too.
+    pub(crate) left: Vec<(PoolId, Member)>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.
@@ -334,30 +344,30 @@ impl Parts {
         ids.map(str::to_owned).collect()
     }
 
-    /// A pool is gone with all that hangs on it.
-    pub(crate) fn remove_pool(&mut self, id: &PoolId) {
-        self.pools.retain(|pool| pool.id != *id);
+    /// The part of this id is gone, and with a pool its members.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.listeners.retain(|listener| listener.id.as_str() != id);
         for listener in &mut self.listeners {
-            listener.default_pool_id.take_if(|default| default == id);
+            listener.default_pool_id.take_if(|pool| pool.as_str() == id);
         }
-        self.members.remove(id);
+        self.pools.retain(|pool| pool.id.as_str() != id);
+        for pool in &mut self.pools {
+            pool.listeners.retain(|listener| listener.id.as_str() != id);
+            pool.healthmonitor_id.take_if(|monitor| monitor.as_str() == id);
+        }
+        self.members.retain(|pool, _| pool.as_str() != id);
+        for members in self.members.values_mut() {
+            members.retain(|member| member.id.as_str() != id);
+        }
+        if let Some(monitors) = &mut self.monitors {
+            monitors.retain(|monitor, _| monitor.as_str() != id);
+        }
     }
 }
 
 impl Observed {
     pub(crate) fn balancer_mut(&mut self, id: &LoadBalancerId) -> Option<&mut LoadBalancer> {
         self.balancers.iter_mut().find(|balancer| balancer.id == *id)
-    }
-
-    /// The parts of a load balancer, if they were read.
-    pub(crate) fn parts_of(&self, id: &LoadBalancerId) -> Option<&Parts> {
-        let mut known = self.parts.iter().chain(&self.left_parts);
-        known.find(|parts| parts.of == *id)
-    }
-
-    pub(crate) fn parts_of_mut(&mut self, id: &LoadBalancerId) -> Option<&mut Parts> {
-        let mut known = self.parts.iter_mut().chain(&mut self.left_parts);
-        known.find(|parts| parts.of == *id)
     }
 
     /// Whether a load balancer is another Service's.
@@ -417,9 +427,7 @@ impl Observed {
         if !self.gone.contains(id) {
             self.gone.push(id.clone());
         }
-        if self.parts.as_ref().is_some_and(|parts| parts.of == *id) {
-            self.parts = None;
-        }
+        self.parts.remove(id);
     }
 }
 

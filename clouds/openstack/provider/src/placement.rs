@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use crate::desired::{MemberSubnet, MemberSubnets};
 use crate::intent::Wanted;
 use crate::members::{self, Family};
-use crate::observe::Observed;
+use crate::observe::{Parts, View};
 use crate::ownership::Role;
 
 /// A subnet and its network.
@@ -79,8 +79,8 @@ pub(crate) fn is_left_to_octavia(wanted: &Wanted) -> bool {
 
 /// The subnet of the address in a given network: that which Octavia will choose, where there is no choice. It prefers IPv4, so an
 /// IPv6 address has to be asked for in a subnet: that of the nodes, else the first one.
-pub(crate) fn subnet_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
-    let mut of_network = subnets_of_network(wanted, observed);
+pub(crate) fn subnet_of_network<'a>(wanted: &Wanted, seen: &View<'a>) -> Option<&'a SubnetId> {
+    let mut of_network = subnets_of_network(wanted, seen);
     if wanted.family() != Some(Family::V6) {
         let first = of_network.next()?;
         return of_network.next().is_none().then_some(&first.id);
@@ -103,14 +103,18 @@ pub(crate) fn subnet_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> 
 }
 
 /// The subnets of the wanted family in a given network, where Octavia is to choose between them.
-fn subnets_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> impl Iterator<Item = &'a Subnet> {
+fn subnets_of_network<'a>(wanted: &Wanted, seen: &View<'a>) -> impl Iterator<Item = &'a Subnet> {
     let network = wanted.vip.network.clone().filter(|_| is_left_to_octavia(wanted));
     let version = match wanted.family() {
         Some(Family::V6) => 6,
         _ => 4,
     };
-    let all = observed.subnets.iter().flat_map(|list| list.iter());
-    all.filter(move |subnet| Some(&subnet.network_id) == network.as_ref() && subnet.ip_version == version)
+    let all = match network {
+        Some(_) => seen.subnets(),
+        None => &[],
+    };
+    all.iter()
+        .filter(move |subnet| Some(&subnet.network_id) == network.as_ref() && subnet.ip_version == version)
 }
 
 /// Where members are, on a load balancer that is there or that is to be created with a `second` address.
@@ -120,11 +124,10 @@ fn subnets_of_network<'a>(wanted: &Wanted, observed: &'a Observed) -> impl Itera
 /// whatever its Service says later. For a guest, `subnet-id` is the subnet of its members and nothing else.
 pub(crate) fn member_subnets(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &View<'_>,
     balancer: Option<(&LoadBalancer, Role)>,
     second: Option<SubnetId>,
 ) -> MemberSubnets {
-    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let is_owner = balancer.is_some_and(|(_, role)| role == Role::Owner);
     let chosen = balancer.and_then(|(balancer, _)| balancer.vip_subnet_id.as_ref());
     let of_address = wanted.vip.subnet.as_ref().map(|asked| {
@@ -133,10 +136,11 @@ pub(crate) fn member_subnets(
         chosen.filter(|_| stays).unwrap_or(asked)
     });
     // The class that named it may be what is wrong.
-    let there = of_members(wanted, observed).filter(|_| wanted.is_unclear());
+    let parts = balancer.and_then(|(balancer, _)| seen.parts.get(&balancer.id));
+    let there = of_members(wanted, parts).filter(|_| wanted.is_unclear());
     let configured = there.or(wanted.member_subnet.as_ref()).or(of_address);
     let first = configured.cloned().or_else(|| {
-        let subnets = || places(wanted, ports, wanted.family()).map(|place| place.subnet);
+        let subnets = || places(wanted, seen.ports(), wanted.family()).map(|place| place.subnet);
         // Which node comes first may change; the subnet that the load balancer was given after the first one then does not.
         let detected = || {
             subnets()
@@ -146,7 +150,7 @@ pub(crate) fn member_subnets(
         let detected = is_detected(wanted).then(detected).flatten();
         detected
             .or_else(|| chosen.cloned())
-            .or_else(|| subnet_of_network(wanted, observed).cloned())
+            .or_else(|| subnet_of_network(wanted, seen).cloned())
     });
     let second = match balancer {
         None => second,
@@ -158,7 +162,12 @@ pub(crate) fn member_subnets(
             })
             .and_then(|vip| vip.subnet_id.clone()),
     };
-    let listed = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    // A named subnet may be one in which not all nodes have an address.
+    let is_compared = wanted.has_choices() || wanted.named_member_subnet().is_some();
+    let listed = match is_compared {
+        true => seen.subnets(),
+        false => &[],
+    };
     let with_range = |id: SubnetId| {
         let there = listed.iter().find(|subnet| subnet.id == id);
         MemberSubnet {
@@ -175,12 +184,12 @@ pub(crate) fn member_subnets(
 }
 
 /// The subnet of the members that are there, of the first family.
-fn of_members<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
+fn of_members<'a>(wanted: &Wanted, parts: Option<&'a Parts>) -> Option<&'a SubnetId> {
     let is_of_first = |member: &&Member| {
         let family = Family::of_text(&member.address);
         wanted.family().is_none() || family == wanted.family()
     };
-    let pools = observed.parts.iter().flat_map(|parts| parts.members.values());
+    let pools = parts.into_iter().flat_map(|parts| parts.members.values());
     let mut members = pools.flatten().filter(is_of_first);
     members.find_map(|member| member.subnet_id.as_ref())
 }

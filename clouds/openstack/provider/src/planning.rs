@@ -4,6 +4,8 @@
 //! load balancer, its name on the Service before anything is waited for, a former name, its parts port by port, its tags, the
 //! address, and last the security group.
 
+use std::cell::OnceCell;
+
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
@@ -13,8 +15,7 @@ use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
-use crate::observe::lookups::lookups;
-use crate::observe::{LEAK_AGE, PartRefusals as _, Parts, Seen, is_pending};
+use crate::observe::{Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::status;
 use crate::step::{CloudStep, PartChange};
@@ -29,7 +30,6 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
-mod leaks;
 pub(crate) mod parts;
 mod pools;
 pub(crate) mod rename;
@@ -45,34 +45,51 @@ pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-    let missing = lookups(intent, seen, &seen.memory);
-    if !missing.is_empty() {
-        return Plan::new(Answer::LookAgain {
-            reason: format!("{missing:?} must be read"),
-        });
-    }
-    match (intent, seen.features) {
-        (Intent::Absent(identity), _) => Plan::new(absent::plan(identity, seen)),
-        (Intent::Wanted(wanted), Some(features)) => wanted_plan(wanted, features, seen),
-        // Cannot be: it is one of the lookups.
-        (Intent::Wanted(_), None) => Plan::new(Answer::LookAgain {
-            reason: "the version of Octavia must be read".to_owned(),
+    let view = View::of(seen);
+    let plan = decide(intent, &view);
+    match view.lacking() {
+        needs if needs.is_empty() => plan,
+        needs => Plan::new(Answer::LookAgain {
+            reason: format!("{needs:?} must be read"),
         }),
     }
 }
 
-fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+/// What has to be read before anything can be decided.
+pub(crate) fn needs(intent: &Intent, observed: &Observed, memory: &Memory) -> Vec<Need> {
+    let view = View::new(observed, memory);
+    decide(intent, &view);
+    view.lacking()
+}
+
+fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
+    let wanted = match intent {
+        Intent::Absent(identity) => return Plan::new(absent::plan(identity, seen)),
+        Intent::Wanted(wanted) => wanted,
+    };
+    let plan = wanted_plan(wanted, seen);
+    if matches!(plan.answer, Answer::Refused(_)) || !seen.memory.refusals.is_empty() {
+        followed(wanted, seen); // comes before a refusal is told
+    }
+    plan
+}
+
+fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let mut notes = wanted.notes.clone();
     let mut publishes = None;
+    let features = seen.features();
+    if !seen.is_listed(identity) {
+        creation::foresee(wanted, features.of_balancer(&identity.options, None), seen);
+        return Plan::new(look_again());
+    }
+    if seen.misses() > 0 {
+        let _ = absent::of_left(identity, seen); // read beside what tells whose it is
+    }
     let found = ownership::resolve(identity, seen);
     let features = features.of_balancer(&identity.options, found.balancer());
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
-    let leaked = leaks::removal(seen, None);
-    if !leaked.is_empty() {
-        return Plan::new(apply(leaked));
-    }
     if let Some(refusal) = dangling::mistake(identity, seen) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
@@ -90,19 +107,11 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             let (surplus, kept) = ownership::surplus(seen, twins);
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
-            let there = There {
-                wanted,
-                features,
-                seen,
-                balancer,
-                role,
-                surplus: &surplus,
-            };
+            let there = There::new(wanted, seen, (balancer, role), &surplus);
             there.next(&mut notes, &mut publishes)
         }
     };
-    let mut plan = Plan::new(answer).with_notes(notes);
-    plan.again = seen.memory.own.seeks_leaks.then_some(LEAK_AGE);
+    let plan = Plan::new(answer).with_notes(notes);
     match publishes {
         Some(status) => plan.publishing(status),
         None => plan,
@@ -111,34 +120,51 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
 
 /// What comes although the rest is refused: members and the security group follow the Nodes.
 pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
-    let (Intent::Wanted(wanted), Some(features)) = (intent, seen.features) else {
+    let Intent::Wanted(wanted) = intent else {
         return None;
     };
+    let view = View::of(seen);
+    followed(wanted, &view).filter(|_| view.misses() == 0)
+}
+
+fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let Found::One { balancer, role, .. } = ownership::resolve(&wanted.identity, seen) else {
         return None;
     };
-    let there = There {
-        wanted,
-        features: features.of_balancer(&wanted.identity.options, Some(balancer)),
-        seen,
-        balancer,
-        role,
-        surplus: &[],
-    };
-    there.follow()
+    There::new(wanted, seen, (balancer, role), &[]).follow()
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
 struct There<'a> {
     wanted: &'a Wanted,
     features: Features,
-    seen: &'a Seen,
+    seen: &'a View<'a>,
     balancer: &'a LoadBalancer,
     role: Role,
     surplus: &'a [&'a LoadBalancer],
+    /// What decides about its parts, once that is asked.
+    parts: OnceCell<Option<PartsPlan<'a>>>,
 }
 
-impl There<'_> {
+impl<'a> There<'a> {
+    fn new(
+        wanted: &'a Wanted,
+        seen: &'a View<'a>,
+        (balancer, role): (&'a LoadBalancer, Role),
+        surplus: &'a [&'a LoadBalancer],
+    ) -> Self {
+        let options = &wanted.identity.options;
+        Self {
+            wanted,
+            features: seen.features().of_balancer(options, Some(balancer)),
+            seen,
+            balancer,
+            role,
+            surplus,
+            parts: OnceCell::new(),
+        }
+    }
+
     /// The first of these that is due:
     ///
     /// 1. what bars all work is told; a load balancer of another kind is made anew; its ID is written down; it is waited for,
@@ -147,18 +173,17 @@ impl There<'_> {
     /// 3. the floating IP is attached; the address is written down; the security group follows; a load balancer that the Service
     ///    shared before is left; the status is published.
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
-        if let Some(next) = self.before_parts(notes) {
-            return next;
+        let is_active = self.balancer.provisioning_status == ProvisioningStatus::Active;
+        match self.before_parts(notes) {
+            // As long as something is not known, what may come after it is read beside it.
+            Some(next) if !is_active || self.seen.misses() == 0 => return next,
+            _ => {}
         }
-        // Both are there: they are among the lookups of one that is active.
-        let of_balancer = |parts: &&Parts| parts.of == self.balancer.id;
-        let Some(parts) = self.seen.parts.as_ref().filter(of_balancer) else {
-            return look_again();
-        };
-        if let Some(next) = self.to_parts(parts, notes) {
-            return next;
+        let parts = self.seen.parts(&self.balancer.id);
+        match parts.and_then(|parts| self.to_parts(parts, notes)) {
+            Some(next) if self.seen.misses() == 0 => next,
+            _ => self.after_parts(notes, publishes),
         }
-        self.after_parts(notes, publishes)
     }
 
     fn before_parts(&self, notes: &mut Vec<Note>) -> Option<Next> {
@@ -190,6 +215,7 @@ impl There<'_> {
             ownership::ids(self.surplus)
         ));
         notes.push(note.even_at_start());
+        self.seen.floating_ips(); // those that lead to them are freed
         Some(match self.surplus.iter().find(|there| is_pending(there)) {
             Some(busy) => wait_for(busy, seen),
             None => apply(self.surplus.iter().copied().map(delete_unserving).collect()),
@@ -201,7 +227,7 @@ impl There<'_> {
         if let Some(change) = rename::next(&wanted.identity, self.seen, (balancer, self.role), parts) {
             return Some(self.rename(change, notes));
         }
-        let change = match self.of_parts(parts, notes) {
+        let change = match self.of_parts(notes) {
             Err(refusal) => return Some(Answer::Refused(refusal)),
             Ok(change) => change,
         };
@@ -224,9 +250,13 @@ impl There<'_> {
     fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
-            Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
-            Addressing::Refused(refusal) => return Answer::Refused(refusal),
-            Addressing::Done(address) => address,
+            Some(Addressing::Write(change)) => return apply(vec![CloudStep::FloatingIp(change)]),
+            Some(Addressing::Refused(refusal)) => return Answer::Refused(refusal),
+            Some(Addressing::Done(address)) => address,
+            None => {
+                let _ = (self.of_group(notes), self.leave(notes));
+                return look_again();
+            }
         };
         let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
         let of = (balancer, self.role);
@@ -297,16 +327,10 @@ impl There<'_> {
         self.part(change, notes)
     }
 
-    fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
-        let of = (self.balancer, self.role);
-        let plan = PartsPlan::new(
-            self.wanted,
-            self.features,
-            self.seen,
-            of,
-            parts,
-            &self.seen.memory,
-        );
+    fn of_parts(&self, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
+        let Some(plan) = self.plan_of_parts() else {
+            return Ok(None);
+        };
         if let Some(listener) = plan.conflict() {
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus().next() {

@@ -1,11 +1,12 @@
 //! The writes to the cloud, as data.
 
 use bowline_openstack_client::{
-    ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate, MonitorId,
-    MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
-    PortId,
+    ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
+    MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
+    PoolUpdate, PortId,
 };
 use bowline_plan::{Impact, Lane, Step};
+use serde::Serialize;
 
 mod floating_ip;
 mod group;
@@ -111,11 +112,7 @@ pub(crate) enum PartChange {
         update: MonitorUpdate,
     },
     /// Deletes the monitor of a pool.
-    DeleteMonitor {
-        id: MonitorId,
-        pool: PoolId,
-        name: String,
-    },
+    DeleteMonitor { id: MonitorId, name: String },
 }
 
 /// What a quota of the project limits.
@@ -125,6 +122,22 @@ pub(crate) enum Room {
     Port,
     Member,
     Monitor,
+}
+
+/// The listeners that cannot stand side by side on one port (Octavia, "Listener port conflict").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PortSpace {
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+pub(crate) fn port_space(protocol: &ListenerProtocol) -> PortSpace {
+    match protocol {
+        ListenerProtocol::Udp => PortSpace::Udp,
+        ListenerProtocol::Sctp => PortSpace::Sctp,
+        _ => PortSpace::Tcp,
+    }
 }
 
 /// The write that takes a pool away.
@@ -142,6 +155,16 @@ impl CloudStep {
         use FloatingIpChange::Attach;
         use GroupChange::{Join, Leave};
         match (self, other) {
+            (
+                Self::DeleteBalancer {
+                    balancer, cascade, ..
+                },
+                Self::DeleteBalancer {
+                    balancer: other,
+                    cascade: with_parts,
+                    ..
+                },
+            ) => (balancer, cascade) == (other, with_parts),
             (Self::CreateBalancer { new }, Self::CreateBalancer { new: other }) => {
                 let alone = |new: &NewLoadBalancer| NewLoadBalancer {
                     listeners: Vec::new(),
@@ -236,6 +259,18 @@ impl Step for CloudStep {
 }
 
 impl PartChange {
+    /// Whether two creations are of what only one can be of: the listener of a port, the monitor of a pool.
+    pub(crate) fn has_place_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::CreateListener { new: a }, Self::CreateListener { new: b }) => {
+                let of = |new: &NewListener| (new.protocol_port, port_space(&new.protocol));
+                a.loadbalancer_id == b.loadbalancer_id && of(a) == of(b)
+            }
+            (Self::CreateMonitor { new: a }, Self::CreateMonitor { new: b }) => a.pool_id == b.pool_id,
+            _ => false,
+        }
+    }
+
     /// What it needs room for and makes one of.
     pub(crate) fn room(&self) -> Option<Room> {
         match self {
@@ -262,17 +297,12 @@ impl PartChange {
                 )
             }
             Self::UpdateListener { id, update, .. } => {
-                format!("update-listener({id}: {})", fields_of_listener(update).join(", "))
+                format!("update-listener({id}: {})", fields(update))
             }
             Self::DeleteListener { id, .. } => format!("delete-listener({id})"),
             Self::CreatePool { new } => format!("create-pool({balancer}/{}/{})", new.name, new.protocol),
             Self::UpdatePool { id, update, .. } => {
-                let fields = [
-                    ("name", update.name.is_some()),
-                    ("lb_algorithm", update.lb_algorithm.is_some()),
-                    ("session_persistence", update.session_persistence.is_some()),
-                ];
-                format!("update-pool({id}: {})", changed(&fields).join(", "))
+                format!("update-pool({id}: {})", fields(update))
             }
             Self::DeletePool { id, .. } => format!("delete-pool({id})"),
             Self::SetMembers { pool, members, .. } => {
@@ -336,29 +366,9 @@ impl PartChange {
     }
 }
 
-fn changed(fields: &[(&'static str, bool)]) -> Vec<&'static str> {
-    let changed = fields.iter().filter(|(_, is_changed)| *is_changed);
-    changed.map(|(field, _)| *field).collect()
-}
-
-fn fields_of_listener(update: &ListenerUpdate) -> Vec<&'static str> {
-    let attributes = &update.attributes;
-    changed(&[
-        ("name", update.name.is_some()),
-        ("tags", attributes.tags.is_some()),
-        ("connection_limit", attributes.connection_limit.is_some()),
-        ("insert_headers", attributes.insert_headers.is_some()),
-        (
-            "default_tls_container_ref",
-            attributes.default_tls_container_ref.is_some(),
-        ),
-        ("timeout_client_data", attributes.timeout_client_data.is_some()),
-        (
-            "timeout_member_connect",
-            attributes.timeout_member_connect.is_some(),
-        ),
-        ("timeout_member_data", attributes.timeout_member_data.is_some()),
-        ("timeout_tcp_inspect", attributes.timeout_tcp_inspect.is_some()),
-        ("allowed_cidrs", attributes.allowed_cidrs.is_some()),
-    ])
+/// The fields that an update holds.
+fn fields(update: &impl Serialize) -> String {
+    let update = serde_json::to_value(update).unwrap_or_default();
+    let fields = update.as_object().into_iter().flat_map(|fields| fields.keys());
+    fields.map(String::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -16,7 +16,7 @@ pub struct Reference<Id> {
 }
 
 /// A load balancer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadBalancer {
     /// Its id.
     pub id: LoadBalancerId,
@@ -117,7 +117,7 @@ pub struct NewLoadBalancer {
 }
 
 /// A further address of a load balancer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdditionalVip {
     /// The address.
     #[serde(default, deserialize_with = "or_default")]

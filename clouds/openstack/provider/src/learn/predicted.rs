@@ -23,7 +23,7 @@ const NEW_ADDRESS: &str = "a new address";
 const NEW_FLOATING_IP: &str = "a new floating IP";
 
 /// How deep a change of an object goes: what is written replaces the whole field.
-const DEPTH: usize = 1;
+pub(super) const DEPTH: usize = 1;
 
 /// What the ids begin with that are made up.
 const PLANNED: &str = "planned-";
@@ -49,7 +49,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
         CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)?),
         CloudStep::DeleteBalancer { .. } | CloudStep::DeletePort { .. } => return None,
         CloudStep::Part { balancer, change } => {
-            let parts = observed.parts_of(balancer)?;
+            let parts = observed.parts.get(balancer)?;
             return part(memory, parts, change);
         }
         CloudStep::FloatingIp(change) => {

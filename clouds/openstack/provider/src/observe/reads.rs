@@ -10,21 +10,20 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{
-    ApiError, Class, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member,
-    Monitor, MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet,
-    SubnetFilter,
+    ApiError, Class, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Monitor,
+    MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
 };
 use futures::FutureExt as _;
-use futures::future::try_join_all;
+use futures::future::{ready, try_join_all};
 use tokio::time::Instant;
 
-use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Remembered, Unread};
+use super::{KeyAnswer, Memory, Need, Observed, Parts, Remembered, Unread};
 use crate::features::{self, Features};
-use crate::intent::{Identity, Intent, TlsKey};
+use crate::intent::{Identity, Intent};
 use crate::made_groups::MadeGroups;
 use crate::ownership;
 use crate::ownership::marks::{self, Told};
+use crate::planning;
 use crate::under_way::UnderWay;
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
@@ -41,7 +40,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long Octavia's version is believed: an upgrade shows without a restart.
 const VERSION_LIFE: Duration = Duration::from_secs(3600);
 
-/// More rounds of lookups than any plan needs, one leading to the other.
+/// More rounds than any plan needs, one leading to the other.
 const MAX_ROUNDS: usize = 12;
 
 /// A list of the project.
@@ -75,27 +74,16 @@ pub(crate) struct Reads {
     groups: Listing<SecurityGroup>,
 }
 
-/// What a lookup brought.
-enum Answer {
-    Balancers(Vec<LoadBalancer>),
-    Balancer(LoadBalancerId, Option<Box<LoadBalancer>>),
-    /// For each load balancer the UID of the other Service that it serves, if there is one.
-    Marks(Vec<(LoadBalancerId, Told)>),
-    Features(Features),
-    Parts(Parts),
-    LeftParts(Parts),
-    Members(Vec<(PoolId, Result<Vec<Member>, String>)>),
-    Monitors(Result<BTreeMap<MonitorId, Monitor>, String>),
-    Ports(Arc<Vec<Port>>),
-    Leaked(Leaked),
-    FloatingIps(Arc<Vec<FloatingIp>>),
-    FloatingIp(String, Option<FloatingIp>),
-    Networks(Arc<Vec<Network>>),
-    NoNetworks(String),
-    Subnets(Arc<Vec<Subnet>>),
-    Groups(Vec<SecurityGroup>),
-    FormerGroups(Vec<SecurityGroup>),
-    Key(TlsKey, KeyAnswer),
+/// What a read adds to the observation.
+type Answer = Box<dyn FnOnce(&mut Observed) + Send>;
+
+/// Reads, and says what becomes of it.
+async fn add<T: Send + 'static>(
+    read: impl Future<Output = Result<T, CloudError>>,
+    put: impl FnOnce(&mut Observed, T) + Send + 'static,
+) -> Result<Answer, CloudError> {
+    let read = read.await?;
+    Ok(Box::new(move |observed| put(observed, read)))
 }
 
 /// The list of all that the project has of a kind. It waits for others for so long.
@@ -188,6 +176,7 @@ impl Reads {
         Ok(observed)
     }
 
+    /// Reads until the plan lacks nothing.
     async fn complete(
         &self,
         intent: &Intent,
@@ -195,19 +184,16 @@ impl Reads {
         memory: &Memory,
     ) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
-            let missing = lookups(intent, observed, memory);
-            if missing.is_empty() {
+            let needs = planning::needs(intent, observed, memory);
+            if needs.is_empty() {
                 return Ok(());
             }
-            let answers = {
-                let seen = &*observed;
-                let answers = missing
-                    .into_iter()
-                    .map(|lookup| self.look_up(intent.identity(), seen, lookup));
-                try_join_all(answers).await?
-            };
-            for answer in answers {
-                take(observed, &memory.own, answer);
+            let seen = &*observed;
+            let reads = needs
+                .into_iter()
+                .map(|need| self.read(intent.identity(), seen, &memory.own, need));
+            for add in try_join_all(reads).await? {
+                add(observed);
             }
         }
         Err(CloudError::other(
@@ -215,72 +201,109 @@ impl Reads {
         ))
     }
 
-    async fn look_up(
+    async fn read(
         &self,
         identity: &Identity,
         observed: &Observed,
-        lookup: Lookup,
+        own: &Remembered,
+        need: Need,
     ) -> Result<Answer, CloudError> {
-        Ok(match lookup {
-            Lookup::Balancers => Answer::Balancers(self.candidates(identity).await?),
-            Lookup::Balancer(id) => {
-                let balancer = self.client.load_balancer(&id).await.map_err(|error| {
-                    CloudError::from(error).context(format!("failed to get load balancer {id}"))
-                })?;
-                Answer::Balancer(id, balancer.map(Box::new))
+        match need {
+            Need::Balancers => {
+                let put = |it: &mut Observed, found| (it.balancers, it.is_listed) = (found, true);
+                add(self.candidates(identity), put).await
             }
-            Lookup::Marks(ids) => Answer::Marks(self.marks(identity, observed, ids).await?),
-            Lookup::Features => Answer::Features(self.features().await?),
-            Lookup::Parts(id) => Answer::Parts(self.parts(observed, id).await?),
-            Lookup::LeftParts(id) => Answer::LeftParts(self.parts(observed, id).await?),
-            Lookup::Members(pools) => {
+            Need::Balancer(id) => {
+                let read = self.client.load_balancer(&id).await.map_err(|error| {
+                    CloudError::from(error).context(format!("failed to get load balancer {id}"))
+                });
+                let put = move |it: &mut Observed, found| match found {
+                    Some(balancer) => it.balancers.push(balancer),
+                    None => it.is_gone(&id),
+                };
+                add(ready(read), put).await
+            }
+            Need::Marks(ids) => {
+                let put = |it: &mut Observed, told: Vec<_>| {
+                    told.into_iter().for_each(|(id, told)| it.tell_apart(id, told));
+                };
+                add(self.marks(identity, observed, ids), put).await
+            }
+            Need::Features => add(self.features(), |it, features| it.features = Some(features)).await,
+            Need::Parts(id) => {
+                let put = |it: &mut Observed, parts: Parts| _ = it.parts.insert(parts.of.clone(), parts);
+                add(self.parts(observed, id), put).await
+            }
+            Need::Members(of, pools) => {
                 let client = &self.client;
                 let read = pools.into_iter().map(|pool| async move {
                     let members = told(client.members(&pool).await.map_err(CloudError::from))?;
                     Ok::<_, CloudError>((pool, members))
                 });
-                Answer::Members(try_join_all(read).await?)
+                add(try_join_all(read), move |it, read| {
+                    let Some(parts) = it.parts.get_mut(&of) else {
+                        return;
+                    };
+                    for (pool, members) in read {
+                        match members {
+                            Ok(members) => _ = parts.members.insert(pool, members),
+                            Err(why) => _ = parts.unread.members.insert(pool, why),
+                        }
+                    }
+                })
+                .await
             }
-            Lookup::Monitors => {
-                let all = async {
-                    Ok::<_, CloudError>(match self.monitors.ask().await? {
-                        Some(all) => all,
-                        None => Arc::new(self.monitors_of(observed.parts.as_ref()).await?),
-                    })
+            Need::Monitors(of) => {
+                let read = self.monitors_of(observed.parts.get(&of)).await;
+                add(ready(told(read)), move |it, read| {
+                    match (it.parts.get_mut(&of), read) {
+                        (Some(parts), Ok(monitors)) => parts.monitors = Some(monitors),
+                        (Some(parts), Err(why)) => parts.unread.monitors = Some(why),
+                        (None, _) => {}
+                    }
+                })
+                .await
+            }
+            Need::Ports => add(self.ports.ask(), |it, ports| it.ports = Some(ports)).await,
+            Need::Leaked => add(self.leaked(own), |it, leaked| it.leaked = Some(leaked)).await,
+            Need::FloatingIps => {
+                let read = self.floating_ips.ask().await.map(|listed| own.over(listed));
+                add(ready(read), |it, listed| it.floating_ips = Some(listed)).await
+            }
+            Need::FloatingIp(address) => {
+                let read = self.client.floating_ip_at(&address).await;
+                let put = |it: &mut Observed, found| match found {
+                    Some(found) => Arc::make_mut(it.floating_ips.get_or_insert_default()).push(found),
+                    None => it.absent_addresses.push(address),
                 };
-                let by_id =
-                    |all: Arc<Vec<Monitor>>| all.iter().map(|one| (one.id.clone(), one.clone())).collect();
-                Answer::Monitors(told(all.await)?.map(by_id))
+                add(ready(read.map_err(CloudError::from)), put).await
             }
-            Lookup::Ports => Answer::Ports(self.ports.ask().await?),
-            Lookup::Leaked => Answer::Leaked(self.leaked().await?),
-            Lookup::FloatingIps => Answer::FloatingIps(self.floating_ips.ask().await?),
-            Lookup::FloatingIp(address) => {
-                let found = self.client.floating_ip_at(&address).await?;
-                Answer::FloatingIp(address, found)
+            Need::Networks => {
+                let read = told(self.networks.ask().await);
+                add(ready(read), |it, networks| it.networks = Some(networks)).await
             }
-            Lookup::Networks => match self.networks.ask().await {
-                Ok(networks) => Answer::Networks(networks),
-                Err(error) if error.retry_after().is_some() => return Err(error),
-                Err(error) => Answer::NoNetworks(error.to_string()),
-            },
-            Lookup::Subnets => Answer::Subnets(self.subnets.ask().await?),
-            Lookup::Groups(name) => Answer::Groups(self.groups_of(&name).await?),
-            Lookup::FormerGroups(names) => {
-                let all = self.groups.ask().await?;
-                let named = all.iter().filter(|group| names.contains(&group.name));
-                Answer::FormerGroups(named.cloned().collect())
+            Need::Subnets => add(self.subnets.ask(), |it, subnets| it.subnets = Some(subnets)).await,
+            Need::Groups(name) => {
+                let read = self.groups_of(&name);
+                add(read, |it, groups| it.groups = Some(groups)).await
             }
-            Lookup::Key(key) => {
-                let answer = match self.client.has_key(key.kind, &key.id).await {
+            Need::FormerGroups(names) => {
+                let named = self.groups.ask().await.map(|all| {
+                    let named = all.iter().filter(|group| names.contains(&group.name));
+                    named.cloned().collect()
+                });
+                add(ready(named), |it, groups| it.former_groups = Some(groups)).await
+            }
+            Need::Key(key) => {
+                let told = match self.client.has_key(key.kind, &key.id).await {
                     Ok(true) => KeyAnswer::Present,
                     Ok(false) => KeyAnswer::Absent,
                     Err(error) if error.is_missing_service() => KeyAnswer::NoStore,
                     Err(error) => KeyAnswer::Unknown(error.to_string()),
                 };
-                Answer::Key(key, answer)
+                add(ready(Ok((key, told))), |it, told| it.key = Some(told)).await
             }
-        })
+        }
     }
 
     /// A list of all load balancers; also tells which changes have come to an end.
@@ -364,12 +387,16 @@ impl Reads {
         })
     }
 
-    /// The health monitors of a load balancer's pools, one by one.
-    async fn monitors_of(&self, parts: Option<&Parts>) -> Result<Vec<Monitor>, CloudError> {
+    /// All health monitors; where they are not listed, those of a load balancer's pools, one by one.
+    async fn monitors_of(&self, parts: Option<&Parts>) -> Result<BTreeMap<MonitorId, Monitor>, CloudError> {
+        let by_id = |one: &Monitor| (one.id.clone(), one.clone());
+        if let Some(all) = self.monitors.ask().await? {
+            return Ok(all.iter().map(by_id).collect());
+        }
         let pools = parts.iter().flat_map(|parts| &parts.pools);
         let ids = pools.filter_map(|pool| pool.healthmonitor_id.as_ref());
         let found = try_join_all(ids.map(|id| self.client.monitor(id))).await?;
-        Ok(found.into_iter().flatten().collect())
+        Ok(found.iter().flatten().map(by_id).collect())
     }
 
     /// The security groups of exactly this name.
@@ -410,50 +437,4 @@ fn pools_of<'a>(
     let named = balancer.map_or(&[][..], |there| &there.pools);
     all.iter()
         .filter(move |pool| is_of(&pool.loadbalancers, of, named, &pool.id))
-}
-
-fn take(observed: &mut Observed, own: &Remembered, answer: Answer) {
-    match answer {
-        Answer::Balancers(balancers) => {
-            observed.balancers = balancers;
-            observed.is_listed = true;
-        }
-        Answer::Balancer(_, Some(balancer)) => observed.balancers.push(*balancer),
-        Answer::Balancer(id, None) => observed.is_gone(&id),
-        Answer::Marks(read) => {
-            for (id, told) in read {
-                observed.tell_apart(id, told);
-            }
-        }
-        Answer::Features(features) => observed.features = Some(features),
-        Answer::Parts(parts) => observed.parts = Some(parts),
-        Answer::LeftParts(parts) => observed.left_parts = Some(parts),
-        Answer::Members(read) => {
-            for (pool, members) in read {
-                match (&mut observed.parts, members) {
-                    (Some(parts), Ok(members)) => drop(parts.members.insert(pool, members)),
-                    (Some(parts), Err(why)) => drop(parts.unread.members.insert(pool, why)),
-                    (None, _) => {}
-                }
-            }
-        }
-        Answer::Monitors(monitors) => match (&mut observed.parts, monitors) {
-            (Some(parts), Ok(monitors)) => parts.monitors = Some(monitors),
-            (Some(parts), Err(why)) => parts.unread.monitors = Some(why),
-            (None, _) => {}
-        },
-        Answer::Ports(ports) => observed.ports = Some(ports),
-        Answer::Leaked(leaked) => observed.leaked = Some(leaked),
-        Answer::FloatingIps(listed) => observed.floating_ips = Some(own.over(listed)),
-        Answer::FloatingIp(_, Some(found)) => {
-            Arc::make_mut(observed.floating_ips.get_or_insert_default()).push(found);
-        }
-        Answer::FloatingIp(address, None) => observed.absent_addresses.push(address),
-        Answer::Networks(networks) => observed.networks = Some(networks),
-        Answer::NoNetworks(why) => observed.network_failure = Some(why),
-        Answer::Subnets(subnets) => observed.subnets = Some(subnets),
-        Answer::Groups(groups) => observed.groups = Some(groups),
-        Answer::FormerGroups(groups) => observed.former_groups = Some(groups),
-        Answer::Key(key, answer) => observed.key = Some((key, answer)),
-    }
 }

@@ -74,11 +74,12 @@ pub(crate) fn told<'a>(identity: &Identity, pools: impl IntoIterator<Item = &'a 
 
 /// The UIDs of Services of this name that the cluster had before this one, as far as pools tell. A cluster has one Service of a name at
 /// a time, so these are gone.
-pub(crate) fn former<'a>(identity: &'a Identity, pools: &'a [Pool]) -> impl Iterator<Item = &'a str> {
+pub(crate) fn former<'a>(
+    identity: &'a Identity,
+    pools: impl Iterator<Item = &'a Pool>,
+) -> impl Iterator<Item = &'a str> {
     let cluster = identity.cluster_uid.as_deref();
-    let marks = pools
-        .iter()
-        .filter_map(|pool| names::mark_on_pool(&pool.description, &identity.service));
+    let marks = pools.filter_map(|pool| names::mark_on_pool(&pool.description, &identity.service));
     let is_former =
         move |mark: &PoolMark<'_>| mark.uid != identity.uid && cluster.is_some() && mark.cluster == cluster;
     marks.filter(is_former).map(|mark| mark.uid)

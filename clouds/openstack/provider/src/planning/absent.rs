@@ -4,19 +4,19 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Refusal};
 
-use super::{Next, annotate, apply, floating, groups, parts, rename, several, wait_for};
+use super::{Next, annotate, apply, floating, groups, look_again, parts, rename, several, wait_for};
 use crate::annotations as keys;
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::{PartRefusals as _, Parts, Refusals, Seen, is_pending};
+use crate::observe::{PartRefusals as _, Parts, Refusals, View, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
-pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
-    let leaked = super::leaks::removal(seen, None);
-    if !leaked.is_empty() {
-        return apply(leaked);
+pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
+    if !seen.is_listed(identity) {
+        left_over(identity, seen); // goes, whatever is listed
+        return look_again();
     }
     let mut held = None;
     match ownership::resolve_removed(identity, seen) {
@@ -81,7 +81,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
 
 /// Whether the Service stays, with an id that would be taken for a person's mistake if it asked for a load balancer again: the one
 /// that it names was deleted before it had an address.
-fn leads_nowhere(identity: &Identity, seen: &Seen) -> bool {
+fn leads_nowhere(identity: &Identity, seen: &View<'_>) -> bool {
     let is_gone = identity
         .annotated
         .as_ref()
@@ -101,7 +101,7 @@ pub(super) enum Left {
 
 /// Removes what is left of the Service on a load balancer that it does not use any more; the load balancer as a whole, if
 /// nobody else uses it and it was made for a Service.
-pub(super) fn of_left(identity: &Identity, seen: &Seen) -> Left {
+pub(super) fn of_left(identity: &Identity, seen: &View<'_>) -> Left {
     let Some(left) = ownership::left(identity, &seen.balancers) else {
         return Left::None;
     };
@@ -118,7 +118,7 @@ pub(super) fn of_left(identity: &Identity, seen: &Seen) -> Left {
 /// The next write to a load balancer that is there; `None` if nothing of it is the Service's any more.
 fn of_balancer(
     identity: &Identity,
-    seen: &Seen,
+    seen: &View<'_>,
     balancer: &LoadBalancer,
     role: Role,
 ) -> Result<Option<CloudStep>, Refusal> {
@@ -150,13 +150,12 @@ fn of_balancer(
     {
         return Ok(Some(delete_floating_ip(there)));
     }
-    let parts = seen.parts_of(&balancer.id);
-    let one = parts
-        .and_then(|parts| one_by_one(parts, &seen.memory.refusals))
-        .filter(|_| {
-            let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
-            takes_changes && !identity.options.deletes_by_cascade
-        });
+    let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
+    let one = match takes_changes && !identity.options.deletes_by_cascade {
+        true => seen.parts(&balancer.id),
+        false => None,
+    };
+    let one = one.and_then(|parts| one_by_one(parts, &seen.memory.refusals));
     Ok(Some(match one {
         Some(change) => part(seen, balancer, change)?,
         None => CloudStep::DeleteBalancer {
@@ -171,7 +170,7 @@ fn of_balancer(
 }
 
 /// A write to a part, or why Octavia does not take it.
-fn part(seen: &Seen, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
+fn part(seen: &View<'_>, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
     match seen.memory.refusals.of_change(&change) {
         Some(why) => Err(why.clone()),
         None => Ok(CloudStep::Part {
@@ -181,7 +180,7 @@ fn part(seen: &Seen, balancer: &LoadBalancer, change: PartChange) -> Result<Clou
     }
 }
 
-fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {
+fn is_used(identity: &Identity, role: Role, seen: &View<'_>, balancer: &LoadBalancer) -> bool {
     own_parts(identity, role, seen, balancer).is_some() || without_tag(identity, balancer).is_some()
 }
 
@@ -189,10 +188,10 @@ fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer
 pub(super) fn own_parts(
     identity: &Identity,
     role: Role,
-    seen: &Seen,
+    seen: &View<'_>,
     balancer: &LoadBalancer,
 ) -> Option<PartChange> {
-    let parts = seen.parts_of(&balancer.id)?;
+    let parts = seen.parts(&balancer.id)?;
     let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
     let mut own = parts.listeners.iter().filter(|listener| {
         // Also by a former name of the cluster: it goes before it was renamed.
@@ -201,16 +200,19 @@ pub(super) fn own_parts(
     let refusals = &seen.memory.refusals;
     own.next()
         .map(|listener| parts::removal(parts, listener, refusals))
-        .or_else(|| parts::orphan(identity, balancer, parts, refusals).map(crate::step::delete_pool))
+        .or_else(|| {
+            let mut orphans = parts::orphans(identity, balancer, parts, refusals);
+            orphans.next().map(crate::step::delete_pool)
+        })
 }
 
 /// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7
 /// policy names, and none is taken from a listener of somebody else.
-fn held_pool(identity: &Identity, seen: &Seen, balancer: &LoadBalancer) -> Option<Refusal> {
+fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> Option<Refusal> {
     if !rename::is_borne_out(identity, seen, balancer) {
         return None; // another cluster's
     }
-    let parts = seen.parts_of(&balancer.id)?;
+    let parts = seen.parts(&balancer.id)?;
     let mut own = parts
         .pools
         .iter()
@@ -263,7 +265,6 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let monitor = watched.find_map(|pool| {
         Some(PartChange::DeleteMonitor {
             id: pool.healthmonitor_id.clone()?,
-            pool: pool.id.clone(),
             name: pool.name.clone(),
         })
     });
@@ -285,10 +286,10 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
 }
 
 /// What goes with the Service, whether there was a load balancer or not.
-fn left_over(identity: &Identity, seen: &Seen) -> Vec<CloudStep> {
+fn left_over(identity: &Identity, seen: &View<'_>) -> Vec<CloudStep> {
     let mut steps: Vec<CloudStep> = Vec::new();
     if !identity.keeps_floating_ip {
-        let all = seen.floating_ips.iter().flat_map(|list| list.iter());
+        let all = seen.floating_ips().iter();
         let own = all.filter(|there| floating::goes_with(identity, seen, there));
         steps.extend(own.map(delete_floating_ip));
     }

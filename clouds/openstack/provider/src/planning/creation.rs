@@ -6,7 +6,7 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, dangling, floating, guards, leaks, waiting};
+use super::{Next, annotate, apply, dangling, floating, guards, waiting};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
@@ -15,24 +15,24 @@ use crate::intent::settings::Bars;
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
-use crate::observe::{Refusals, Remembered, Seen};
+use crate::observe::{Refusals, View};
 use crate::placement;
 use crate::refused::About;
 use crate::step::CloudStep;
 
 /// What comes next where no load balancer is there.
-pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Next {
+pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<Note>) -> Next {
     let (identity, own) = (&wanted.identity, &seen.memory.own);
     if let Some(refusal) = dangling::unseen(wanted, seen) {
-        return Answer::Refused(refusal);
-    }
-    if let Some(refusal) = barred(wanted, features, seen, notes) {
         return Answer::Refused(refusal);
     }
     if let Some(id) = &own.failed {
         return Answer::Refused(Refusal::new(format!(
             "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
         )));
+    }
+    if let Some(refusal) = barred(wanted, features, seen, notes) {
+        return Answer::Refused(refusal);
     }
     if own.is_creation_late {
         return Answer::Refused(late(identity, "asked for anew"));
@@ -53,14 +53,24 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut
     match untried(&seen.memory.refusals, new) {
         Err(refusal) => Answer::Refused(refusal),
         Ok(creation) => {
+            seen.ports(); // should it be refused, it is seen whether a port is left behind
             // Nobody gets the address as long as what is left of a refused creation has it.
-            let leaked = leaks::removal(seen, creation.new.vip_address.as_deref());
-            apply(match leaked.is_empty() {
+            let leaked = seen.leaked().into_iter().flat_map(|leaked| &leaked.in_the_way);
+            let leaked = leaked.filter(|_| creation.new.vip_address.is_some());
+            let removal: Vec<CloudStep> = leaked.map(crate::leaks::delete).collect();
+            apply(match removal.is_empty() {
                 true => vec![creation.step()],
-                false => leaked,
+                false => removal,
             })
         }
     }
+}
+
+/// Notes what the creation of a load balancer takes, whatever there is: it is read beside the list.
+pub(super) fn foresee(wanted: &Wanted, features: Features, seen: &View<'_>) {
+    let _ = (guards::certificate(wanted, seen), fault_of_members(wanted, seen));
+    let _ = new(wanted, features, seen, &mut Vec::new());
+    seen.ports();
 }
 
 /// A load balancer that is to be made.
@@ -109,7 +119,7 @@ pub(super) fn late(identity: &Identity, then: &str) -> Refusal {
 }
 
 /// Why no load balancer is made: what would be refused later is told before the first write.
-fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Option<Refusal> {
+fn barred(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<Note>) -> Option<Refusal> {
     guards::flaw(
         wanted,
         features,
@@ -122,38 +132,42 @@ fn barred(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note
 }
 
 /// The load balancer that is to be made.
-fn new(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) -> Result<Creation, Refusal> {
+fn new(
+    wanted: &Wanted,
+    features: Features,
+    seen: &View<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<Creation, Refusal> {
     let identity = &wanted.identity;
     let options = &identity.options;
-    let ports = seen.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let (mut network, mut subnet) = (wanted.vip.network.clone(), wanted.vip.subnet.clone());
     if placement::is_detected(wanted) {
-        subnet = placement::of_first_node(wanted, ports, wanted.family()).map(|place| place.subnet);
-        if subnet.is_none() && wanted.vip.port.is_none() {
-            return Err(Refusal::new(format!(
-                "no subnet found for load balancer of service {}: no node has an address on a port of its server",
-                identity.service
-            ))
-            .with_remedy("set subnet-id or network-id in cloud.conf, or an annotation of that name"));
-        }
+        let first = placement::of_first_node(wanted, seen.ports(), wanted.family());
+        subnet = first.map(|place| place.subnet);
     }
     if let Some(port) = &wanted.vip.port {
-        (network, subnet) = (
-            None,
-            subnet_of_port(wanted.family(), ports.iter().find(|there| there.id == *port)),
-        );
+        let port = seen.ports().iter().find(|there| there.id == *port);
+        (network, subnet) = (None, subnet_of_port(wanted.family(), port));
     }
-    if let Some(refusal) = fault_of_address(wanted, seen, subnet.as_ref()) {
+    let fault = fault_of_address(wanted, seen, subnet.as_ref());
+    let (address, takes_any_address) = address(wanted, seen, subnet.as_ref());
+    if placement::is_detected(wanted) && subnet.is_none() && wanted.vip.port.is_none() {
+        return Err(Refusal::new(format!(
+            "no subnet found for load balancer of service {}: no node has an address on a port of its server",
+            identity.service
+        ))
+        .with_remedy("set subnet-id or network-id in cloud.conf, or an annotation of that name"));
+    }
+    if let Some(refusal) = fault {
         return Err(refusal);
     }
-    let (address, takes_any_address) = address(wanted, seen, subnet.as_ref());
     if wanted.family() == Some(Family::V6) && address.is_none() && placement::is_left_to_octavia(wanted) {
         subnet = placement::subnet_of_network(wanted, seen).cloned();
         if let (None, Some(refusal)) = (&subnet, no_ipv6(wanted, seen)) {
             return Err(refusal);
         }
     }
-    let second = second_subnet(wanted, features, ports, notes);
+    let second = second_subnet(wanted, features, seen, notes);
     let subnets = placement::member_subnets(wanted, seen, None, second.clone());
     let tree = desired::ports(wanted, features, &subnets);
     let new = NewLoadBalancer {
@@ -188,14 +202,15 @@ fn new(wanted: &Wanted, features: Features, seen: &Seen, notes: &mut Vec<Note>) 
 
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an
 /// error of its provider or of a listener, which names neither.
-fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> Option<Refusal> {
-    let there = visible(seen, subnet)?;
-    if wanted.vip.port.is_some() {
+fn fault_of_address(wanted: &Wanted, seen: &View<'_>, subnet: Option<&SubnetId>) -> Option<Refusal> {
+    let is_v6 = wanted.family() == Some(Family::V6);
+    if wanted.vip.port.is_some() || !is_v6 && wanted.own_address().is_none() {
         return None;
     }
+    let there = visible(seen, subnet)?;
     let service = &wanted.identity.service;
     let range: IpNet = there.cidr.parse().ok()?;
-    if wanted.family() == Some(Family::V6) && there.ip_version != 6 {
+    if is_v6 && there.ip_version != 6 {
         let refusal = Refusal::new(format!(
             "load balancer of service {service} is to have an IPv6 address, and subnet {} ({range}) has none",
             there.id
@@ -222,9 +237,9 @@ fn fault_of_address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> 
 
 /// Why Octavia is not left to choose: it would take an IPv4 subnet, refuse the listeners for it, and leave a port behind. The
 /// subnets of somebody else's network may be hidden; then Octavia knows better.
-fn no_ipv6(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+fn no_ipv6(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let network = wanted.vip.network.as_ref()?;
-    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
+    let mut all = seen.subnets().iter();
     all.find(|there| there.network_id == *network)?;
     let refusal = Refusal::new(format!(
         "no subnet found for load balancer of service {}: network {network} has no IPv6 subnet",
@@ -235,46 +250,40 @@ fn no_ipv6(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
 }
 
 /// A subnet, if the project sees it and its network in CIDR notation was read.
-fn visible<'a>(seen: &'a Seen, subnet: Option<&SubnetId>) -> Option<&'a Subnet> {
-    let mut all = seen.subnets.iter().flat_map(|list| list.iter());
+fn visible<'a>(seen: &View<'a>, subnet: Option<&SubnetId>) -> Option<&'a Subnet> {
+    let mut all = seen.subnets().iter();
     all.find(|there| Some(&there.id) == subnet)
-}
-
-/// Whether the load balancer may be asked to have the address of the one before it.
-pub(crate) fn has_former_address(wanted: &Wanted, own: &Remembered) -> bool {
-    own.vacated.is_some() || wanted.publishes_own_address() && wanted.identity.recorded_address.is_some()
 }
 
 /// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be
 /// missed if somebody else has it by now. One that is not in the subnet is none to ask for: it is from another network, or was a
 /// floating IP's.
-fn address(wanted: &Wanted, seen: &Seen, subnet: Option<&SubnetId>) -> (Option<String>, bool) {
-    let own = &seen.memory.own;
+fn address(wanted: &Wanted, seen: &View<'_>, subnet: Option<&SubnetId>) -> (Option<String>, bool) {
     if let Some(asked) = wanted.own_address() {
+        seen.ports(); // should it be refused, it is seen whether a port is left behind with it
         return (Some(asked.to_owned()), false);
     }
     let recorded = || {
         let recorded = wanted.identity.recorded_address.clone();
         recorded.filter(|_| wanted.publishes_own_address())
     };
-    let is_open = wanted.vip.port.is_none();
-    let range = visible(seen, subnet).and_then(|there| there.cidr.parse::<IpNet>().ok());
     let is_in_range = |address: &String| {
+        seen.ports();
+        let range = visible(seen, subnet).and_then(|there| there.cidr.parse::<IpNet>().ok());
         let address = address.parse::<IpAddr>().ok();
         range.is_none_or(|range| address.is_some_and(|address| range.contains(&address)))
     };
-    let former = own.vacated.clone().or_else(recorded);
-    let former = former.filter(|address| is_open && is_in_range(address));
+    let former = seen.memory.own.vacated.clone().or_else(recorded);
+    let former = former.filter(|address| wanted.vip.port.is_none() && is_in_range(address));
     let takes_any_other = former.is_some();
     (former, takes_any_other)
 }
 
 /// Why the members could not be made. Where they are made one by one, Octavia says so only when the load balancer is there; where
 /// they are made with it, Octavia looks for no subnet.
-fn fault_of_members(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+fn fault_of_members(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let subnet = wanted.member_subnet.as_ref()?;
-    let is_there = |subnets: &Vec<Subnet>| subnets.iter().any(|there| there.id == *subnet);
-    if seen.subnets.as_deref().is_none_or(is_there) {
+    if seen.subnets().iter().any(|there| there.id == *subnet) {
         return None;
     }
     let origin = wanted.origins(&[keys::MEMBER_SUBNET.key, keys::SUBNET.key]);
@@ -308,7 +317,7 @@ fn subnet_of_port(family: Option<Family>, port: Option<&Port>) -> Option<SubnetI
 fn second_subnet(
     wanted: &Wanted,
     features: Features,
-    ports: &[Port],
+    seen: &View<'_>,
     notes: &mut Vec<Note>,
 ) -> Option<SubnetId> {
     wanted.second_family()?;
@@ -317,7 +326,7 @@ fn second_subnet(
     } else if !features.additional_vips {
         "that takes Octavia's API from version 2.26 on, and another provider than ovn"
     } else {
-        let found = placement::second_subnet(wanted, ports);
+        let found = placement::second_subnet(wanted, seen.ports());
         if found.is_some() {
             return found;
         }

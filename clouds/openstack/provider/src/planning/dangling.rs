@@ -14,7 +14,7 @@ use super::floating;
 use crate::annotations as keys;
 use crate::intent::{Identity, Wanted};
 use crate::members;
-use crate::observe::{Observed, Seen};
+use crate::observe::{Observed, View};
 use crate::ownership;
 
 /// Why nothing is made where nothing says that a controller wrote the id.
@@ -26,20 +26,20 @@ pub(super) fn refusal(id: &LoadBalancerId) -> Refusal {
 }
 
 /// Whether a controller wrote the id, and there is no such load balancer any more, as far as the credentials see.
-pub(crate) fn is_gone(identity: &Identity, observed: &Observed) -> bool {
+fn is_gone(identity: &Identity, observed: &Observed) -> bool {
     let is_gone = |id| observed.gone.contains(id);
     identity.recorded_address.is_some() && identity.annotated.as_ref().is_some_and(is_gone)
 }
 
 /// Why nothing is made in its place: the project has neither a port of any of the cluster's servers nor the address that was
 /// recorded, so it is more likely another project than that all of it was deleted.
-pub(super) fn unseen(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+pub(super) fn unseen(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let (identity, own) = (&wanted.identity, &seen.memory.own);
     let is_ours = own.vacated.is_some() || own.failed.is_some(); // Bowline deleted it
     if is_ours || !is_gone(identity, seen) {
         return None;
     }
-    let (ports, floating_ips) = (seen.ports.as_ref()?, seen.floating_ips.as_ref()?);
+    let (ports, floating_ips) = (seen.ports(), seen.floating_ips());
     let servers: BTreeSet<ServerId> = wanted
         .all_nodes
         .iter()
@@ -68,7 +68,7 @@ pub(super) fn unseen(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
 }
 
 /// Whether the floating IPs tell that the id is a person's mistake.
-pub(crate) fn is_doubtful(identity: &Identity, observed: &Observed) -> bool {
+fn is_doubtful(identity: &Identity, observed: &Observed) -> bool {
     is_gone(identity, observed) && others(identity, observed).next().is_some()
 }
 
@@ -79,7 +79,7 @@ fn others<'a>(identity: &Identity, observed: &'a Observed) -> impl Iterator<Item
 }
 
 /// Why the id is not forgotten: another load balancer serves the Service.
-pub(super) fn mistake(identity: &Identity, observed: &Observed) -> Option<Refusal> {
+pub(super) fn mistake(identity: &Identity, observed: &View<'_>) -> Option<Refusal> {
     if !is_doubtful(identity, observed) {
         return None;
     }

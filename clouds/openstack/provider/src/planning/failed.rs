@@ -20,14 +20,6 @@ fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> 
     own.created.as_ref() == Some(&balancer.id) || !identity.is_published && !is_older()
 }
 
-/// Whether the parts of a load balancer decide what becomes of it: also where it names no listener, because that proves nothing by
-/// itself.
-pub(crate) fn needs_parts(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
-    balancer.provisioning_status == ProvisioningStatus::Error
-        && !is_untold(identity, own, balancer)
-        && (balancer.listeners.is_empty() || !may_carry(&balancer.operating_status))
-}
-
 /// Whether traffic may come through what is in this state. Words that are not known count as good ones.
 fn may_carry(status: &OperatingStatus) -> bool {
     !matches!(status, OperatingStatus::Error | OperatingStatus::Offline)
@@ -106,26 +98,28 @@ impl Ways<'_> {
 }
 
 impl There<'_> {
-    /// Whether nothing can have come through: nobody was told of it, or it has no listener. Where it was not read which ones there are,
-    /// there may be some.
+    /// Whether nothing can have come through: nobody was told of it, or it has no listener. That it names none proves nothing by itself.
     fn never_served(&self) -> bool {
         let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
-        let parts = self.seen.parts_of(&self.balancer.id);
-        let has_none =
-            self.balancer.listeners.is_empty() && parts.is_some_and(|there| there.listeners.is_empty());
-        is_untold(identity, own, self.balancer) || has_none
+        let has_none = || {
+            let parts = self.seen.parts(&self.balancer.id);
+            parts.is_some_and(|there| there.listeners.is_empty())
+        };
+        is_untold(identity, own, self.balancer) || self.balancer.listeners.is_empty() && has_none()
     }
 
     /// Whether traffic may come through, whatever became of changes. Of parts that were not read, anything may be true.
     fn may_serve(&self) -> bool {
-        let parts = self.seen.parts_of(&self.balancer.id);
-        let ways = parts.filter(|parts| !parts.is_predicted).map(|parts| Ways {
-            identity: &self.wanted.identity,
-            role: self.role,
-            balancer: self.balancer,
-            parts,
-        });
-        may_carry(&self.balancer.operating_status) || ways.is_none_or(|ways| ways.exist())
+        let ways = || {
+            let parts = self.seen.parts(&self.balancer.id);
+            parts.filter(|parts| !parts.is_predicted).map(|parts| Ways {
+                identity: &self.wanted.identity,
+                role: self.role,
+                balancer: self.balancer,
+                parts,
+            })
+        };
+        may_carry(&self.balancer.operating_status) || ways().is_none_or(|ways| ways.exist())
     }
 
     /// Whether Octavia gave up a load balancer that is the Service's alone. Another one takes its place: always if it never

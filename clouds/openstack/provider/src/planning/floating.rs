@@ -9,28 +9,16 @@ use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_I
 use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
-use crate::observe::Observed;
+use crate::observe::{Need, View};
 use crate::ownership::{self, Role};
 use crate::step::FloatingIpChange;
-use crate::subnets::floating::WantedSubnet;
 
 mod creation;
 mod strays;
 
 use creation::{creation, fault, fixed_address};
 pub(super) use strays::goes_with;
-pub(crate) use strays::{StrayNeeds, stray_needs};
 use strays::{is_described_so, is_ours, is_recorded, leads_nowhere};
-
-/// What has to be read before the address can be decided.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    pub(crate) networks: bool,
-    pub(crate) subnets: bool,
-    /// The address that the Service records, where the list does not have it.
-    pub(crate) address: Option<String>,
-    pub(crate) stray: StrayNeeds,
-}
 
 /// How the address comes to be as it shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +48,7 @@ enum Wish<'a> {
 }
 
 /// The floating IP that leads to a load balancer's address: of several on its port, the one of that very address.
-pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Option<&'a FloatingIp> {
+pub(super) fn current<'a>(observed: &View<'a>, balancer: &LoadBalancer) -> Option<&'a FloatingIp> {
     let port = balancer.vip_port_id.as_ref()?;
     let on_port = || leading_to(observed, port);
     let vip = spelling::of_address(&balancer.vip_address);
@@ -73,14 +61,14 @@ pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Op
 }
 
 /// The floating IPs of a port. One that somebody made for a load balancer may have its floating IP before it is used.
-fn leading_to<'a>(observed: &'a Observed, port: &PortId) -> impl Iterator<Item = &'a FloatingIp> {
-    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
+fn leading_to<'a>(observed: &View<'a>, port: &PortId) -> impl Iterator<Item = &'a FloatingIp> {
+    let all = observed.floating_ips().iter();
     all.filter(move |floating_ip| floating_ip.port_id.as_ref() == Some(port))
 }
 
 /// The addresses at which a load balancer is reached: those of floating IPs, and its own.
 pub(super) fn reached_at<'a>(
-    observed: &'a Observed,
+    observed: &View<'a>,
     balancer: &'a LoadBalancer,
 ) -> impl Iterator<Item = &'a str> {
     let port = balancer.vip_port_id.as_ref();
@@ -90,7 +78,7 @@ pub(super) fn reached_at<'a>(
 }
 
 /// Whether people were told, by the Service's status, an address at which a load balancer is reached.
-pub(super) fn is_told(identity: &Identity, observed: &Observed, balancer: &LoadBalancer) -> bool {
+pub(super) fn is_told(identity: &Identity, observed: &View<'_>, balancer: &LoadBalancer) -> bool {
     let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
     let mut addresses = reached_at(observed, balancer);
     identity.is_told_recorded && addresses.any(|address| Some(spelling::of_address(address)) == recorded)
@@ -99,7 +87,20 @@ pub(super) fn is_told(identity: &Identity, observed: &Observed, balancer: &LoadB
 /// The load balancer that the address leads to, if it is there, and whose it is.
 type There<'a> = Option<(&'a LoadBalancer, Role)>;
 
-fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'a> {
+/// `None` where something has to be read first.
+fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Option<Wish<'a>> {
+    let before = observed.misses();
+    let wish = known_wish(wanted, observed, there);
+    if observed.misses() == before
+        && matches!(wish, Wish::Create | Wish::Attach(_))
+        && let Some(address) = unproven(wanted, observed, there)
+    {
+        observed.lack(Need::FloatingIp(address.to_owned()));
+    }
+    (observed.misses() == before).then_some(wish)
+}
+
+fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wish<'a> {
     // What is predicted has no address yet.
     let family = there.and_then(|(balancer, _)| Family::of_text(&balancer.vip_address));
     if family.or(wanted.family()) == Some(Family::V6) {
@@ -125,7 +126,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
         return Wish::Refused(refusal);
     }
     let identity = &wanted.identity;
-    let all = || observed.floating_ips.iter().flat_map(|list| list.iter());
+    let all = || observed.floating_ips().iter();
     match &wanted.address {
         Some(address) => {
             let asked = spelling::of_address(address);
@@ -139,19 +140,18 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, there: There<'_>) -> Wish<'
         None => {
             // One that leads nowhere, because its load balancer is gone. First the one that was told to people.
             let network = wanted.floating.network.as_ref();
-            let free = || {
-                all().filter(|there| {
-                    !there.is_foreign
-                        && leads_nowhere(identity, observed, there)
-                        && network.is_none_or(|network| there.floating_network_id == *network)
-                })
+            let is_free = |there: &&FloatingIp| {
+                !there.is_foreign
+                    && network.is_none_or(|network| there.floating_network_id == *network)
+                    && leads_nowhere(identity, observed, there)
             };
             // Where the status does not show it, the annotation may be a copy, or older than what was kept.
             let told = |there: &&FloatingIp| {
                 identity.is_told_recorded && is_recorded(identity, there) && !identity.shares_address
             };
             let own = |there: &&FloatingIp| is_ours(identity, observed, there);
-            let there = free().find(told).or_else(|| free().find(own));
+            let there = all().filter(told).find(is_free);
+            let there = there.or_else(|| all().filter(own).find(is_free));
             there.map_or(Wish::Create, Wish::Attach)
         }
     }
@@ -179,7 +179,7 @@ fn taken(address: &str, there: &FloatingIp) -> Refusal {
 /// Why no floating IP can be made to lead to a load balancer that is there.
 fn unattachable(
     wanted: &Wanted,
-    observed: &Observed,
+    observed: &View<'_>,
     balancer: &LoadBalancer,
     role: Role,
 ) -> Option<Refusal> {
@@ -204,71 +204,38 @@ fn unattachable(
 
 /// Whether the Service that a load balancer was made for is gone, and only guests use it. An owner leaves its tag on it, or, of
 /// old, listeners without any.
-fn has_lost_its_owner(observed: &Observed, balancer: &LoadBalancer) -> bool {
-    let parts = observed.parts.as_ref().filter(|parts| parts.of == balancer.id);
+fn has_lost_its_owner(observed: &View<'_>, balancer: &LoadBalancer) -> bool {
+    let parts = observed.parts(&balancer.id);
     ownership::is_without_owner(balancer)
         && parts.is_some_and(|parts| parts.listeners.iter().all(|listener| !listener.tags.is_empty()))
 }
 
 /// Whether a floating IP may have to lead to a load balancer that is not there yet.
-pub(crate) fn is_expected(wanted: &Wanted) -> bool {
+fn is_expected(wanted: &Wanted) -> bool {
     !wanted.is_internal && wanted.family() != Some(Family::V6)
-}
-
-/// What has to be read before the address can be decided.
-pub(crate) fn needs(wanted: &Wanted, observed: &Observed, there: There<'_>) -> Needs {
-    let wish = wish(wanted, observed, there);
-    if matches!(wish, Wish::Create | Wish::Attach(_))
-        && let Some(address) = unproven(wanted, observed, there)
-    {
-        return Needs {
-            address: Some(address.to_owned()),
-            ..Needs::default()
-        };
-    }
-    let stray = match wish {
-        Wish::Create | Wish::Refused(_) => stray_needs(
-            &wanted.identity,
-            wanted.address.as_deref(),
-            observed,
-            match there {
-                Some((balancer, _)) => balancer.vip_port_id.as_ref(),
-                None => wanted.vip.port.as_ref(),
-            },
-        ),
-        _ => StrayNeeds::default(),
-    };
-    let is_searched = wanted.floating.network.is_none();
-    let is_created = matches!(wish, Wish::Create) && stray == StrayNeeds::default();
-    Needs {
-        networks: is_created,
-        subnets: is_created && (is_searched || wanted.floating.subnet != WantedSubnet::Any),
-        address: None,
-        stray,
-    }
 }
 
 /// The address that the Service records, if it may be that of a floating IP which no list has shown, and another one would take its
 /// place. A list may be behind.
-fn unproven<'a>(wanted: &'a Wanted, observed: &Observed, there: There<'_>) -> Option<&'a str> {
+fn unproven<'a>(wanted: &'a Wanted, observed: &View<'_>, there: There<'_>) -> Option<&'a str> {
     let identity = &wanted.identity;
     let recorded = identity.recorded_address.as_deref()?;
     let is_recorded = |address: &str| spelling::of_address(address) == spelling::of_address(recorded);
     let is_floating = wanted.address.is_none() && Family::of_text(recorded) == Some(Family::V4);
     let is_own = there.is_some_and(|(balancer, _)| is_recorded(&balancer.vip_address));
-    let mut listed = observed.floating_ips.iter().flat_map(|list| list.iter());
+    let mut listed = observed.floating_ips().iter();
     let is_known = listed.any(|there| is_recorded(&there.floating_ip_address))
         || observed.absent_addresses.iter().any(|absent| is_recorded(absent));
     (is_floating && !is_own && !is_known && !identity.shares_address).then_some(recorded)
 }
 
 /// Why a load balancer that is not there yet could not be reached from outside, as far as it can be told.
-pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note>) -> Option<Refusal> {
+pub(super) fn outlook(wanted: &Wanted, observed: &View<'_>, notes: &mut Vec<Note>) -> Option<Refusal> {
     if !is_expected(wanted) {
         return None;
     }
     let mut told = Vec::new();
-    match next(wanted, observed, None, &mut told) {
+    match next(wanted, observed, None, &mut told)? {
         Addressing::Refused(refusal) => {
             notes.append(&mut told);
             Some(refusal)
@@ -279,7 +246,7 @@ pub(super) fn outlook(wanted: &Wanted, observed: &Observed, notes: &mut Vec<Note
 
 /// What is told when another floating IP, made for the Service, leads to it than the one that its status shows: names may still lead
 /// to that. Neutron lets one lead to an address, so the one before does not.
-pub(super) fn lost_note(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Note> {
+pub(super) fn lost_note(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalancer) -> Option<Note> {
     let identity = &wanted.identity;
     let recorded = identity
         .recorded_address
@@ -299,18 +266,18 @@ pub(super) fn lost_note(wanted: &Wanted, observed: &Observed, balancer: &LoadBal
     Some(note.even_at_start())
 }
 
-/// What comes next.
+/// What comes next; `None` where something has to be read first.
 pub(super) fn next(
     wanted: &Wanted,
-    observed: &Observed,
+    observed: &View<'_>,
     there: There<'_>,
     notes: &mut Vec<Note>,
-) -> Addressing {
+) -> Option<Addressing> {
     let identity = &wanted.identity;
     let balancer = there.map(|(balancer, _)| balancer);
     let address = balancer.map(|balancer| balancer.vip_address.as_str());
     let vip = || Addressing::Done(address.unwrap_or_default().to_owned());
-    match wish(wanted, observed, there) {
+    Some(match wish(wanted, observed, there)? {
         Wish::None => {
             if let Some(address) = address.filter(|_| !wanted.is_internal) {
                 notes.push(FLOATING_IP_SKIPPED.note(format!(
@@ -330,8 +297,10 @@ pub(super) fn next(
             fixed: balancer.and_then(fixed_address),
             revision: there.revision_number,
         }),
-        Wish::Create if wanted.floating.network.is_none() && observed.network_failure.is_some() => {
-            let why = observed.network_failure.as_deref().unwrap_or_default();
+        Wish::Create
+            if wanted.floating.network.is_none()
+                && let Err(why) = observed.networks() =>
+        {
             let text = format!(
                 "Failed to find floating-network-id for Service {}: {why}",
                 identity.service
@@ -355,12 +324,12 @@ pub(super) fn next(
             }
             Err(error) => Addressing::Refused(fault(wanted, &error)),
         },
-    }
+    })
 }
 
 /// Why an internal Service is still reached from outside: other Services tell people the floating IP of its load balancer, or
 /// that is another project's, as only an administrator sees.
-pub(super) fn exposed(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer) -> Option<Refusal> {
+pub(super) fn exposed(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalancer) -> Option<Refusal> {
     let identity = &wanted.identity;
     let there = current(observed, balancer).filter(|_| wanted.is_internal)?;
     let others = ownership::others(identity, balancer);
@@ -403,7 +372,7 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
 /// What becomes of the floating IP of a load balancer that goes before anybody was told of it.
 pub(super) fn untold(
     identity: &Identity,
-    observed: &Observed,
+    observed: &View<'_>,
     balancer: &LoadBalancer,
 ) -> Option<FloatingIpChange> {
     let there = current(observed, balancer)?;

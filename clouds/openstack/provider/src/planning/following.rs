@@ -11,7 +11,7 @@ use crate::observe::is_pending;
 use crate::placement;
 use crate::step::{CloudStep, PartChange};
 
-impl There<'_> {
+impl<'a> There<'a> {
     /// What is asked for is refused: members and the security group, of what is served, are as they shall be before that is told.
     pub(super) fn follow(&self) -> Option<Next> {
         let (seen, balancer) = (self.seen, self.balancer);
@@ -29,14 +29,10 @@ impl There<'_> {
         (!steps.is_empty()).then(|| apply(steps))
     }
 
-    /// Why a port is not served as it shall be, though everything else is: its pool failed, and Octavia could not mend it.
+    /// Why a port is not served as it shall be, though everything else is: its pool or its listener failed, and Octavia
+    /// could not mend it.
     pub(super) fn unmended(&self) -> Option<Refusal> {
-        let plan = self.plan_of_parts()?;
-        let pool = plan.unmended()?;
-        let refusal = Refusal::new(format!(
-            "pool {} of load balancer {} is in provisioning status ERROR, in which it takes neither members nor a monitor",
-            pool.name, self.balancer.id
-        ));
+        let refusal = Refusal::new(self.plan_of_parts()?.unmended()?);
         Some(refusal.with_remedy(
             "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
         ))
@@ -85,22 +81,15 @@ impl There<'_> {
     }
 
     /// What decides about the parts of a load balancer that takes changes.
-    fn plan_of_parts(&self) -> Option<PartsPlan<'_>> {
+    pub(super) fn plan_of_parts(&self) -> Option<&PartsPlan<'a>> {
         let (seen, balancer) = (self.seen, self.balancer);
+        let plan = || {
+            let parts = seen.parts(&balancer.id)?;
+            let of = (balancer, self.role);
+            Some(PartsPlan::new(self.wanted, self.features, seen, of, parts))
+        };
         let is_active = balancer.provisioning_status == ProvisioningStatus::Active;
-        let parts = seen
-            .parts
-            .as_ref()
-            .filter(|parts| is_active && parts.of == balancer.id)?;
-        let of = (balancer, self.role);
-        Some(PartsPlan::new(
-            self.wanted,
-            self.features,
-            seen,
-            of,
-            parts,
-            &seen.memory,
-        ))
+        self.parts.get_or_init(|| is_active.then(plan).flatten()).as_ref()
     }
 
     /// The ports that are served, or will be: not those that were added since it cannot be told what is asked for.
@@ -147,11 +136,19 @@ impl There<'_> {
     }
 
     pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
+        let is_managed = self.wanted.identity.options.manages_security_groups;
+        if is_managed {
+            let _ = (self.seen.ports(), self.seen.subnets()); // read beside the groups
+        }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
         let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
         notes.extend(groups::shared_address_note(self.wanted, &subnets));
+        // To switch the option off cleans up; what this reconcile created has nothing to clean up.
+        if !is_managed && self.seen.memory.own.created.as_ref() == Some(&self.balancer.id) {
+            return Ok(Vec::new());
+        }
         let (served, is_ovn) = (self.served_ports(), self.features.is_ovn);
         let changes = groups::next(self.wanted, self.seen, &subnets, &served, &seats, is_ovn)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())

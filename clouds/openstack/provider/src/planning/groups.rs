@@ -14,7 +14,7 @@ use crate::events::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
 use crate::intent::{Identity, Port as Served, Protocol, Wanted};
 use crate::members::{self, Family};
 use crate::names;
-use crate::observe::{Observed, Seen};
+use crate::observe::View;
 use crate::security_groups::ports::{Seat, has_seat, memberships};
 use crate::security_groups::rules::{self, Opened, wanted_rules};
 use crate::step::{CloudStep, GroupChange};
@@ -26,7 +26,7 @@ mod twins;
 /// A group whose rules are refused is on the ports all the same: what it opens works.
 pub(super) fn next(
     wanted: &Wanted,
-    seen: &Seen,
+    seen: &View<'_>,
     subnets: &MemberSubnets,
     served: &[&Served],
     seats: &Seats,
@@ -61,7 +61,7 @@ pub(super) fn next(
 }
 
 /// Those of these writes that Neutron did not refuse, or why, if there is no other.
-pub(super) fn held_back(seen: &Seen, changes: Vec<GroupChange>) -> Result<Vec<GroupChange>, Refusal> {
+pub(super) fn held_back(seen: &View<'_>, changes: Vec<GroupChange>) -> Result<Vec<GroupChange>, Refusal> {
     match split(seen, changes) {
         (changes, Some(why)) if changes.is_empty() => Err(why),
         (changes, _) => Ok(changes),
@@ -69,7 +69,7 @@ pub(super) fn held_back(seen: &Seen, changes: Vec<GroupChange>) -> Result<Vec<Gr
 }
 
 /// Those of these writes that Neutron did not refuse, and why it refused the first of the others.
-fn split(seen: &Seen, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Option<Refusal>) {
+fn split(seen: &View<'_>, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Option<Refusal>) {
     let mut refused = None;
     let mut left = changes;
     left.retain(|change| {
@@ -85,7 +85,7 @@ fn split(seen: &Seen, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Option<Re
 /// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
 pub(super) fn missing_rules(
     wanted: &Wanted,
-    seen: &Seen,
+    seen: &View<'_>,
     subnets: &MemberSubnets,
     served: &[&Served],
     is_ovn: bool,
@@ -111,7 +111,7 @@ struct Changes {
 
 fn changes(
     wanted: &Wanted,
-    seen: &Seen,
+    seen: &View<'_>,
     there: &SecurityGroup,
     (subnets, served): (&MemberSubnets, &[&Served]),
     seats: &Seats,
@@ -146,13 +146,13 @@ const MEMBER_SUBNET: &str = "set member-subnet-id, in cloud.conf or on the Servi
 /// Missing rules, and those that are too many.
 fn rules(
     wanted: &Wanted,
-    seen: &Seen,
+    seen: &View<'_>,
     there: &SecurityGroup,
     subnets: &[SubnetId],
     served: &[&Served],
     is_ovn: bool,
 ) -> Result<Changes, Refusal> {
-    let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let listed = seen.subnets();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
         let subnet = listed.iter().find(|subnet| subnet.id == *id);
         let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
@@ -218,9 +218,8 @@ fn in_words(rule: &SecurityGroupRule) -> String {
 }
 
 /// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
-fn ports(seats: &Seats, observed: &Observed, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
-    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let membership = memberships(ports, group, &seats.known, subnets);
+fn ports(seats: &Seats, seen: &View<'_>, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
+    let membership = memberships(seen.ports(), group, &seats.known, subnets);
     let join = membership.joining.into_iter().map(|port| GroupChange::Join {
         group: group.clone(),
         port: Box::new(port.clone()),
@@ -274,12 +273,11 @@ pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
 /// another one, or, without security groups, where the members' subnet is named and does not hold it.
 pub(super) fn elsewhere_note(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &View<'_>,
     subnets: &MemberSubnets,
     seats: &Seats,
 ) -> Option<Note> {
     let has_groups = wanted.identity.options.manages_security_groups;
-    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let first = subnets.first.as_ref()?;
     let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
     let known = subnets.ids();
@@ -287,7 +285,8 @@ pub(super) fn elsewhere_note(
     let is_of_second = |seat: &Seat| Some(Family::of(seat.address)) == wanted.second_family();
     let is_reached =
         |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
-    let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
+    let has_seat =
+        |seat: &Seat, subnets: &[SubnetId]| seen.ports().iter().any(|port| has_seat(port, seat, subnets));
     let named = wanted.named_member_subnet();
     let is_outside = |seat: &Seat| {
         let subnet = if is_of_second(seat) { second } else { Some(first) };
@@ -360,23 +359,22 @@ fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
 }
 
 /// Removes all groups that were surely made for the Service.
-pub(super) fn removal(identity: &Identity, observed: &Observed) -> Vec<GroupChange> {
-    let mut all = twins::made_for(identity, observed);
-    all.extend(twins::former(identity, observed));
-    without(&all, observed)
+pub(super) fn removal(identity: &Identity, seen: &View<'_>) -> Vec<GroupChange> {
+    let mut all = twins::made_for(identity, seen);
+    all.extend(twins::former(identity, seen));
+    without(&all, seen)
 }
 
 /// Whether a group is there of a Service of this name that the cluster had before.
-pub(super) fn has_former(identity: &Identity, observed: &Observed) -> bool {
-    twins::former(identity, observed).next().is_some()
+pub(super) fn has_former(identity: &Identity, seen: &View<'_>) -> bool {
+    twins::former(identity, seen).next().is_some()
 }
 
 /// Takes groups off all ports; when none has one any more, deletes them.
-fn without(groups: &[&SecurityGroup], observed: &Observed) -> Vec<GroupChange> {
-    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+fn without(groups: &[&SecurityGroup], seen: &View<'_>) -> Vec<GroupChange> {
     let mut changes = Vec::new();
     for group in groups {
-        let members = ports.iter().filter(|port| {
+        let members = seen.ports().iter().filter(|port| {
             // Very old controllers also left a tag.
             port.security_groups.contains(&group.id) || port.tags.iter().any(|tag| tag == group.id.as_str())
         });

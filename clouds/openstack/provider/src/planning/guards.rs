@@ -9,7 +9,7 @@ use crate::features::Features;
 use crate::intent::settings::{Bars, Flaw};
 use crate::intent::{Identity, Protocol, Wanted};
 use crate::members::Family;
-use crate::observe::{KeyAnswer, Observed, Seen, is_pending};
+use crate::observe::{KeyAnswer, Observed, View, is_pending};
 use crate::ownership::{self, Role};
 
 /// Several load balancers could be meant.
@@ -63,7 +63,7 @@ pub(super) fn kept_note(
 /// What is told of the load balancer that was made for a Service which a person sent to another one.
 pub(super) fn own_note(
     identity: &Identity,
-    seen: &Seen,
+    seen: &View<'_>,
     (balancer, role): (&LoadBalancer, Role),
 ) -> Option<Note> {
     let own = ownership::own_beside(identity, &seen.balancers, balancer);
@@ -77,7 +77,7 @@ pub(super) fn own_note(
 }
 
 /// What is told when the load balancer that a Service uses was deleted by somebody else, and another one takes its place.
-pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+pub(super) fn gone_note(identity: &Identity, seen: &View<'_>) -> Option<Note> {
     let own = &seen.memory.own;
     let id = identity.annotated.as_ref().filter(|id| seen.gone.contains(id))?;
     if !identity.is_told_recorded {
@@ -102,7 +102,7 @@ pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
 }
 
 /// What is told of load balancers that Octavia does not get rid of: another one takes their place.
-pub(super) fn left_alone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+pub(super) fn left_alone_note(identity: &Identity, seen: &View<'_>) -> Option<Note> {
     let ids: Vec<&str> = seen.left_alone.iter().map(|id| id.as_str()).collect();
     (!ids.is_empty()).then(|| {
         GONE.note(format!(
@@ -116,11 +116,9 @@ pub(super) fn left_alone_note(identity: &Identity, seen: &Seen) -> Option<Note> 
 
 /// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,
 /// and its members follow the nodes.
-pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
+pub(super) fn certificate(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let tls = wanted.listener.tls.as_ref()?;
-    let key = tls.key.as_ref()?;
-    let (_, answer) = observed.key.as_ref().filter(|(asked, _)| asked == key)?;
-    match answer {
+    match seen.key(tls.key.as_ref()?)? {
         KeyAnswer::Present => None,
         KeyAnswer::Absent => Some(
             Refusal::new(format!(
@@ -173,9 +171,9 @@ pub(super) fn flaw(wanted: &Wanted, features: Features, bars: &[Bars]) -> Option
 }
 
 /// Why a load balancer that is there keeps its parts as they are, but for the members, which follow the nodes.
-pub(super) fn held(wanted: &Wanted, features: Features, observed: &Observed) -> Option<Refusal> {
+pub(super) fn held(wanted: &Wanted, features: Features, seen: &View<'_>) -> Option<Refusal> {
     flaw(wanted, features, &[Bars::All, Bars::Parts])
-        .or_else(|| certificate(wanted, observed))
+        .or_else(|| certificate(wanted, seen))
         .or_else(|| beyond_provider(&layer_7(wanted), features))
 }
 
@@ -250,7 +248,7 @@ pub(super) fn of_namesake(identity: &Identity, tags: &[String], else_helps: Stri
 pub(super) fn sharing(
     wanted: &Wanted,
     features: Features,
-    observed: &Observed,
+    seen: &View<'_>,
     (balancer, role): (&LoadBalancer, Role),
 ) -> Option<Refusal> {
     if role == Role::Owner {
@@ -269,7 +267,7 @@ pub(super) fn sharing(
     let users = ownership::users(balancer);
     // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
     let has_joined = ownership::bears_tag(identity, balancer)
-        && (is_pending(balancer) || super::rename::is_borne_out(identity, observed, balancer));
+        && (is_pending(balancer) || super::rename::is_borne_out(identity, seen, balancer));
     if !has_joined && users + 1 > identity.options.max_shared {
         let refusal = Refusal::new(format!(
             "load balancer {} already shared with {users} Services",

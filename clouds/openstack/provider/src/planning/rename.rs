@@ -13,7 +13,7 @@ use bowline_openstack_client::{
 use super::{floating, parts as planned};
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::{Observed, Parts};
+use crate::observe::{Parts, View};
 use crate::ownership::{self, Role};
 use crate::step::PartChange;
 
@@ -21,13 +21,13 @@ use crate::step::PartChange;
 /// rests on them: it is reached at the address that the Service records, and no listener of a guest is older than the guest.
 ///
 /// A person may have sent the Service to another cluster's load balancer, and a copy names one of the cluster that it comes from.
-pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &LoadBalancer) -> bool {
+pub(super) fn is_borne_out(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> bool {
     let Some(tag) = ownership::claimed_tag(identity, balancer) else {
         return true;
     };
     let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
-    let mut addresses = floating::reached_at(observed, balancer);
-    let parts = observed.parts_of(&balancer.id);
+    let mut addresses = floating::reached_at(seen, balancer);
+    let parts = seen.parts(&balancer.id);
     let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
     let is_older = |listener: &Listener| {
         let is_claimed = listener.tags.iter().any(|there| there == tag);
@@ -39,19 +39,20 @@ pub(crate) fn is_borne_out(identity: &Identity, observed: &Observed, balancer: &
 
 /// The next write of a renaming: of each listener the monitor, the pool, the listener; last of all the load balancer. `None` if
 /// nothing of the Service bears a former name.
-pub(crate) fn next(
+pub(super) fn next(
     identity: &Identity,
-    observed: &Observed,
+    seen: &View<'_>,
     (balancer, role): (&LoadBalancer, Role),
     parts: &Parts,
 ) -> Option<PartChange> {
     let renaming = Renaming {
         identity,
+        seen,
         balancer,
         role,
     };
     renaming.formers().next()?;
-    if !is_borne_out(identity, observed, balancer) {
+    if !is_borne_out(identity, seen, balancer) {
         return None;
     }
     let listener = parts
@@ -67,6 +68,7 @@ pub(crate) fn next(
 /// Which names and tags of a load balancer and its parts are former ones, and what they become.
 struct Renaming<'a> {
     identity: &'a Identity,
+    seen: &'a View<'a>,
     balancer: &'a LoadBalancer,
     role: Role,
 }
@@ -137,6 +139,7 @@ impl<'a> Renaming<'a> {
             name: listener.name.clone(),
             update: Box::new(ListenerUpdate {
                 name: self.renamed(&listener.name),
+                default_pool_id: None,
                 attributes: ListenerAttributes {
                     tags: self.all_tags(&listener.tags),
                     ..ListenerAttributes::default()
@@ -151,7 +154,7 @@ impl<'a> Renaming<'a> {
             .healthmonitor_id
             .as_ref()
             .filter(|_| !planned::has_failed(pool))?;
-        let monitor = parts.monitors.as_ref()?.get(id)?;
+        let monitor = self.seen.monitors(parts)?.get(id)?;
         Some(PartChange::UpdateMonitor {
             update: MonitorUpdate {
                 name: Some(self.renamed(&monitor.name)?),

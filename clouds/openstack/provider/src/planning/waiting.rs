@@ -9,7 +9,7 @@ use bowline_plan::Answer;
 use super::Next;
 use crate::intent::Wanted;
 use crate::members;
-use crate::observe::{Seen, looks};
+use crate::observe::{View, looks};
 use crate::placement;
 
 /// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
@@ -25,7 +25,7 @@ const NODE_PAUSE: Duration = Duration::from_secs(2);
 
 /// Nothing but a Node tells where a new load balancer is to be, and none can yet: a Node tells its server and its addresses when it
 /// is initialised, which on the first start takes about as long as the first look at a Service.
-pub(super) fn for_nodes(wanted: &Wanted, seen: &Seen) -> Option<Next> {
+pub(super) fn for_nodes(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let is_needed = placement::is_detected(wanted) && wanted.vip.port.is_none();
     let tells =
         |node: &Node| members::server(node).is_some() && members::address(node, wanted.family()).is_some();
@@ -41,11 +41,11 @@ pub(super) fn for_nodes(wanted: &Wanted, seen: &Seen) -> Option<Next> {
 
 /// Octavia is at work on a load balancer. After a write it is looked at once, or, if it is known how long changes take, after that
 /// time; and then in growing pauses.
-pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
+pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
     let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
     let own = &seen.memory.own;
     if !own.is_unseen {
-        let after = pause(looks(&seen.memory));
+        let after = pause(looks(seen.memory));
         return Answer::Wait { after, reason };
     }
     let is_change = balancer.provisioning_status == ProvisioningStatus::PendingUpdate;

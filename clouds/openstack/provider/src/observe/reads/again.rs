@@ -1,15 +1,17 @@
 //! What is read again in a reconcile: while Octavia is at work, and after the writes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, PoolId, ProvisioningStatus};
 
 use super::{Listing, Reads};
 use crate::intent::{Identity, Intent};
 use crate::learn::predicted;
-use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience};
+use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
 use crate::ownership;
+use crate::step::CloudStep;
 
 impl Reads {
     /// Looks again at load balancers that are pending or went, and reads what is missing by now.
@@ -34,10 +36,11 @@ impl Reads {
             self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
             memory.own.change_pause = self.under_way.pause();
+            undone::note(&observed, memory, false);
             patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
             if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
-                observed.parts = None;
+                observed.parts.clear();
             }
         }
         self.complete(intent, &mut observed, memory).await?;
@@ -57,8 +60,8 @@ impl Reads {
     ) -> Result<Observed, CloudError> {
         memory.new_wait();
         let written = std::mem::take(&mut memory.own.members_written);
-        if let Some(parts) = observed.parts.as_mut().filter(|_| !written.is_empty()) {
-            self.confirm_members(parts, &written).await?;
+        if !written.is_empty() {
+            self.confirm_members(&mut observed.parts, &written).await?;
         }
         if memory.own.is_address_changed {
             observed.floating_ips = None;
@@ -68,8 +71,29 @@ impl Reads {
                 .await?;
             memory.own.is_unseen = false;
         }
+        self.confirm_parts(&mut observed, memory).await?;
         self.complete(intent, &mut observed, memory).await?;
+        undone::note(&observed, memory, true);
         Ok(observed)
+    }
+
+    /// Reads the parts of load balancers again of which some were made or taken away.
+    async fn confirm_parts(&self, observed: &mut Observed, memory: &Memory) -> Result<(), CloudError> {
+        let written = memory.own.unconfirmed.iter();
+        let written = written.filter(|step| matches!(step, CloudStep::Part { .. }));
+        let of: BTreeSet<LoadBalancerId> = written.filter_map(CloudStep::balancer).cloned().collect();
+        for of in of {
+            let Some(before) = observed.parts.remove(&of) else {
+                continue;
+            };
+            let mut now = self.parts(observed, of.clone()).await?;
+            let is_there = |id: &PoolId| now.pools.iter().any(|pool| pool.id == *id);
+            now.members = before.members;
+            now.members.retain(|pool, _| is_there(pool));
+            now.unread = before.unread;
+            observed.parts.insert(of, now);
+        }
+        Ok(())
     }
 
     /// Forgets the members of pools that were written and may not be as they were written, so that they are read.
@@ -77,12 +101,18 @@ impl Reads {
     /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
     /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
     /// is read member by member.
-    async fn confirm_members(&self, parts: &mut Parts, written: &[WrittenMembers]) -> Result<(), CloudError> {
+    async fn confirm_members(
+        &self,
+        parts: &mut BTreeMap<LoadBalancerId, Parts>,
+        written: &[WrittenMembers],
+    ) -> Result<(), CloudError> {
         let pools = self.pools.ask().await?;
         for WrittenMembers { pool, removed } in written {
-            let Some(members) = parts.members.get(pool) else {
+            let mut parts = parts.values_mut();
+            let Some(parts) = parts.find(|parts| parts.members.contains_key(pool)) else {
                 continue;
             };
+            let members = &parts.members[pool];
             let list = in_one_number(members);
             let before = self.member_lists.with(pool, |last| last.replace(list));
             let shown = pools.iter().find(|there| there.id == *pool);
@@ -137,16 +167,14 @@ impl Reads {
             }
         }
         // Whether a load balancer that failed still carries traffic is seen in its parts as they are now.
-        let has_failed_now = |parts: &Parts| {
+        let has_failed_now = |id: &LoadBalancerId| {
             let failed = |balancer: &&LoadBalancer| {
-                balancer.id == parts.of && balancer.provisioning_status == ProvisioningStatus::Error
+                balancer.id == *id && balancer.provisioning_status == ProvisioningStatus::Error
             };
             let is_news = observed.balancers.iter().all(|before| !failed(&before));
             is_news && now.iter().any(|balancer| failed(&balancer))
         };
-        if observed.parts.as_ref().is_some_and(has_failed_now) {
-            observed.parts = None;
-        }
+        observed.parts.retain(|id, _| !has_failed_now(id));
         observed.balancers = now;
         Ok(())
     }

@@ -7,25 +7,28 @@ use crate::annotations as keys;
 use crate::intent::Wanted;
 use crate::intent::settings::ADDRESS;
 use crate::names;
-use crate::observe::Observed;
+use crate::observe::View;
 use crate::step::FloatingIpChange;
 use crate::subnets::floating::{self, FloatingError, WantedSubnet};
 
 /// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
 pub(super) fn creation(
     wanted: &Wanted,
-    observed: &Observed,
+    observed: &View<'_>,
     balancer: Option<&LoadBalancer>,
 ) -> Result<Option<FloatingIpChange>, FloatingError> {
     if let Some(flaw) = wanted.flaws.iter().find(|flaw| flaw.what == ADDRESS) {
         return Err(FloatingError::Address(flaw.text.clone()));
     }
-    let subnets = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let networks = observed.networks.as_deref().map(Vec::as_slice);
+    let networks = observed.networks();
+    let subnets = match (&wanted.floating.network, &wanted.floating.subnet) {
+        (Some(_), WantedSubnet::Any) => &[][..],
+        _ => observed.subnets(),
+    };
     let network = match &wanted.floating.network {
         Some(network) => {
             // Where they cannot be listed, Neutron tells when the floating IP is asked for.
-            if let Some(networks) = networks {
+            if let Ok(networks) = networks {
                 floating::check_network(network, networks)?;
             }
             Some(network)

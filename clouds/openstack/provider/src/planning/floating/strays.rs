@@ -1,30 +1,25 @@
 //! Floating IPs that lead nowhere: which of them are a Service's, and wait for its load balancer or go with it.
 
 use bowline_cloud_provider::spelling;
-use bowline_openstack_client::{FloatingIp, LoadBalancerId, PortId};
+use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId};
 
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::Observed;
-
-/// What has to be read before it can be told whether a floating IP leads to nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct StrayNeeds {
-    pub(crate) ports: bool,
-    pub(crate) balancers: Vec<LoadBalancerId>,
-}
+use crate::observe::{Observed, View};
 
 /// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
 /// Such a port can stay for a while, or for ever if its removal failed.
-pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+pub(super) fn leads_nowhere(identity: &Identity, observed: &View<'_>, floating_ip: &FloatingIp) -> bool {
     let Some(id) = &floating_ip.port_id else {
         return true;
     };
-    let Some(ports) = &observed.ports else {
+    let is_of_known = |there: &LoadBalancer| there.vip_port_id.as_ref() == Some(id);
+    if observed.balancers.iter().any(is_of_known) {
         return false;
-    };
-    match ports.iter().find(|port| port.id == *id) {
+    }
+    match observed.ports().iter().find(|port| port.id == *id) {
         Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| {
+            observed.knows_balancer(&id);
             // Of one that Octavia does not get rid of, the Service takes back what it records.
             let is_left = observed.left_alone.contains(&id) && is_recorded(identity, floating_ip);
             observed.gone.contains(&id) || is_left
@@ -37,41 +32,6 @@ pub(super) fn leads_nowhere(identity: &Identity, observed: &Observed, floating_i
 /// The load balancer that Octavia made a port for, by the port's device.
 fn made_for_balancer(device: &str) -> Option<LoadBalancerId> {
     device.strip_prefix("lb-").map(LoadBalancerId::from)
-}
-
-/// What has to be read before it can be told which of the Service's floating IPs lead nowhere. `asked` is the address that the
-/// Service asks for, `own` the port of the load balancer that it uses.
-pub(crate) fn stray_needs(
-    identity: &Identity,
-    asked: Option<&str>,
-    observed: &Observed,
-    own: Option<&PortId>,
-) -> StrayNeeds {
-    let is_asked = |there: &FloatingIp| {
-        asked.is_some_and(|asked| {
-            spelling::of_address(asked) == spelling::of_address(&there.floating_ip_address)
-        })
-    };
-    let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
-    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
-    let ports: Vec<&PortId> = all
-        .filter(|there| !there.is_foreign)
-        .filter(|there| is_ours(identity, observed, there) || is_told(there) || is_asked(there))
-        .filter_map(|there| there.port_id.as_ref())
-        .filter(|port| Some(*port) != own)
-        .collect();
-    let Some(known) = &observed.ports else {
-        return StrayNeeds {
-            ports: !ports.is_empty(),
-            ..StrayNeeds::default()
-        };
-    };
-    let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
-    let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
-    StrayNeeds {
-        ports: false,
-        balancers: balancers.filter(|id| !observed.is_known(id)).collect(),
-    }
 }
 
 /// Whether a floating IP is surely the Service's: a controller made it for the Service, and it led to a load balancer of the Service
@@ -102,8 +62,8 @@ pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool
 /// Whether a floating IP leads nowhere and goes with the Service.
 pub(in crate::planning) fn goes_with(
     identity: &Identity,
-    observed: &Observed,
+    observed: &View<'_>,
     floating_ip: &FloatingIp,
 ) -> bool {
-    leads_nowhere(identity, observed, floating_ip) && is_ours(identity, observed, floating_ip)
+    is_ours(identity, observed, floating_ip) && leads_nowhere(identity, observed, floating_ip)
 }

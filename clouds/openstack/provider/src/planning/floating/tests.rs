@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::observe::{Memory, Observed};
 
 fn floating_ip(address: &str, fixed: Value) -> FloatingIp {
     serde_json::from_value(json!({
@@ -25,7 +26,9 @@ fn of_two_floating_ips_on_the_port_the_one_of_the_load_balancers_address_counts(
         ])),
         ..Observed::default()
     };
-    let found = |vip| current(&observed, &balancer(vip)).map(|found| found.floating_ip_address.clone());
+    let memory = Memory::default();
+    let view = View::new(&observed, &memory);
+    let found = |vip| current(&view, &balancer(vip)).map(|found| found.floating_ip_address.clone());
     assert_eq!(found("10.0.0.5").as_deref(), Some("203.0.113.2"));
     assert_eq!(found("10.0.0.9").as_deref(), Some("203.0.113.1"));
     assert_eq!(found("10.0.0.7"), None);
@@ -37,5 +40,6 @@ fn a_floating_ip_that_does_not_say_which_address_it_leads_to_counts() {
         floating_ips: Some(Arc::new(vec![floating_ip("203.0.113.1", Value::Null)])),
         ..Observed::default()
     };
-    assert!(current(&observed, &balancer("10.0.0.5")).is_some());
+    let memory = Memory::default();
+    assert!(current(&View::new(&observed, &memory), &balancer("10.0.0.5")).is_some());
 }

@@ -8,7 +8,7 @@ use bowline_plan::Refusal;
 
 use crate::intent::Identity;
 use crate::names;
-use crate::observe::Observed;
+use crate::observe::View;
 
 /// A Service's groups.
 pub(super) struct Own<'a> {
@@ -20,45 +20,42 @@ pub(super) struct Own<'a> {
 
 /// Tells the Service's groups apart: of those that were surely made for it, one that ports have is kept before one that none has,
 /// then the oldest. One that stands alone is used whoever made it, as the Go manager does.
-pub(super) fn of<'a>(identity: &Identity, observed: &'a Observed) -> Result<Own<'a>, Refusal> {
-    let mut made = made_for(identity, observed);
-    made.sort_by(|a, b| rank(observed, a).cmp(&rank(observed, b)));
-    let all = observed.groups.as_deref().unwrap_or_default();
+pub(super) fn of<'a>(identity: &Identity, seen: &View<'a>) -> Result<Own<'a>, Refusal> {
+    let mut made = made_for(identity, seen);
+    made.sort_by(|a, b| rank(seen, a).cmp(&rank(seen, b)));
+    let all = seen.groups(identity);
     let (kept, mut surplus) = match (made.split_first(), all) {
         (Some((kept, surplus)), _) => (Some(*kept), surplus.to_vec()),
         (None, []) => (None, Vec::new()),
         (None, [alone]) => (Some(alone), Vec::new()),
         (None, several) => return Err(ambiguous(identity, several)),
     };
-    surplus.extend(former(identity, observed));
+    surplus.extend(former(identity, seen));
     Ok(Own { kept, surplus })
 }
 
 /// The groups that were surely made for the Service: their description says so too. No other one is ever deleted.
-pub(super) fn made_for<'a>(identity: &Identity, observed: &'a Observed) -> Vec<&'a SecurityGroup> {
-    described(identity, observed.groups.iter()).collect()
+pub(super) fn made_for<'a>(identity: &Identity, seen: &View<'a>) -> Vec<&'a SecurityGroup> {
+    described(identity, seen.groups(identity)).collect()
 }
 
 /// The groups that were surely made for Services of this name before: those were deleted without their finalizer.
-pub(super) fn former<'a>(
-    identity: &Identity,
-    observed: &'a Observed,
-) -> impl Iterator<Item = &'a SecurityGroup> {
-    described(identity, observed.former_groups.iter())
+pub(super) fn former<'a>(identity: &Identity, seen: &View<'a>) -> impl Iterator<Item = &'a SecurityGroup> {
+    described(identity, seen.former_groups(identity))
 }
 
 fn described<'a>(
     identity: &Identity,
-    groups: impl Iterator<Item = &'a Vec<SecurityGroup>>,
+    groups: &'a [SecurityGroup],
 ) -> impl Iterator<Item = &'a SecurityGroup> {
     groups
-        .flatten()
+        .iter()
         .filter(|there| names::is_security_group_of(&identity.service, &there.description))
 }
 
 /// The lesser is kept.
-fn rank<'a>(observed: &Observed, group: &'a SecurityGroup) -> (bool, Option<&'a str>, &'a SecurityGroupId) {
-    let mut ports = observed.ports.iter().flat_map(|list| list.iter());
+fn rank<'a>(seen: &View<'_>, group: &'a SecurityGroup) -> (bool, Option<&'a str>, &'a SecurityGroupId) {
+    let mut ports = seen.ports().iter();
     let is_used = ports.any(|port| port.security_groups.contains(&group.id));
     (!is_used, group.created_at.as_deref(), &group.id)
 }
