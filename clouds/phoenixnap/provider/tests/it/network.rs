@@ -118,6 +118,35 @@ async fn while_the_network_refuses_a_block_no_other_one_is_bought() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_services_that_come_together_to_a_network_that_is_full_unseen_one_buys() {
+    let world = World::new();
+    world.sim.service().set_latency(Duration::from_millis(200));
+    for _ in 0..4 {
+        world.sim.add_block(BlockSpec::default().network(NETWORK));
+    }
+    world.sim.set_behaviour(|it| it.quota.blocks_per_network = 4);
+    let keys = ["shop/a", "shop/b", "shop/c"];
+    keys.iter().for_each(|key| world.add(key));
+    let all = futures::future::join_all(keys.map(|key| world.run(key)));
+    drop(tokio::time::timeout(Duration::from_secs(60), all).await);
+    assert_eq!(world.sim.blocks().len(), 5);
+    let claimed = keys.iter().filter(|key| world.claim(key).is_some());
+    assert!(claimed.count() <= 1, "who may not buy claims nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_come_together_wait_for_no_purchase_that_hangs() {
+    let world = World::new();
+    let purchase = Fault::operation("ip-blocks.create").nth(1);
+    world.sim.faults().add(purchase.hang_before());
+    let keys = ["shop/a", "shop/b", "shop/c"];
+    keys.iter().for_each(|key| world.add(key));
+    let all = futures::future::join_all(keys.map(|key| world.run(key)));
+    drop(tokio::time::timeout(Duration::from_secs(12), all).await);
+    assert_eq!(world.sim.blocks().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_network_that_is_busy_is_not_taken_for_full() {
     let world = World::with_service();
     world.sim.set_network_status(NETWORK, Some(NetworkStatus::Busy));
