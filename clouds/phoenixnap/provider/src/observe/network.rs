@@ -128,8 +128,7 @@ impl Network {
 
     /// Why no block is bought for a Service: the network has no place for it.
     pub(crate) fn full_for(&self, service: &ServiceKey) -> Option<Refusal> {
-        let known = self.known()?;
-        self.facts.full_for(service, &known, &lock(&self.facts.places))
+        self.facts.full_for(service, &lock(&self.facts.places))
     }
 
     /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together each waits
@@ -142,12 +141,11 @@ impl Network {
             let Some(until) = until.filter(|until| *until > Instant::now()) else {
                 break;
             };
-            // An answer in between wakes the other half.
+            // Whether it was answered or took too long, the next look tells.
             let _ = timeout_at(until, answered).await;
         }
-        let known = self.known();
         let mut places = lock(&self.facts.places);
-        if let Some(full) = known.and_then(|known| self.facts.full_for(service, &known, &places)) {
+        if let Some(full) = self.facts.full_for(service, &places) {
             return Err(full);
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
@@ -160,7 +158,7 @@ impl Network {
         Ok(())
     }
 
-    /// Tells which block was bought for a Service; `None` if none was, and its place is free.
+    /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
     pub(crate) fn bought(&self, service: &ServiceKey, block: Option<&str>) {
         let mut places = lock(&self.facts.places);
         match block {
@@ -171,11 +169,6 @@ impl Network {
             }
         }
         self.facts.answered.notify_waiters();
-    }
-
-    /// A Service goes: no place is kept for it.
-    pub(crate) fn give_up(&self, service: &ServiceKey) {
-        self.bought(service, None);
     }
 
     /// The network has said something to a block, whatever it is.
@@ -228,7 +221,7 @@ impl Facts {
     }
 
     /// Where the network shows more than the documented number of blocks, it takes more than those.
-    fn full_for(&self, service: &ServiceKey, network: &PublicNetwork, places: &[Place]) -> Option<Refusal> {
+    fn full_for(&self, service: &ServiceKey, places: &[Place]) -> Option<Refusal> {
         let id = &self.id;
         if let Some((block, (words, _))) = lock(&self.refused).iter().next() {
             let text = format!(
@@ -238,6 +231,7 @@ impl Facts {
                 "look at the network in the portal, or delete a service that is not needed; a block is bought when the network has taken that one, or that one is given back",
             ));
         }
+        let network = &self.known()?.network;
         let shown = others(network, "");
         let coming = places.iter().filter(|place| {
             let counts = place.service != *service && place.since.elapsed() < KEPT;

@@ -179,7 +179,7 @@ impl Reads {
             Intent::Absent(_) => self
                 .network()
                 .into_iter()
-                .for_each(|it| it.give_up(&identity.key)),
+                .for_each(|it| it.bought(&identity.key, None)),
             Intent::Wanted(_) if !observed.blocks.is_empty() => {}
             Intent::Wanted(wanted) if is_buyer(wanted) => {
                 self.before_purchase(&identity.key, &mut observed, own).await?;

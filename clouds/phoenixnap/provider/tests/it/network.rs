@@ -84,8 +84,12 @@ async fn nothing_is_bought_for_a_network_that_goes_or_has_failed() {
 async fn while_the_network_refuses_a_block_no_other_one_is_bought() {
     let full = Canned::json(409, r#"{"message":"Public network already has 10 IPv4 blocks."}"#);
     let denied = Canned::json(403, r#"{"message":"Not authorized."}"#);
-    for (answer, is_taken_in_the_end) in [(full, true), (denied, false)] {
+    for (answer, read, is_taken_in_the_end) in [(full, 200, true), (denied, 404, false)] {
         let world = World::with_service();
+        if read != 200 {
+            // Nor does an API that does not know that call.
+            world.sim.faults().add(reading().always().status(read));
+        }
         let attachments = Fault::operation("public-networks.attach").always();
         let refusal = world.sim.faults().add(attachments.answer(answer));
         // It is tried again and again.
