@@ -59,6 +59,11 @@ impl Behaves for Behaviour {
             "So many changes of a load balancer end in `ERROR`.",
         ),
         read(
+            "failing_deletes",
+            "So many deletions of load balancers end in `ERROR`, and all parts stay.",
+            "Octavia's `worker/v2/tasks/lifecycle_tasks.py`, `LoadBalancerToErrorOnRevertTask`.",
+        ),
+        read(
             "failing_part_changes",
             "So many changes of parts end with the part in `ERROR` and all else `ACTIVE`.",
             "Octavia's `worker/v2/tasks/lifecycle_tasks.py`.",
