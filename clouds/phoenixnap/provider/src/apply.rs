@@ -148,12 +148,14 @@ impl Writer<'_> {
         };
         let key = &wanted.identity.key;
         let network = self.reads.network();
-        if let Some(Err(full)) = network.map(|network| network.reserve(key)) {
-            return Ok(Learned::Refused(full));
-        }
         let bought = |block: Option<&str>| network.into_iter().for_each(|it| it.bought(key, block));
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
+            if let Some(network) = network
+                && let Err(full) = network.reserve(key).await
+            {
+                return Ok(Learned::Refused(full));
+            }
             if self.seen.listed.elapsed() > FRESH {
                 match bought_already(self.client, &wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
@@ -223,6 +225,17 @@ fn is_refusal(error: &ApiError) -> bool {
 
 /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.
 pub(crate) async fn attach(
+    client: &Client,
+    reads: &Reads,
+    block: &str,
+    network: &str,
+) -> Result<Learned, CloudError> {
+    let answer = try_to_attach(client, reads, block, network).await;
+    reads.network().into_iter().for_each(|it| it.answers(block));
+    answer
+}
+
+async fn try_to_attach(
     client: &Client,
     reads: &Reads,
     block: &str,

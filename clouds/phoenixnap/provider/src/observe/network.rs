@@ -9,7 +9,8 @@ use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
 use bowline_plan::Refusal;
-use tokio::time::{Instant, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -22,6 +23,10 @@ pub(crate) const AGE: Duration = Duration::from_secs(3600);
 
 /// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
 pub(crate) const MOST_BLOCKS: usize = 10;
+
+/// How long a purchase waits for what becomes of the block before it. Often that is known after the next call, and more than a
+/// moment would hold up Services for a block that takes its time.
+const MOMENT: Duration = Duration::from_secs(5);
 
 /// How long a place is kept for a block that the network does not show.
 const KEPT: Duration = Duration::from_secs(120);
@@ -57,6 +62,10 @@ struct Facts {
     places: Mutex<Vec<Place>>,
     /// The free blocks that the network refused at the last try, in which words, and when.
     refused: Mutex<BTreeMap<String, (String, Instant)>>,
+    /// Held by who waits for what becomes of the block before its own.
+    turn: tokio::sync::Mutex<()>,
+    /// The network has said something to a block.
+    answered: Notify,
 }
 
 /// A place in the network that is being bought for, so that two Services that come together do not buy for the same one.
@@ -65,6 +74,8 @@ struct Place {
     /// The block, once it is bought. It counts as long as the network does not show it.
     block: Option<String>,
     since: Instant,
+    /// Whether the network has said something to it.
+    is_answered: bool,
 }
 
 #[derive(Clone)]
@@ -85,6 +96,8 @@ impl Network {
             unreadable: Mutex::default(),
             places: Mutex::default(),
             refused: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+            answered: Notify::new(),
         });
         let read = SharedRead::single(
             SharedRead::<()>::INTERVAL,
@@ -115,15 +128,24 @@ impl Network {
 
     /// Why no block is bought for a Service: the network has no place for it.
     pub(crate) fn full_for(&self, service: &ServiceKey) -> Option<Refusal> {
-        let known = self.known()?;
-        self.facts.full_for(service, &known, &lock(&self.facts.places))
+        self.facts.full_for(service, &lock(&self.facts.places))
     }
 
-    /// Keeps a place for the block that is about to be bought for a Service, if there is one.
-    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), Refusal> {
-        let known = self.known();
+    /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together each waits
+    /// a moment for what the network says to the block before: if it is full whatever it shows, one block is bought in vain.
+    pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), Refusal> {
+        let _turn = self.facts.turn.lock().await;
+        loop {
+            let answered = self.facts.answered.notified();
+            let until = self.facts.is_open_until(service);
+            let Some(until) = until.filter(|until| *until > Instant::now()) else {
+                break;
+            };
+            // Whether it was answered or took too long, the next look tells.
+            let _ = timeout_at(until, answered).await;
+        }
         let mut places = lock(&self.facts.places);
-        if let Some(full) = known.and_then(|known| self.facts.full_for(service, &known, &places)) {
+        if let Some(full) = self.facts.full_for(service, &places) {
             return Err(full);
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
@@ -131,11 +153,12 @@ impl Network {
             service: service.clone(),
             block: None,
             since: Instant::now(),
+            is_answered: false,
         });
         Ok(())
     }
 
-    /// Tells which block was bought for a Service; `None` if none was, and its place is free.
+    /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
     pub(crate) fn bought(&self, service: &ServiceKey, block: Option<&str>) {
         let mut places = lock(&self.facts.places);
         match block {
@@ -145,11 +168,15 @@ impl Network {
                 of_service.for_each(|place| place.block = Some(id.to_owned()));
             }
         }
+        self.facts.answered.notify_waiters();
     }
 
-    /// A Service goes: no place is kept for it.
-    pub(crate) fn give_up(&self, service: &ServiceKey) {
-        self.bought(service, None);
+    /// The network has said something to a block, whatever it is.
+    pub(crate) fn answers(&self, block: &str) {
+        let mut places = lock(&self.facts.places);
+        let of_block = places.iter_mut().filter(|it| it.block.as_deref() == Some(block));
+        of_block.for_each(|place| place.is_answered = true);
+        self.facts.answered.notify_waiters();
     }
 
     /// The network does not take a block that could be attached: it would not take the next one either.
@@ -184,8 +211,17 @@ impl Facts {
         known.filter(|known| known.generation == generation)
     }
 
+    /// Until when it is worth waiting for what the network says to blocks of other Services.
+    fn is_open_until(&self, service: &ServiceKey) -> Option<Instant> {
+        let places = lock(&self.places);
+        let open = places
+            .iter()
+            .filter(|it| it.service != *service && !it.is_answered);
+        open.map(|place| place.since + MOMENT).max()
+    }
+
     /// Where the network shows more than the documented number of blocks, it takes more than those.
-    fn full_for(&self, service: &ServiceKey, network: &PublicNetwork, places: &[Place]) -> Option<Refusal> {
+    fn full_for(&self, service: &ServiceKey, places: &[Place]) -> Option<Refusal> {
         let id = &self.id;
         if let Some((block, (words, _))) = lock(&self.refused).iter().next() {
             let text = format!(
@@ -195,6 +231,7 @@ impl Facts {
                 "look at the network in the portal, or delete a service that is not needed; a block is bought when the network has taken that one, or that one is given back",
             ));
         }
+        let network = &self.known()?.network;
         let shown = others(network, "");
         let coming = places.iter().filter(|place| {
             let counts = place.service != *service && place.since.elapsed() < KEPT;

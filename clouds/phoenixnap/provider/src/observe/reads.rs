@@ -179,7 +179,7 @@ impl Reads {
             Intent::Absent(_) => self
                 .network()
                 .into_iter()
-                .for_each(|it| it.give_up(&identity.key)),
+                .for_each(|it| it.bought(&identity.key, None)),
             Intent::Wanted(_) if !observed.blocks.is_empty() => {}
             Intent::Wanted(wanted) if is_buyer(wanted) => {
                 self.before_purchase(&identity.key, &mut observed, own).await?;
@@ -243,21 +243,23 @@ impl Reads {
         let Some(unlisted) = unlisted else {
             return Ok(());
         };
+        let mut end = End::Seen;
         if let Some(id) = unlisted.filter(|id| !listed.iter().any(|block| block.id == *id)) {
             match self.client.ip_block(&id).await {
                 Ok(block) if cluster.is_active_for(&block, key) => {
                     listed.push(block);
                     return Ok(());
                 }
-                // It was marked or given back since, and is nobody's any more.
+                // It was marked since, and is nobody's any more.
                 Ok(_) => {}
-                Err(error) if error.may_be_gone() => {}
+                // It was given back, or is as late here as in the list.
+                Err(error) if error.may_be_gone() => end = End::Unknown,
                 Err(error) => return Err(error.into()),
             }
         }
         self.purchases.with(asker, |last| {
             if let Some(last) = last {
-                last.end = End::Seen;
+                last.end = end;
             }
         });
         Ok(())

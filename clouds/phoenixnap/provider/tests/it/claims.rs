@@ -127,6 +127,27 @@ async fn a_purchase_whose_answer_was_lost_is_remembered_although_its_claim_is_st
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_block_that_can_neither_be_listed_nor_read_yet_is_not_bought_again() {
+    let world = World::with_service();
+    world
+        .sim
+        .set_behaviour(|it| it.list_lag = Duration::from_secs(50));
+    for late in ["public-networks.attach", "ip-blocks.read"] {
+        world
+            .sim
+            .faults()
+            .add(Fault::operation(late).times(2).status(403));
+    }
+    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+    world.edit(KEY, |service| {
+        service.metadata.annotations.take();
+    });
+    let run = world.run(KEY).await;
+    assert!(run.has_note("IPBlockPurchasePending"), "{run:#?}");
+    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_goes_waits_for_a_purchase_whose_claim_was_stripped() {
     let world = World::with_service();
     world

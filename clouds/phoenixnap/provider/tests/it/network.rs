@@ -84,8 +84,12 @@ async fn nothing_is_bought_for_a_network_that_goes_or_has_failed() {
 async fn while_the_network_refuses_a_block_no_other_one_is_bought() {
     let full = Canned::json(409, r#"{"message":"Public network already has 10 IPv4 blocks."}"#);
     let denied = Canned::json(403, r#"{"message":"Not authorized."}"#);
-    for (answer, is_taken_in_the_end) in [(full, true), (denied, false)] {
+    for (answer, read, is_taken_in_the_end) in [(full, 200, true), (denied, 404, false)] {
         let world = World::with_service();
+        if read != 200 {
+            // Nor does an API that does not know that call.
+            world.sim.faults().add(reading().always().status(read));
+        }
         let attachments = Fault::operation("public-networks.attach").always();
         let refusal = world.sim.faults().add(attachments.answer(answer));
         // It is tried again and again.
@@ -115,6 +119,35 @@ async fn while_the_network_refuses_a_block_no_other_one_is_bought() {
         world.run("shop/search").await.settled();
         assert_eq!(world.sim.blocks().len(), 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_services_that_come_together_to_a_network_that_is_full_unseen_one_buys() {
+    let world = World::new();
+    world.sim.service().set_latency(Duration::from_millis(200));
+    for _ in 0..4 {
+        world.sim.add_block(BlockSpec::default().network(NETWORK));
+    }
+    world.sim.set_behaviour(|it| it.quota.blocks_per_network = 4);
+    let keys = ["shop/a", "shop/b", "shop/c"];
+    keys.iter().for_each(|key| world.add(key));
+    let all = futures::future::join_all(keys.map(|key| world.run(key)));
+    drop(tokio::time::timeout(Duration::from_secs(60), all).await);
+    assert_eq!(world.sim.blocks().len(), 5);
+    let claimed = keys.iter().filter(|key| world.claim(key).is_some());
+    assert!(claimed.count() <= 1, "who may not buy claims nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_come_together_wait_for_no_purchase_that_hangs() {
+    let world = World::new();
+    let purchase = Fault::operation("ip-blocks.create").nth(1);
+    world.sim.faults().add(purchase.hang_before());
+    let keys = ["shop/a", "shop/b", "shop/c"];
+    keys.iter().for_each(|key| world.add(key));
+    let all = futures::future::join_all(keys.map(|key| world.run(key)));
+    drop(tokio::time::timeout(Duration::from_secs(12), all).await);
+    assert_eq!(world.sim.blocks().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
