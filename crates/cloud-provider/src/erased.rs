@@ -254,7 +254,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 return self.observe().await;
             };
             let observed = self.reconciler.verify(&self.intent, observed, &mut memory);
-            let observed = observed.await?;
+            let observed = observed.await;
+            note(&*self.reconciler, &self.facts, &mut memory);
+            let observed = observed?;
             self.seen = Some(Seen { observed, memory });
             Ok(())
         })

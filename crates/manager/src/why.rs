@@ -322,7 +322,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         of_report(&mut why, report, failure.as_ref());
     }
     let noted = report.into_iter().flat_map(|report| &report.notes);
-    let noted: Vec<&str> = noted.map(|note| note.reason.as_ref()).collect();
+    let noted: Vec<&str> = noted.map(|note| note.reason).collect();
     let is_told = |it: &SeenEvent| {
         let reason = &*it.reason;
         FAILED.contains(&reason) || noted.contains(&reason) || reason == NO_NODES

@@ -248,7 +248,8 @@ impl ServiceController {
                     tracked.settled();
                 });
                 self.queue.forget(&queued);
-                if let Some(after) = again {
+                let rest = self.tracked(key, |tracked| tracked.removal.rest());
+                if let Some(after) = again.into_iter().chain(rest).min() {
                     self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
                     self.queue.add_after(queued, after);
                 }
@@ -368,13 +369,22 @@ impl ServiceController {
     }
 
     /// Says in the log, and in an event if it is news, that a sync failed.
-    fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
+    pub(super) fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         // Another one of the name may have been found to have vanished while this one was synced.
-        let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
-        let vanished = vanished.filter(|_| progress.is_removal);
+        let vanished = self.tracked(key, |tracked| {
+            let is_turn = progress.is_removal && tracked.removal.rest().is_none();
+            tracked.vanished.first().filter(|_| is_turn).cloned()
+        });
         let cause = &failure.text;
-        let note = if vanished.is_some() {
-            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))
+        let note = if let Some(vanished) = &vanished {
+            let of = match self.services.get(key) {
+                Some(_) => format!(
+                    " of an earlier Service of this name (uid {})",
+                    vanished.metadata.uid.as_deref().unwrap_or_default()
+                ),
+                None => String::new(),
+            };
+            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer{of}: {cause}"))
         } else if progress.causes.is_nodes_only() {
             events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
         } else {
