@@ -417,6 +417,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn ailments(&self) -> Vec<Ailment> {
         let seen = self.seen.as_ref();
-        seen.map_or_else(Vec::new, |seen| self.reconciler.ailments(&seen.observed))
+        seen.map_or_else(Vec::new, |seen| {
+            self.reconciler.ailments(&self.intent, &seen.observed)
+        })
     }
 }

@@ -216,8 +216,8 @@ pub trait Reconciler: Send + Sync + 'static {
     }
 
     /// Which members do not answer, as the observation tells. Pure.
-    fn ailments(&self, observed: &Self::Observed) -> Vec<Ailment> {
-        let _ = observed;
+    fn ailments(&self, intent: &Self::Intent, observed: &Self::Observed) -> Vec<Ailment> {
+        let _ = (intent, observed);
         Vec::new()
     }
 

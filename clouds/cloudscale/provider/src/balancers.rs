@@ -139,7 +139,7 @@ impl Reconciler for Balancers {
         outcome
     }
 
-    fn ailments(&self, observed: &Observed) -> Vec<Ailment> {
+    fn ailments(&self, _: &Intent, observed: &Observed) -> Vec<Ailment> {
         let of_pool = |it: &ObservedPool| {
             let is_down = |member: &&Member| member.monitor_status == Some(MonitorStatus::Down);
             let down = it.members.iter().filter(is_down);

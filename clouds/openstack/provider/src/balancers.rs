@@ -293,7 +293,13 @@ impl Reconciler for Balancers {
         planning::follow(intent, seen)
     }
 
-    fn ailments(&self, observed: &Observed) -> Vec<Ailment> {
+    fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
+        let identity = intent.identity();
+        // Several Services may share a load balancer.
+        let is_of_service = |pool: &&Pool| {
+            names::is_pool_of(&pool.name, &identity.name)
+                || names::mark_on_pool(&pool.description, &identity.service).is_some()
+        };
         let of_pool = |pool: &Pool| {
             let (words, is_total) = match pool.operating_status {
                 OperatingStatus::Error => ("no member answers", true),
@@ -304,7 +310,7 @@ impl Reconciler for Balancers {
             Some(Ailment { text, is_total })
         };
         let pools = observed.parts.values().flat_map(|parts| &parts.pools);
-        pools.filter_map(of_pool).collect()
+        pools.filter(is_of_service).filter_map(of_pool).collect()
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
