@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
-    ServiceFacts, WriteOutcome, facts,
+    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
+    RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
 };
 use bowline_openstack_client::{Client, ProvisioningStatus};
 use bowline_plan::Refusal;

@@ -97,7 +97,9 @@ impl Reconciler for Reaper {
             return Ok(Vec::new());
         };
         let is_gone_or_used = |id: &&PortId| ports.iter().all(|port| port.id != **id);
-        ripe.iter().filter(is_gone_or_used).for_each(|id| self.leaks.forget(id));
+        ripe.iter()
+            .filter(is_gone_or_used)
+            .for_each(|id| self.leaks.forget(id));
         Ok(ports)
     }
 

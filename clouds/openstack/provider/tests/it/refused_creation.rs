@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::model::network::Port;
 use bowline_openstack_sim::{FloatingIpSpec, Provisioning};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -125,7 +125,8 @@ async fn ports_that_came_otherwise_stay() {
 #[tokio::test(start_paused = true)]
 async fn one_on_which_octavia_breaks_is_made_empty_and_then_part_by_part() {
     let world = World::with_nodes(1);
-    let said = r#"{"faultcode": "Server", "faultstring": "An unknown exception occurred.", "debuginfo": null}"#;
+    let said =
+        r#"{"faultcode": "Server", "faultstring": "An unknown exception occurred.", "debuginfo": null}"#;
     let broken = Fault::operation("octavia.loadbalancers.create").times(1);
     world.sim.faults().add(broken.answer(Canned::json(500, said)));
     let (run, writes) = world.writes_of(world.run("web")).await;

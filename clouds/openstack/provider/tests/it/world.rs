@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Transport};
 use bowline_cloud_provider::{
-    AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, Labels, LoadBalancer, Node, NodeAddress,
-    ServerVersion, Service, ServiceFacts,
+    AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, Labels,
+    LoadBalancer, Node, NodeAddress, ServerVersion, Service, ServiceFacts,
 };
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
@@ -172,11 +172,7 @@ impl World {
 
     /// A process that starts anew, perhaps with other options: nothing is remembered.
     pub(crate) fn restart(&mut self) {
-        self.cloud = balancing((
-            client(&self.sim),
-            self.options.clone(),
-            Metrics::default(),
-        ));
+        self.cloud = balancing((client(&self.sim), self.options.clone(), Metrics::default()));
     }
 
     /// The same for a user who sees the objects of all projects.
@@ -273,8 +269,7 @@ impl World {
     }
 
     pub(crate) fn facts(&self, name: &str) -> ServiceFacts {
-        self.services
-            .facts(name, &self.nodes, self.cluster(), self.now())
+        self.services.facts(name, &self.nodes, self.cluster(), self.now())
     }
 
     fn cluster(&self) -> ClusterFacts {
