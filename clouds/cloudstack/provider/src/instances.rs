@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bowline_cloud_provider::Said;
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, InstanceAnswer, InstanceDirectory, InstanceMetadata,
     InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
-use bowline_plan::{Note, Said};
+use bowline_plan::Note;
 
 use crate::labels;
 use crate::options::NodeOptions;

@@ -72,20 +72,12 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
 
 /// Changes the observation as applying a step will.
 pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
-    if let CloudStep::DeleteBalancer {
-        balancer, is_live, ..
-    } = step
-    {
-        if *is_live {
-            vacate(seen, balancer);
-        }
-        seen.note_freed(balancer);
-        predicted::floating_ips_without(seen, balancer);
-        seen.is_gone(balancer);
-        return;
-    }
     let shown = predicted::shown(seen, step);
     absorb(seen, step, shown);
+    if let CloudStep::DeleteBalancer { balancer, .. } = step {
+        predicted::floating_ips_without(seen, balancer);
+        seen.is_gone(balancer);
+    }
 }
 
 /// A creation was refused: what ports there are is to be seen anew.

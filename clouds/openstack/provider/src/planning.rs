@@ -4,6 +4,8 @@
 //! load balancer, its name on the Service before anything is waited for, a former name, its parts port by port, its tags, the
 //! address, and last the security group.
 
+use std::cell::OnceCell;
+
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
@@ -105,14 +107,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             let (surplus, kept) = ownership::surplus(seen, twins);
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
-            let there = There {
-                wanted,
-                features,
-                seen,
-                balancer,
-                role,
-                surplus: &surplus,
-            };
+            let there = There::new(wanted, seen, (balancer, role), &surplus);
             there.next(&mut notes, &mut publishes)
         }
     };
@@ -136,17 +131,7 @@ fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let Found::One { balancer, role, .. } = ownership::resolve(&wanted.identity, seen) else {
         return None;
     };
-    let there = There {
-        wanted,
-        features: seen
-            .features()
-            .of_balancer(&wanted.identity.options, Some(balancer)),
-        seen,
-        balancer,
-        role,
-        surplus: &[],
-    };
-    there.follow()
+    There::new(wanted, seen, (balancer, role), &[]).follow()
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
@@ -157,9 +142,29 @@ struct There<'a> {
     balancer: &'a LoadBalancer,
     role: Role,
     surplus: &'a [&'a LoadBalancer],
+    /// What decides about its parts, once that is asked.
+    parts: OnceCell<Option<PartsPlan<'a>>>,
 }
 
-impl There<'_> {
+impl<'a> There<'a> {
+    fn new(
+        wanted: &'a Wanted,
+        seen: &'a View<'a>,
+        (balancer, role): (&'a LoadBalancer, Role),
+        surplus: &'a [&'a LoadBalancer],
+    ) -> Self {
+        let options = &wanted.identity.options;
+        Self {
+            wanted,
+            features: seen.features().of_balancer(options, Some(balancer)),
+            seen,
+            balancer,
+            role,
+            surplus,
+            parts: OnceCell::new(),
+        }
+    }
+
     /// The first of these that is due:
     ///
     /// 1. what bars all work is told; a load balancer of another kind is made anew; its ID is written down; it is waited for,
@@ -222,7 +227,7 @@ impl There<'_> {
         if let Some(change) = rename::next(&wanted.identity, self.seen, (balancer, self.role), parts) {
             return Some(self.rename(change, notes));
         }
-        let change = match self.of_parts(parts, notes) {
+        let change = match self.of_parts(notes) {
             Err(refusal) => return Some(Answer::Refused(refusal)),
             Ok(change) => change,
         };
@@ -327,9 +332,10 @@ impl There<'_> {
         self.part(change, notes)
     }
 
-    fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
-        let of = (self.balancer, self.role);
-        let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts);
+    fn of_parts(&self, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
+        let Some(plan) = self.plan_of_parts() else {
+            return Ok(None);
+        };
         if let Some(listener) = plan.conflict() {
             // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
             if let Some((_, removal)) = plan.surplus().next() {

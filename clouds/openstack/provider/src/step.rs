@@ -112,11 +112,7 @@ pub(crate) enum PartChange {
         update: MonitorUpdate,
     },
     /// Deletes the monitor of a pool.
-    DeleteMonitor {
-        id: MonitorId,
-        pool: PoolId,
-        name: String,
-    },
+    DeleteMonitor { id: MonitorId, name: String },
 }
 
 /// What a quota of the project limits.

@@ -9,7 +9,7 @@ use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
-use crate::said::Said;
+use bowline_cloud_provider::Said;
 
 impl ServiceController {
     /// Lets each background work run for the first time.

@@ -1,4 +1,4 @@
-use bowline_cloud_provider::plan::Said;
+use bowline_cloud_provider::Said;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 

@@ -270,7 +270,6 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let monitor = watched.find_map(|pool| {
         Some(PartChange::DeleteMonitor {
             id: pool.healthmonitor_id.clone()?,
-            pool: pool.id.clone(),
             name: pool.name.clone(),
         })
     });

@@ -11,7 +11,7 @@ use crate::observe::is_pending;
 use crate::placement;
 use crate::step::{CloudStep, PartChange};
 
-impl There<'_> {
+impl<'a> There<'a> {
     /// What is asked for is refused: members and the security group, of what is served, are as they shall be before that is told.
     pub(super) fn follow(&self) -> Option<Next> {
         let (seen, balancer) = (self.seen, self.balancer);
@@ -81,12 +81,15 @@ impl There<'_> {
     }
 
     /// What decides about the parts of a load balancer that takes changes.
-    fn plan_of_parts(&self) -> Option<PartsPlan<'_>> {
+    pub(super) fn plan_of_parts(&self) -> Option<&PartsPlan<'a>> {
         let (seen, balancer) = (self.seen, self.balancer);
+        let plan = || {
+            let parts = seen.parts(&balancer.id)?;
+            let of = (balancer, self.role);
+            Some(PartsPlan::new(self.wanted, self.features, seen, of, parts))
+        };
         let is_active = balancer.provisioning_status == ProvisioningStatus::Active;
-        let parts = if is_active { seen.parts(&balancer.id) } else { None };
-        let of = (balancer, self.role);
-        Some(PartsPlan::new(self.wanted, self.features, seen, of, parts?))
+        self.parts.get_or_init(|| is_active.then(plan).flatten()).as_ref()
     }
 
     /// The ports that are served, or will be: not those that were added since it cannot be told what is asked for.

@@ -420,7 +420,6 @@ impl<'a> PartsPlan<'a> {
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
         let delete = |id: &MonitorId, name: &str| PartChange::DeleteMonitor {
             id: id.clone(),
-            pool: pool.id.clone(),
             name: name.to_owned(),
         };
         let create = |new: &NewMonitor| PartChange::CreateMonitor {

@@ -1,5 +1,6 @@
 //! Which load balancer is a Service's own.
 
+use bowline_openstack_sim::Id;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_provider_kit::Interruption;
@@ -243,9 +244,9 @@ async fn one_that_a_service_was_sent_away_from_stays_and_is_told_of() {
     world.assert_settled("b").await;
 }
 
-/// The request of a process that was stopped waits in a gateway, while the next one makes a load balancer of its own.
-#[tokio::test(start_paused = true)]
-async fn one_that_a_late_request_made_for_this_very_service_goes_however_old_it_is() {
+/// A Service with a load balancer, and another one that was made for it: the request of a process that was stopped waited in a gateway,
+/// while the next one made a load balancer of its own.
+async fn with_a_duplicate() -> (World, Id, Vec<String>) {
     let mut world = World::with_nodes(1);
     world.run_with("web", Interruption::AfterStep(1)).await;
     let late = world.sim.load_balancers()[0].part.id;
@@ -266,12 +267,32 @@ async fn one_that_a_late_request_made_for_this_very_service_goes_however_old_it_
     let before = world.run("web").await.settled().published();
     show(&world, true);
     world.restart();
+    (world, late, before)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_a_late_request_made_for_this_very_service_goes_however_old_it_is() {
+    let (world, late, before) = with_a_duplicate().await;
     let run = world.run("web").await.settled();
     assert_eq!(run.reasons(), ["LoadBalancerDuplicateRemoved"]);
     assert_eq!(run.published(), before);
     assert_eq!(world.sim.load_balancers().len(), 1);
     assert_ne!(world.sim.load_balancers()[0].part.id, late);
     world.assert_settled("web").await;
+}
+
+/// That comes before its parts are looked at.
+#[tokio::test(start_paused = true)]
+async fn where_a_duplicate_may_not_be_deleted_members_follow_the_nodes() {
+    let (mut world, late, _) = with_a_duplicate().await;
+    let path = format!("/load-balancer/v2.0/lbaas/loadbalancers/{late}");
+    let deletion = Fault::on(http::Method::DELETE, path.as_str());
+    world.sim.faults().add(deletion.always().status(403));
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("403"), "{run:#?}");
+    assert_eq!(run.kinds_of_steps(), ["delete-lb", "set-members"]);
+    assert_eq!(world.sim.load_balancers().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
-use bowline_plan::{Refusal, Said};
+use bowline_plan::Refusal;
 use tokio::time::{Instant, timeout};
 
 /// How long a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
@@ -21,9 +21,6 @@ pub(crate) const MOST_BLOCKS: usize = 10;
 
 /// How long a place is kept for a block that the network does not show.
 const KEPT: Duration = Duration::from_secs(120);
-
-/// The subject of a failed read.
-const UNREADABLE: &str = "unreadable";
 
 /// The network; or what the API says where it does not exist, or is not the account's. Nothing could be attached to that.
 pub(crate) type Shown = Result<Arc<PublicNetwork>, Arc<str>>;
@@ -41,7 +38,8 @@ struct Facts {
     /// Where blocks are bought, if that is the same for all Services.
     location: Option<String>,
     known: Mutex<Option<Known>>,
-    said: Mutex<Said>,
+    /// Why it could not be read the last time, as the log has it.
+    unreadable: Mutex<String>,
     places: Mutex<Vec<Place>>,
 }
 
@@ -68,7 +66,7 @@ impl Network {
             id,
             location,
             known: Mutex::default(),
-            said: Mutex::default(),
+            unreadable: Mutex::default(),
             places: Mutex::default(),
         });
         let read = SharedRead::single(
@@ -164,7 +162,7 @@ impl Facts {
         let generation = self.client.generation();
         match self.client.public_network(&self.id).await {
             Ok(network) => {
-                lock(&self.said).over(UNREADABLE);
+                lock(&self.unreadable).clear();
                 let network = Arc::new(network);
                 let known = Known {
                     network: Arc::clone(&network),
@@ -179,7 +177,8 @@ impl Facts {
             }
             Err(error) => {
                 let text = error.to_string();
-                if lock(&self.said).is_news(UNREADABLE, &text) {
+                if *lock(&self.unreadable) != text {
+                    lock(&self.unreadable).clone_from(&text);
                     tracing::warn!(
                         network = self.id,
                         err = text,
