@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_plan::{Answer, Impact, Plan, Refusal, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
@@ -159,6 +159,11 @@ pub trait Reconcile<F>: Send + Sync {
 
     /// What was counted; see [`Reconciler::measure`]. Nothing before the first observation.
     fn measurements(&self) -> Vec<Measurement>;
+
+    /// Which members do not answer; see [`Reconciler::ailments`].
+    fn ailments(&self) -> Vec<Ailment> {
+        Vec::new()
+    }
 }
 
 struct Session<R: Reconciler> {
@@ -186,7 +191,7 @@ fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::
 }
 
 /// Takes the steps out of a wave that were refused, and those after them in their lanes that traffic would notice: what is deleted may
-/// be so because of what was to come before. Where nothing is left, the refusal is the answer.
+/// be so because of what was to come before. Where nothing is left, the refusals are the answer.
 fn hold_back<R: Reconciler>(
     reconciler: &R,
     seen: &SeenBy<R>,
@@ -197,7 +202,7 @@ fn hold_back<R: Reconciler>(
         Answer::Apply(wave) if !refusals.is_empty() => wave,
         answer => return answer,
     };
-    let (mut first, mut closed, mut left) = (None, BTreeSet::new(), Vec::new());
+    let (mut told, mut closed, mut left) = (None::<Refusal>, BTreeSet::new(), Vec::new());
     for step in wave.into_steps() {
         let LoadBalancerStep::Cloud(cloud) = &step else {
             left.push(step);
@@ -206,7 +211,7 @@ fn hold_back<R: Reconciler>(
         let view = StepView::of(cloud);
         if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
             closed.extend(view.lanes);
-            first = first.or(Some(why));
+            told = Some(told.map_or_else(|| why.clone(), |told| told.and(why)));
         } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
             left.push(step);
         }
@@ -214,10 +219,7 @@ fn hold_back<R: Reconciler>(
     match Wave::new(left) {
         Some(wave) => Answer::Apply(wave),
         // A wave has a step, so one of which nothing is left had one that was refused.
-        None => first.map_or_else(
-            || Answer::Refused(Refusal::new("nothing is left to do")),
-            |why| Answer::Refused(why.clone()),
-        ),
+        None => Answer::Refused(told.unwrap_or_else(|| Refusal::new("nothing is left to do"))),
     }
 }
 
@@ -411,5 +413,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             .as_ref()
             .map(|seen| self.reconciler.measure(&self.intent, seen));
         measured.unwrap_or_default()
+    }
+
+    fn ailments(&self) -> Vec<Ailment> {
+        let seen = self.seen.as_ref();
+        seen.map_or_else(Vec::new, |seen| self.reconciler.ailments(&seen.observed))
     }
 }

@@ -43,8 +43,8 @@ use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
 use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::said::Said;
 use crate::workers::{self, Work};
-use bowline_cloud_provider::Said;
 use initialize::Failure;
 use remembered::Remembered;
 

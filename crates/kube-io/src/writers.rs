@@ -84,7 +84,7 @@ impl Kube {
 }
 
 /// The one that wrote nearest to the field, and of several the last one.
-fn last_of(managed: Vec<Value>, field: &[&str], own: &str) -> Option<OtherWriter> {
+pub(crate) fn last_of(managed: Vec<Value>, field: &[&str], own: &str) -> Option<OtherWriter> {
     let others = managed
         .into_iter()
         .filter_map(|entry| serde_json::from_value::<Managed>(entry).ok())

@@ -195,6 +195,19 @@ impl Refusal {
         self.remedy = Some(remedy.into());
         self
     }
+
+    /// This refusal and another one, to be told as one. What both say is said once.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        if !self.reason.contains(&other.reason) {
+            self.reason = format!("{}; {}", self.reason, other.reason);
+        }
+        self.remedy = match (self.remedy, &other.remedy) {
+            (Some(one), Some(other)) if !one.contains(other) => Some(format!("{one}; {other}")),
+            (one, other) => one.or_else(|| other.clone()),
+        };
+        self
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -233,6 +246,9 @@ pub struct Note {
     /// Which time it is told of, where it happened and does not hold: the same text is news with another number.
     #[serde(skip)]
     pub occasion: u64,
+    /// The Service that it is about, as `namespace/name`, in a plan that is for no object: it becomes an event of that one too.
+    #[serde(skip)]
+    pub about: Option<String>,
 }
 
 impl Note {
@@ -240,6 +256,13 @@ impl Note {
     #[must_use]
     pub fn on_occasion(mut self, occasion: u64) -> Self {
         self.occasion = occasion;
+        self
+    }
+
+    /// The same, about a Service, as `namespace/name`.
+    #[must_use]
+    pub fn about(mut self, service: impl Into<String>) -> Self {
+        self.about = Some(service.into());
         self
     }
 
@@ -259,6 +282,7 @@ impl Note {
             text: visible(text.into()),
             is_said_at_start: false,
             occasion: 0,
+            about: None,
         }
     }
 }

@@ -33,6 +33,6 @@ const MAX_WAITS: usize = 2_000;
 pub use background::run_background;
 use bowline_cloud_kit::World;
 pub use bowline_drive::predict;
-pub use run::{Outcome, Run};
+pub use run::{Outcome, Run, predicted_kinds};
 pub use service_loop::{Interruption, ServiceLoop};
 pub use services::{Services, balanced_service, service_port};

@@ -1,9 +1,11 @@
 //! What a reconcile did and what came of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::LoadBalancerStatus;
-use bowline_cloud_provider::plan::Note;
+use bowline_cloud_provider::plan::{Note, ReportedOutcome};
+use bowline_cloud_provider::{LoadBalancer, LoadBalancerStatus, ServiceFacts};
+use bowline_drive::predict;
 
 /// How a run ended.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -91,9 +93,7 @@ impl Run {
     #[must_use]
     pub fn kinds_of_steps(&self) -> Vec<&str> {
         let steps = self.steps().into_iter();
-        steps
-            .map(|label| label.split_once('(').map_or(label, |(kind, _)| kind))
-            .collect()
+        steps.map(kind).collect()
     }
 
     /// The reasons of the notes in order.
@@ -109,4 +109,22 @@ impl Run {
     pub fn has_note(&self, reason: &str) -> bool {
         self.notes.iter().any(|note| note.reason == reason)
     }
+}
+
+/// A label without what stands in brackets.
+fn kind(label: &str) -> &str {
+    label.split_once('(').map_or(label, |(kind, _)| kind)
+}
+
+/// The steps that are predicted for a Service, by their kinds as those of [`Run::kinds_of_steps`].
+///
+/// # Panics
+///
+/// If they do not settle.
+pub async fn predicted_kinds(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> Vec<String> {
+    let report = predict(load_balancer, facts).await;
+    let is_settled = matches!(report.outcome, ReportedOutcome::Settled { .. });
+    assert!(is_settled, "{report:#?}");
+    let steps = report.waves.iter().flat_map(|wave| &wave.steps);
+    steps.map(|step| kind(&step.label).to_owned()).collect()
 }

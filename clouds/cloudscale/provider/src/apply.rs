@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_cloudscale_client::{
-    ApiError, Class, Client, Deleted, LoadBalancerId, LoadBalancerStatus, PoolId,
+    ApiError, Class, Client, Deleted, LoadBalancerId, LoadBalancerStatus, PoolId, Stub,
 };
 use bowline_plan::{Refusal, Step as _};
 
@@ -232,7 +232,12 @@ impl Writer<'_> {
             PartChange::Member { pool, new, .. } => {
                 Object::Member(*pool, client.create_member(*pool, new).await?)
             }
-            PartChange::Listener { new, .. } => Object::Listener(client.create_listener(new).await?),
+            PartChange::Listener { new, .. } => {
+                let mut listener = client.create_listener(new).await?;
+                let (uuid, name) = (new.pool, None);
+                listener.pool.get_or_insert(Stub { uuid, name }); // an answer need not show it
+                Object::Listener(listener)
+            }
             PartChange::Monitor { new, .. } => Object::Monitor(client.create_monitor(new).await?),
             PartChange::UpdateListener { id, change, .. } => {
                 client.update_listener(*id, change).await?;

@@ -13,7 +13,7 @@ use crate::observe::{Memory, Object, Seen, refused};
 use crate::planning;
 use crate::step::{CloudStep, PartChange};
 
-/// How deep a change of an object goes: of what a monitor asks over HTTP, too, what is not written stays.
+/// How deep a change goes: what a monitor asks over HTTP is an object in the monitor, of which a change writes one field.
 const DEPTH: usize = 2;
 
 /// Adds what a write's answer told.
@@ -98,7 +98,7 @@ fn asked(Seen { observed, memory }: &mut Seen, step: &CloudStep) -> Option<Objec
         CloudStep::CreateBalancer { new } => {
             let mut new = new.clone();
             for vip in &mut new.vip_addresses {
-                vip.address.get_or_insert_default(); // one that only the API can tell
+                vip.address.get_or_insert_default(); // the API chooses it
             }
             let filled_in = json!({"status": "running", "zone": ""});
             Object::Balancer(made(memory, filled_in, &new)?)

@@ -111,7 +111,12 @@ impl Writer<'_> {
                 return Learned::Unready;
             }
             (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
-                self.other_rules(new).await
+                let known = &self.observed.memory.own.known;
+                let mut rules = self.observed.rules.iter();
+                match self.other_rules(new).await {
+                    None if rules.any(|rule| known.is_in_the_way(rule, new)) => return Learned::OneRule,
+                    news => news,
+                }
             }
             // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
             (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
@@ -119,6 +124,13 @@ impl Writer<'_> {
                     Some(InTheWay::News(fact)) => Some(fact),
                     Some(InTheWay::Known) => return Learned::OneFirewallRule,
                     None => None,
+                }
+            }
+            // A job of an earlier process may have come first.
+            (CloudStep::Release { address, .. }, Class::Invalid | Class::NotFound) => {
+                match self.client.public_ip_address(&address.id).await {
+                    Ok(now) if now.as_ref().is_none_or(|now| now.is_free()) => return Learned::Gone,
+                    _ => None,
                 }
             }
             // Several Services may close what they shared.

@@ -40,6 +40,8 @@ pub(crate) enum Claimed {
     Address(PublicIpId),
     /// The one with this ID, and when it was claimed, right before it was asked for.
     Asked(PublicIpId, Timestamp),
+    /// The one with this ID, which is released: it is not used again before it is gone.
+    Going(PublicIpId),
     /// The one with this ID, which was acquired for another Service.
     Shared(PublicIpId),
     /// Any that the cloud chooses.
@@ -102,6 +104,9 @@ const TAKEN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 /// A shared address is written as `shared ADDRESS`.
 const SHARED: &str = "shared ";
 
+/// One that is released is written as `going ADDRESS`.
+const GOING: &str = "going ";
+
 /// One that was asked for is written as `ADDRESS since TIME`.
 const ASKED: &str = " since ";
 
@@ -150,6 +155,9 @@ impl Claimed {
         if let Some(id) = text.strip_prefix(SHARED) {
             return Some(Self::Shared(id.trim().into()));
         }
+        if let Some(id) = text.strip_prefix(GOING) {
+            return Some(Self::Going(id.trim().into()));
+        }
         let asked = text.rsplit_once(ASKED);
         let asked = asked.and_then(|(id, time)| Some((id, time.trim().parse().ok()?)));
         Some(match asked {
@@ -161,7 +169,7 @@ impl Claimed {
     /// The ID of the address; none if only the cloud knows it.
     pub(crate) fn id(&self) -> Option<&PublicIpId> {
         match self {
-            Self::Address(id) | Self::Asked(id, _) | Self::Shared(id) => Some(id),
+            Self::Address(id) | Self::Asked(id, _) | Self::Going(id) | Self::Shared(id) => Some(id),
             Self::Any(_) => None,
         }
     }
@@ -169,7 +177,7 @@ impl Claimed {
     /// The ID of an address that is the Service's.
     pub(crate) fn own_id(&self) -> Option<&PublicIpId> {
         match self {
-            Self::Address(id) | Self::Asked(id, _) => Some(id),
+            Self::Address(id) | Self::Asked(id, _) | Self::Going(id) => Some(id),
             Self::Shared(_) | Self::Any(_) => None,
         }
     }
@@ -188,7 +196,7 @@ impl Claimed {
         let (subject, since) = match self {
             Self::Asked(id, since) => (Subject::Address(id.clone()), *since),
             Self::Any(AnyAddress { network, since, .. }) => (Subject::Any(network.clone()), (*since)?),
-            Self::Address(_) | Self::Shared(_) => return None,
+            Self::Address(_) | Self::Going(_) | Self::Shared(_) => return None,
         };
         Some(Asking { subject, since })
     }
@@ -216,6 +224,7 @@ impl fmt::Display for Claimed {
         match self {
             Self::Address(id) => write!(f, "{id}"),
             Self::Asked(id, since) => write!(f, "{id}{ASKED}{since:.0}"),
+            Self::Going(id) => write!(f, "{GOING}{id}"),
             Self::Shared(id) => write!(f, "{SHARED}{id}"),
             Self::Any(AnyAddress {
                 network,
@@ -277,6 +286,19 @@ impl Claim {
     /// Whether an address is claimed.
     pub(crate) fn names(&self, id: &PublicIpId) -> bool {
         self.ids().any(|claimed| claimed == id)
+    }
+
+    /// The IDs of addresses that are released.
+    pub(crate) fn going(&self) -> impl Iterator<Item = &PublicIpId> {
+        self.all().filter_map(|claimed| match claimed {
+            Claimed::Going(id) => Some(id),
+            _ => None,
+        })
+    }
+
+    /// Whether an address is released.
+    pub(crate) fn is_going(&self, id: &PublicIpId) -> bool {
+        self.going().any(|going| going == id)
     }
 
     /// The IDs of addresses that were acquired for other Services.

@@ -46,6 +46,8 @@ pub(crate) struct Identity {
     pub(crate) requested: Option<String>,
     /// What the Service's status shows.
     pub(crate) published: Vec<String>,
+    /// Whether the Service is not being deleted.
+    pub(crate) stays: bool,
     /// Whether no address is ever released.
     pub(crate) keeps_ip: bool,
     /// Which addresses it holds.
@@ -100,8 +102,6 @@ pub(crate) struct Absent {
     pub(crate) sources: Sources,
     /// What its ports are to a firewall, as far as they can be read.
     pub(crate) ingress_ports: BTreeSet<IngressPort>,
-    /// Whether the Service stays, as one of another type.
-    pub(crate) service_stays: bool,
     /// The Nodes that are ready: keys that see their virtual machines are of the cluster's account.
     pub(crate) nodes: Vec<WantedNode>,
 }

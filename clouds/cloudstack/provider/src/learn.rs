@@ -28,6 +28,8 @@ pub(crate) enum Learned {
     Needed(Vec<Neighbour>),
     /// A port has one firewall rule only: what is there for it has to go first.
     OneFirewallRule,
+    /// A port has one rule only, whatever its protocol: the one that is there has to go first.
+    OneRule,
     /// The address takes no rule yet.
     Unready,
     /// The API says no to what is asked for. The session remembers it.
@@ -48,6 +50,7 @@ impl Learned {
             Self::Seen(_)
             | Self::Needed(_)
             | Self::OneFirewallRule
+            | Self::OneRule
             | Self::Refused(_)
             | Self::Conflicts(_)
             | Self::Failed(_) => WriteOutcome::NotTaken,
@@ -81,6 +84,11 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
                 observed.memory.own.takes_one_firewall_rule.insert(port);
             }
         }
+        Learned::OneRule => {
+            if let CloudStep::CreateRule(new) = step {
+                one_rule(observed, new);
+            }
+        }
         Learned::Unready => {
             if let CloudStep::CreateRule(new) = step {
                 observed.memory.own.unready.insert(new.address.id.clone());
@@ -95,6 +103,11 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         Learned::Conflicts(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
     }
+}
+
+fn one_rule(observed: &mut Seen, new: &NewRule) {
+    let port = (new.address.id.clone(), new.public_port);
+    observed.memory.own.takes_one_rule.insert(port);
 }
 
 /// An item is somebody else's as well by now.
@@ -154,6 +167,18 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
 
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
+    if let CloudStep::CreateRule(new) = step
+        && let Seen {
+            observed: facts,
+            memory,
+        } = &*observed
+        && facts
+            .rules
+            .iter()
+            .any(|rule| memory.own.known.is_in_the_way(rule, new))
+    {
+        return one_rule(observed, new);
+    }
     let mut id = |kind: &str| format!("new-{kind}-{}", observed.memory.made_up());
     let made = match step {
         CloudStep::CreateRule(_) => RuleId::from(id("rule")).into(),

@@ -201,6 +201,16 @@ fn elsewhere(nodes: &[WantedNode], instances: &MemberIndex) -> Vec<String> {
     }
 }
 
+/// Nodes that name the same virtual machine, by two.
+pub(crate) fn named_twins(nodes: &[WantedNode]) -> Vec<[String; 2]> {
+    let mut first = BTreeMap::new();
+    let twins = nodes.iter().filter_map(|node| {
+        let one = *first.entry(node.instance_id.as_ref()?).or_insert(&node.node);
+        (*one != node.node).then(|| [one.clone(), node.node.clone()])
+    });
+    twins.collect()
+}
+
 /// The IDs of all Nodes' virtual machines, if all Nodes name one.
 pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<VirtualMachineId>> {
     nodes.iter().map(|node| node.instance_id.clone()).collect()

@@ -210,7 +210,8 @@ impl From<HttpError> for ApiError {
 fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class {
     let class = http.class();
     let status = http.status().map(|status| status.as_u16());
-    // Neutron 409 `OverQuota`; Octavia 403 `Quota has been met for resources: ...`; Nova 403 and 413.
+    // Neutron 409 `OverQuota`; Octavia 403 `Quota has been met for resources: ...`; Nova 403 and 413. What Neutron says to a driver of
+    // load balancers may come as a 500.
     let is_quota = word == Some("OverQuota") || message.is_some_and(speaks_of_limit);
     // Octavia passes on Neutron's words without the type.
     let is_without_address = matches!(word, Some("IpAddressGenerationFailure" | "NoMoreIpAddresses"))
@@ -218,8 +219,8 @@ fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class 
     match (class, status) {
         // A page of HTML comes from something in between, or from a wrong endpoint, and proves nothing.
         (Class::NotFound, _) if message.is_none() => Class::Invalid,
-        (_, Some(400 | 403 | 409 | 413)) if is_quota => Class::Exhausted,
-        (_, Some(409)) if is_without_address => Class::Exhausted,
+        (_, Some(400 | 403 | 409 | 413 | 500)) if is_quota => Class::Exhausted,
+        (_, Some(409 | 500)) if is_without_address => Class::Exhausted,
         // Octavia's word for an option that the load balancer's provider does not know.
         (_, Some(501)) => Class::Invalid,
         // What was read before is not so any more (`If-Match`).

@@ -8,8 +8,8 @@ use bowline_cloud_provider::{
     Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
     RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, ProvisioningStatus};
-use bowline_plan::Refusal;
+use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
+use bowline_plan::{Ailment, Refusal};
 use tokio::time::Instant;
 
 use crate::annotations::{NODE_SELECTOR, annotation_table};
@@ -291,6 +291,20 @@ impl Reconciler for Balancers {
 
     fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
         planning::follow(intent, seen)
+    }
+
+    fn ailments(&self, observed: &Observed) -> Vec<Ailment> {
+        let of_pool = |pool: &Pool| {
+            let (words, is_total) = match pool.operating_status {
+                OperatingStatus::Error => ("no member answers", true),
+                OperatingStatus::Degraded => ("some members do not answer", false),
+                _ => return None,
+            };
+            let text = format!("pool {}: {words}", pool.name);
+            Some(Ailment { text, is_total })
+        };
+        let pools = observed.parts.values().flat_map(|parts| &parts.pools);
+        pools.filter_map(of_pool).collect()
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
-    Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId, NewListener, NewLoadBalancer,
-    NewMonitor, NewMonitorHttp, PoolId, PortId, ProvisioningStatus, Reference, SecurityGroup,
+    Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId, Member, MemberSettings,
+    NewListener, NewLoadBalancer, NewMonitor, NewMonitorHttp, PoolId, PortId, ProvisioningStatus, Reference,
+    SecurityGroup,
 };
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
 use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers, undone};
+use crate::planning::parts::is_at;
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod predicted;
@@ -206,8 +208,10 @@ pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -
                 }),
             })
         }
-        PartChange::DeleteMonitor { id, pool, .. } => {
+        PartChange::DeleteMonitor { id, .. } => {
             let there = parts.monitors.as_ref()?.get(id)?;
+            let mut pools = parts.pools.iter();
+            let pool = pools.find(|pool| pool.healthmonitor_id.as_ref() == Some(id))?;
             let http = || {
                 Some(NewMonitorHttp {
                     url_path: there.url_path.clone()?,
@@ -217,7 +221,7 @@ pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -
             };
             Some(PartChange::CreateMonitor {
                 new: Box::new(NewMonitor {
-                    pool_id: Some(pool.clone()),
+                    pool_id: Some(pool.id.clone()),
                     name: there.name.clone(),
                     kind: there.kind.clone(),
                     delay: there.delay,
@@ -317,6 +321,10 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::SetMembers { pool, members, .. }, _) => {
             let before = parts.members.remove(pool).unwrap_or_default();
+            let left = before
+                .iter()
+                .filter(|there| members.iter().all(|new| !is_at(there, new)));
+            leave(memory, pool, left);
             let now = members
                 .iter()
                 .filter_map(|new| predicted::listed_member(memory, new, &before));
@@ -324,7 +332,11 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::DeleteListener { id, .. }, _) => parts.remove(id.as_str()),
         (PartChange::DeletePool { id, .. }, _) => parts.remove(id.as_str()),
-        (PartChange::RemoveMember { id, .. }, _) => parts.remove(id.as_str()),
+        (PartChange::RemoveMember { pool, id, .. }, _) => {
+            let there = parts.members.get(pool).into_iter().flatten();
+            leave(memory, pool, there.filter(|there| there.id == *id));
+            parts.remove(id.as_str());
+        }
         (PartChange::DeleteMonitor { id, .. }, _) => parts.remove(id.as_str()),
         _ => {}
     }
@@ -341,6 +353,13 @@ fn send_to(parts: &mut Parts, listener: &Listener, pool: &PoolId) {
             there.listeners.retain(|there| !is_it(there));
         }
     }
+}
+
+/// Keeps what people set on members that go.
+fn leave<'a>(memory: &mut Memory, pool: &PoolId, left: impl Iterator<Item = &'a Member>) {
+    let left = left.filter(|member| member.settings != MemberSettings::default());
+    let left = left.map(|member| (pool.clone(), member.clone()));
+    memory.own.left.extend(left);
 }
 
 /// Takes an object out of a list that others may hold too.

@@ -228,6 +228,8 @@ pub(crate) struct Remembered {
     pub(crate) unconfirmed: Vec<CloudStep>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
+    /// Members on which people set something, and that went: those that come back, in another subnet, get it too.
+    pub(crate) left: Vec<(PoolId, Member)>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.

@@ -75,7 +75,11 @@ impl ApiError {
     }
 
     pub(crate) fn octavia(status: StatusCode, message: impl Into<String>) -> Self {
-        let body = value!({ "faultcode": "Client", "faultstring": message.into(), "debuginfo": null });
+        Self::of_octavia(status, "Client", message)
+    }
+
+    fn of_octavia(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        let body = value!({ "faultcode": code, "faultstring": message.into(), "debuginfo": null });
         Self::new(status, body)
     }
 
@@ -92,11 +96,33 @@ impl ApiError {
         Self::octavia(StatusCode::BAD_REQUEST, format!("Validation failure: {message}"))
     }
 
+    /// Octavia failed.
+    pub(crate) fn octavia_failure(message: impl Into<String>) -> Self {
+        Self::of_octavia(StatusCode::INTERNAL_SERVER_ERROR, "Server", message)
+    }
+
     /// What the driver of a load balancer could not do.
     pub(crate) fn of_provider(provider: &str, message: impl std::fmt::Display) -> Self {
-        let text = format!("Provider '{provider}' reports error: {message}");
-        let body = value!({ "faultcode": "Server", "faultstring": text, "debuginfo": null });
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, body)
+        Self::octavia_failure(format!("Provider '{provider}' reports error: {message}"))
+    }
+
+    /// What the driver of a load balancer does not know.
+    pub(crate) fn unsupported(provider: &str, why: impl std::fmt::Display) -> Self {
+        let text = format!("Provider '{provider}' does not support a requested option: {why}");
+        Self::of_octavia(StatusCode::NOT_IMPLEMENTED, "Server", text)
+    }
+
+    /// The pool of members is not there: Octavia finds that out while it looks for who answers.
+    pub(crate) fn no_pool_of_members(id: &str) -> Self {
+        let text = format!("Pool {id} not found.");
+        let body = value!({ "code": 404, "title": "Bad Request", "description": text });
+        Self::new(StatusCode::NOT_FOUND, body)
+    }
+
+    /// A value that Octavia does not take for something.
+    pub(crate) fn invalid_option(value: impl std::fmt::Display, option: impl std::fmt::Display) -> Self {
+        let text = format!("{value} is not a valid option for {option}");
+        Self::octavia(StatusCode::BAD_REQUEST, text)
     }
 
     pub(crate) fn octavia_conflict(message: impl Into<String>) -> Self {

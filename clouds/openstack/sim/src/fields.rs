@@ -21,6 +21,17 @@ pub(crate) enum Dialect {
 pub(crate) struct Fields {
     map: Map<String, Value>,
     dialect: Dialect,
+    /// Where it is in the body, as Octavia names that.
+    at: String,
+}
+
+/// What Octavia calls the argument that a body is.
+fn argument(root: &str) -> String {
+    match root {
+        "loadbalancer" => "load_balancer.loadbalancer".to_owned(),
+        "healthmonitor" => "health_monitor_.healthmonitor".to_owned(),
+        root => format!("{root}_.{root}"),
+    }
 }
 
 impl Fields {
@@ -28,7 +39,11 @@ impl Fields {
     pub(crate) fn parse(dialect: Dialect, root: &str, body: &[u8]) -> Result<Self, ApiError> {
         let parsed: Result<Map<String, Value>, _> = serde_json::from_slice(body);
         match parsed.ok().as_mut().and_then(|map| map.remove(root)) {
-            Some(Value::Object(map)) => Ok(Self { map, dialect }),
+            Some(Value::Object(map)) => Ok(Self {
+                map,
+                dialect,
+                at: argument(root),
+            }),
             _ => Err(match dialect {
                 Dialect::Neutron => ApiError::bad_input(format!("Unable to find '{root}' in request body")),
                 Dialect::Octavia => {
@@ -39,19 +54,26 @@ impl Fields {
     }
 
     /// A body that is the object itself.
-    pub(crate) fn whole(dialect: Dialect, body: &[u8]) -> Result<Self, ApiError> {
+    pub(crate) fn whole(dialect: Dialect, argument: &str, body: &[u8]) -> Result<Self, ApiError> {
         let map = serde_json::from_slice(body);
         let map = map
             .map_err(|_| ApiError::octavia(StatusCode::BAD_REQUEST, "Request is not in valid JSON format"))?;
-        Ok(Self { map, dialect })
+        let at = argument.to_owned();
+        Ok(Self { map, dialect, at })
     }
 
-    /// An object within a body.
-    pub(crate) fn within(&self, map: Map<String, Value>) -> Self {
+    /// An object within a body, under a name.
+    fn within(&self, name: &str, map: Map<String, Value>) -> Self {
         Self {
             map,
             dialect: self.dialect,
+            at: format!("{}.{name}", self.at),
         }
+    }
+
+    /// The names of all fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.map.keys().map(String::as_str)
     }
 
     /// Refuses all other names.
@@ -61,7 +83,8 @@ impl Fields {
             Some(name) => Err(match self.dialect {
                 Dialect::Neutron => ApiError::bad_input(format!("Unrecognized attribute(s) '{name}'")),
                 Dialect::Octavia => {
-                    ApiError::octavia(StatusCode::BAD_REQUEST, format!("Unknown attribute: {name}"))
+                    let text = format!("Unknown attribute for argument {}: {name}", self.at);
+                    ApiError::octavia(StatusCode::BAD_REQUEST, text)
                 }
             }),
         }
@@ -87,7 +110,8 @@ impl Fields {
         let shown = match value {
             Value::String(text) => text.clone(),
             Value::Null => "None".to_owned(),
-            other => other.to_string(),
+            // As Python writes lists.
+            other => other.to_string().replace('"', "'"),
         };
         match self.dialect {
             Dialect::Neutron => {
@@ -120,7 +144,13 @@ impl Fields {
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ApiError> {
         let text: Option<String> = self.read(name, "is not a valid string")?;
         match text.as_ref().is_some_and(|text| text.chars().count() > 255) {
-            true => Err(self.bad(name, "exceeds maximum length of 255")),
+            true => Err(self.bad(
+                name,
+                match self.dialect {
+                    Dialect::Neutron => "exceeds maximum length of 255",
+                    Dialect::Octavia => "Value should have a maximum character requirement of 255",
+                },
+            )),
             false => Ok(text),
         }
     }
@@ -138,7 +168,11 @@ impl Fields {
     }
 
     pub(crate) fn address(&self, name: &str) -> Result<Option<IpAddr>, ApiError> {
-        self.read(name, "is not a valid IP address")
+        let reason = match self.dialect {
+            Dialect::Neutron => "is not a valid IP address",
+            Dialect::Octavia => "Value should be IPv4 or IPv6 format",
+        };
+        self.read(name, reason)
     }
 
     pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
@@ -147,12 +181,12 @@ impl Fields {
 
     pub(crate) fn objects(&self, name: &str) -> Result<Option<Vec<Self>>, ApiError> {
         let maps: Option<Vec<Map<String, Value>>> = self.read(name, "is not a list of objects")?;
-        Ok(maps.map(|maps| maps.into_iter().map(|map| self.within(map)).collect()))
+        Ok(maps.map(|maps| maps.into_iter().map(|map| self.within(name, map)).collect()))
     }
 
     pub(crate) fn object(&self, name: &str) -> Result<Option<Self>, ApiError> {
         let map: Option<Map<String, Value>> = self.read(name, "is not an object")?;
-        Ok(map.map(|map| self.within(map)))
+        Ok(map.map(|map| self.within(name, map)))
     }
 
     /// A whole number in a range.
@@ -191,6 +225,13 @@ impl Fields {
         name: &str,
         words: &[&str],
     ) -> Result<Option<T>, ApiError> {
-        self.read(name, &format!("Value should be one of: {}", words.join(", ")))
+        let reason = format!("Value should be one of: {}", words.join(", "));
+        match self
+            .value(name)
+            .is_some_and(|it| !words.iter().any(|word| it == word))
+        {
+            true => Err(self.bad(name, reason)),
+            false => self.read(name, &reason),
+        }
     }
 }

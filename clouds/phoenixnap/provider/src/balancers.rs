@@ -105,7 +105,7 @@ impl Reconciler for Balancers {
 
     fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
         match learned {
-            Learned::Refused(refusal) | Learned::NotAttached(Unattached::Full(refusal)) => Some(refusal),
+            Learned::Refused(refusal) | Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
             _ => None,
         }
     }

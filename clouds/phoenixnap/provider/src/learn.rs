@@ -31,7 +31,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         (_, Learned::NotAttached(why)) => {
             let busy = match why {
                 Unattached::Busy(reason) => Some(reason),
-                Unattached::Full(_) => None,
+                Unattached::Refused(_) => None,
             };
             seen.memory.own.refused.clone_from(&busy);
             seen.busy = busy;

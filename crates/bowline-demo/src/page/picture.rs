@@ -246,10 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_process_that_holds_the_lease_leads() {
+    fn only_the_process_that_holds_the_lease_leads_and_one_that_is_killed_is_shown_so() {
         let runs = Life::Runs("demo_1".to_owned());
         assert_eq!(manager(&runs, Some("demo_1")).text, "leads");
         assert!(manager(&runs, Some("demo_0")).text.contains("waits until"));
         assert_eq!(manager(&runs, None).text, "waits for the lease");
+        assert!(matches!(
+            manager(&Life::Killed, Some("demo_1")).role,
+            Role::Killed
+        ));
     }
 }

@@ -9,7 +9,7 @@ use bowline_kube_io::{NodeCache, Written};
 
 use crate::events;
 use crate::put_back::{Part, PutBack};
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {

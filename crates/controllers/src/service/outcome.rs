@@ -18,6 +18,9 @@ use crate::queue::Stated;
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
 
+/// What is said behind a cloud's denial.
+const DENIED: &str = "; the cloud does not let these credentials do it: give the manager credentials that may write, too, in the project of this cluster";
+
 /// Why a sync does not come to its end where no write failed.
 const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
 
@@ -92,9 +95,14 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
-        let is_limit = refusal.is_limit && refusal.remedy.is_none();
+        let advice = match refusal.by {
+            _ if refusal.remedy.is_some() => "",
+            _ if refusal.is_limit => LIMIT,
+            RefusedBy::Denial => DENIED,
+            RefusedBy::Plan | RefusedBy::Cloud => "",
+        };
         Self {
-            text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
+            text: said(prefix, &refusal.to_string()) + advice,
             words: None,
             reason: match refusal.by {
                 _ if refusal.is_limit => Reason::Quota,
@@ -121,13 +129,17 @@ impl Failure {
 
     /// `during` are the words for the step that failed, if it was one.
     fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
-        let is_limit = error.kind() == ErrorKind::Exhausted;
+        let advice = match error.kind() {
+            ErrorKind::Exhausted => LIMIT,
+            ErrorKind::Denied => DENIED,
+            _ => "",
+        };
         let (text, words) = match throttled(error) {
             Some(throttled) => (format!("{during}{throttled}"), Some(text)),
             None => (text, None),
         };
         Self {
-            text: said(prefix, &text) + if is_limit { LIMIT } else { "" },
+            text: said(prefix, &text) + advice,
             words,
             reason: error.kind().into(),
             stated: Stated::by_cloud(error),

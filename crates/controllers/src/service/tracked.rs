@@ -18,7 +18,7 @@ use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
 use crate::put_back::Part;
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[

@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Difference {
     /// The step of the walk.
-    pub(crate) step: &'static str,
+    pub(crate) step: String,
     /// Where: `status`, or a JSON pointer with `*` for the items of a list.
     pub(crate) place: String,
     /// What the real service has there.
@@ -20,35 +20,38 @@ pub(crate) struct Difference {
     pub(crate) simulated: String,
 }
 
+/// What an answer says, by place.
+pub(crate) type Facts = BTreeMap<String, String>;
+
+/// What the answers of a walk say, by the names of its steps.
+pub(crate) type Told = Vec<(String, Facts)>;
+
+/// What answers say.
+pub(crate) fn told(answers: &[(&'static str, Answer)], own_words: &[&str]) -> Told {
+    let told = answers.iter();
+    told.map(|(step, answer)| ((*step).to_owned(), facts(answer, own_words)))
+        .collect()
+}
+
 /// All differences between two walks of the same steps.
-pub(crate) fn differences(
-    real: &[(&'static str, Answer)],
-    simulated: &[(&'static str, Answer)],
-    own_words: &[&str],
-) -> Vec<Difference> {
-    let steps = |answers: &[(&'static str, Answer)]| -> Vec<&'static str> {
-        answers.iter().map(|(step, _)| *step).collect()
-    };
+pub(crate) fn differences(real: &Told, simulated: &Told) -> Vec<Difference> {
+    let steps = |told: &Told| -> Vec<String> { told.iter().map(|(step, _)| step.clone()).collect() };
     assert_eq!(steps(real), steps(simulated), "the walks took different ways");
     let pairs = real.iter().zip(simulated);
     pairs
         .flat_map(|((step, real), (_, simulated))| {
-            let (real, simulated) = (facts(real, own_words), facts(simulated, own_words));
             let places: BTreeSet<&String> = real.keys().chain(simulated.keys()).collect();
-            let said = |facts: &BTreeMap<String, BTreeSet<String>>, place: &str| {
-                let words = facts.get(place);
-                words.map_or_else(
-                    || "nothing".to_owned(),
-                    |words| words.iter().cloned().collect::<Vec<_>>().join(" | "),
-                )
+            let said = |facts: &Facts, place: &str| {
+                let words = facts.get(place).cloned();
+                words.unwrap_or_else(|| "nothing".to_owned())
             };
             places
                 .into_iter()
                 .map(|place| Difference {
-                    step,
+                    step: step.clone(),
                     place: place.clone(),
-                    real: said(&real, place),
-                    simulated: said(&simulated, place),
+                    real: said(real, place),
+                    simulated: said(simulated, place),
                 })
                 .filter(|difference| difference.real != difference.simulated)
                 .collect::<Vec<_>>()
@@ -56,12 +59,13 @@ pub(crate) fn differences(
         .collect()
 }
 
-/// What an answer says, by place.
-fn facts(answer: &Answer, own_words: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+fn facts(answer: &Answer, own_words: &[&str]) -> Facts {
     let mut facts = BTreeMap::new();
     note(&mut facts, "status", answer.status.as_u16().to_string());
     collect(&mut facts, "", &answer.body, own_words);
-    facts
+    let joined = |words: BTreeSet<String>| words.into_iter().collect::<Vec<_>>().join(" | ");
+    let facts = facts.into_iter();
+    facts.map(|(place, words)| (place, joined(words))).collect()
 }
 
 fn note(facts: &mut BTreeMap<String, BTreeSet<String>>, place: &str, fact: String) {
@@ -211,10 +215,11 @@ fn a_missing_field_another_word_and_another_status_are_differences() {
         answer(201, serde_json::json!({ "a": [{ "b": "x" }], "c": 1 })),
     )];
     let simulated = [("s", answer(200, serde_json::json!({ "a": [{ "b": "y" }] })))];
-    let places: Vec<String> = differences(&real, &simulated, &[])
+    let (real, simulated) = (told(&real, &[]), told(&simulated, &[]));
+    let places: Vec<String> = differences(&real, &simulated)
         .into_iter()
         .map(|difference| difference.place)
         .collect();
     assert_eq!(places, ["/a/*/b", "/c", "status"]);
-    assert!(differences(&real, &real, &[]).is_empty());
+    assert!(differences(&real, &real).is_empty());
 }

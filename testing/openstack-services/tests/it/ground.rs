@@ -1,8 +1,11 @@
 //! Where a walk is made: a project of the real services, or the simulator on a socket.
 
+use std::time::Duration;
+
 use bowline_openstack_services::{Login, Project, Server, Service, Session, cloud_or_leave_out};
 use bowline_openstack_sim::kit::Server as Listening;
-use bowline_openstack_sim::{OpenstackSim, ServerSpec};
+use bowline_openstack_sim::model::network::FixedIp;
+use bowline_openstack_sim::{OpenstackSim, ServerSpec, SubnetSpec};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -49,16 +52,17 @@ impl Ground {
         Some(Self::Real(Box::new(project)))
     }
 
-    /// A simulator that takes as long for a change as it takes to see it pending.
-    pub(crate) async fn simulated() -> Self {
+    /// A simulator whose changes end after this time, or when [`Self::ends_change`] says so.
+    pub(crate) async fn simulated(pending: Duration) -> Self {
         let sim = OpenstackSim::builder()
             .private_v6_range("fd00:10::/64".parse().unwrap())
             .build();
         sim.set_behaviour(|behaviour| {
-            let pending = std::time::Duration::from_millis(300);
             behaviour.lb_create_time = pending;
             behaviour.lb_change_time = pending;
             behaviour.lb_delete_time = pending;
+            // No amphora says that a real one works.
+            behaviour.hears_of_health = false;
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let keystone_url = format!("http://{}/identity/v3", listener.local_addr().unwrap());
@@ -72,6 +76,58 @@ impl Ground {
             keystone_url,
             _listening: listening,
         }))
+    }
+
+    /// Ends what is under way on a load balancer of the simulator; the real services take their time.
+    pub(crate) fn ends_change(&self, id: &str) -> bool {
+        match self {
+            Self::Real(_) => false,
+            Self::Simulated(simulated) => {
+                simulated.sim.end_change(id.parse().unwrap());
+                true
+            }
+        }
+    }
+
+    /// Adds a subnet of one free address to the project's network; answers its id.
+    pub(crate) async fn small_subnet(&self) -> String {
+        let cidr = "10.9.0.0/30";
+        match self {
+            Self::Real(project) => {
+                let subnet = json!({ "subnet": {
+                    "name": "small", "network_id": project.network_id, "ip_version": 4, "cidr": cidr, "enable_dhcp": false,
+                } });
+                let path = "/v2.0/subnets";
+                let made = self
+                    .session()
+                    .call(Service::Network, Method::POST, path, Some(subnet));
+                made.await.unwrap().id("subnet").unwrap()
+            }
+            Self::Simulated(simulated) => {
+                let network = simulated.sim.home().network;
+                let subnet = SubnetSpec::new("small", network, cidr.parse().unwrap());
+                simulated.sim.add_subnet(subnet).to_string()
+            }
+        }
+    }
+
+    /// Makes a port of the last free address of [`Self::small_subnet`]; answers its id.
+    pub(crate) async fn last_port(&self, subnet: &str) -> String {
+        match self {
+            Self::Real(project) => {
+                let fixed_ips = json!([{ "subnet_id": subnet }]);
+                let port = json!({ "port": { "network_id": project.network_id, "fixed_ips": fixed_ips } });
+                let made = self
+                    .session()
+                    .call(Service::Network, Method::POST, "/v2.0/ports", Some(port));
+                made.await.unwrap().id("port").unwrap()
+            }
+            Self::Simulated(simulated) => {
+                let (subnet, address) = (subnet.parse().unwrap(), "10.9.0.2".parse().unwrap());
+                let port = simulated.sim.add_port("", vec![FixedIp { subnet, address }]);
+                port.to_string()
+            }
+        }
     }
 
     /// The project's user.
@@ -130,17 +186,29 @@ impl Ground {
         answer.unwrap().ok().unwrap().body
     }
 
-    /// Lets the project have so many load balancers; -1 is any number.
-    pub(crate) async fn limit_load_balancers(&self, limit: i32) {
+    /// Lets the project have so many of something, as the service's quotas name it; -1 is any number.
+    pub(crate) async fn limit(&self, service: Service, name: &str, limit: i32) {
         match self {
             Self::Real(project) => {
                 let cloud = project.cloud();
-                let name = "load_balancer";
-                let done = cloud.limit(Service::LoadBalancer, project.id(), name, limit.into());
+                let done = cloud.limit(service, project.id(), name, limit.into());
                 done.await.unwrap();
             }
             Self::Simulated(simulated) => simulated.sim.set_behaviour(|behaviour| {
-                behaviour.quota.load_balancers = usize::try_from(limit).ok();
+                let quota = &mut behaviour.quota;
+                let limited = match name {
+                    "load_balancer" => &mut quota.load_balancers,
+                    "listener" => &mut quota.listeners,
+                    "pool" => &mut quota.pools,
+                    "member" => &mut quota.members,
+                    "health_monitor" => &mut quota.health_monitors,
+                    "port" => &mut quota.ports,
+                    "floatingip" => &mut quota.floating_ips,
+                    "security_group" => &mut quota.security_groups,
+                    "security_group_rule" => &mut quota.security_group_rules,
+                    other => panic!("{other} is not limited"),
+                };
+                *limited = usize::try_from(limit).ok();
             }),
         }
     }

@@ -18,7 +18,8 @@ macro_rules! on_both {
 
             #[tokio::test]
             async fn on_the_simulator() {
-                super::$name($crate::ground::Ground::simulated().await).await;
+                let pending = std::time::Duration::from_millis(300);
+                super::$name($crate::ground::Ground::simulated(pending).await).await;
             }
         }
     )*};

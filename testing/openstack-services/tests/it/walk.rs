@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_openstack_services::{Answer, Service, Session};
-use http::Method;
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
 use crate::ground::Ground;
@@ -31,6 +31,18 @@ impl<'a> Walk<'a> {
     /// All answers, by the names of their steps.
     pub(crate) fn answers(self) -> Vec<(&'static str, Answer)> {
         self.answers
+    }
+
+    /// Makes a request to Octavia.
+    pub(crate) async fn balance(
+        &mut self,
+        name: &'static str,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Value {
+        let path = format!("/v2.0/lbaas/{path}");
+        self.step(name, Service::LoadBalancer, method, &path, body).await
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -62,8 +74,23 @@ impl<'a> Walk<'a> {
         self.session.call(service, Method::GET, path, None).await.unwrap()
     }
 
+    /// Keeps a fact that was found otherwise.
+    pub(crate) fn note(&mut self, name: &'static str, fact: Value) {
+        let (status, headers) = (StatusCode::OK, HeaderMap::new());
+        let answer = Answer {
+            request: String::new(),
+            status,
+            headers,
+            body: fact,
+        };
+        self.keep(name, answer);
+    }
+
     /// Waits until a load balancer is not pending any more, or is gone.
     pub(crate) async fn settle(&self, id: &str) {
+        if self.ground.ends_change(id) {
+            return;
+        }
         let path = format!("/v2.0/lbaas/loadbalancers/{id}");
         let deadline = tokio::time::Instant::now() + CHANGE;
         loop {

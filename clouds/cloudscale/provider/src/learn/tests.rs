@@ -204,6 +204,7 @@ impl Stage {
                 Answer::Apply(wave) => {
                     for step in wave.into_steps() {
                         labels.push(without_ids(&step.view().label));
+                        assert!(labels.len() < 500, "it does not settle: {labels:#?}");
                         match step {
                             LoadBalancerStep::Cloud(step) if is_predicted => {
                                 self.balancers.predict(&mut seen, &step);

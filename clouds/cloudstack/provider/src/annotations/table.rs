@@ -19,7 +19,7 @@ annotations! {
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,
-        "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is, and the requested one only with the mark. `shared` stands before one that was associated for another Service and that this one asks for: whoever goes last releases it. Absent on Services that an earlier manager made.";
+        "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is, and the requested one only with the mark. `shared` stands before one that was associated for another Service and that this one asks for: whoever goes last releases it. `going` stands before one that is being released. Absent on Services that an earlier manager made.";
     IP_NETWORKS = "ip-networks", CommaList, "", Written, None,
         "Where the addresses in `ip-ids` lead: ID of the address, ID of the network, and ID of the VPC if the network is a tier, separated by blanks. One that leads elsewhere by now was acquired anew by somebody, and is not released.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,

@@ -47,6 +47,8 @@ fn a_claim_reads_back_as_it_was_written() {
     assert_eq!((two.any_address(), two.asked(&"two".into())), (None, None));
     let three = changed(service, |claim| claim.insert(Claimed::Shared("three".into())));
     assert!(three.shares(&"three".into()) && !three.names(&"three".into()) && three.names(&"two".into()));
+    let going = changed(service, |claim| claim.insert(Claimed::Going("two".into())));
+    assert!(going.is_going(&"two".into()) && going.names(&"two".into()) && !going.is_going(&"one".into()));
     let none = changed(service, |claim| claim.retain(|_| false));
     assert_eq!(none.held, Some(Vec::new()));
     assert!(changed(service, |claim| claim.is_marked = true).is_marked);

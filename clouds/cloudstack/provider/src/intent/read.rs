@@ -38,7 +38,6 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
             identity,
             sources,
             ingress_ports: ports.iter().map(Port::ingress).collect(),
-            service_stays: service.metadata.deletion_timestamp.is_none(),
             nodes: nodes(facts),
         })));
     }
@@ -89,6 +88,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         uid,
         requested: requested(service).map(str::to_owned),
         published: facts::published_addresses(service),
+        stays: service.metadata.deletion_timestamp.is_none(),
         keeps_ip: annotations::flag(service, &KEEP_IP),
         claim: Claim::of(service),
         replaced: ReplacedRules::on(service),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::claim::Asking;
-use crate::objects::{RuleId, VirtualMachineId};
+use crate::objects::{NewRule, Rule, RuleId, VirtualMachineId};
 
 /// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
 /// has its own.
@@ -20,8 +20,17 @@ pub(crate) struct Known {
     pub(crate) is_changed: bool,
     /// For how long something may go that was deleted without an answer, and is listed as if it stayed.
     pub(crate) may_go: Option<Duration>,
+    /// Rules for what the Service does not ask for.
+    pub(crate) unwanted: BTreeSet<RuleId>,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.
     pub(crate) is_removal: bool,
     /// How many calls the reading took.
     pub(crate) calls: usize,
+}
+
+impl Known {
+    /// Whether a rule has the port of a new one, and is to go. No server that is known takes both.
+    pub(crate) fn is_in_the_way(&self, rule: &Rule, new: &NewRule) -> bool {
+        rule.at() == new.at() && !rule.state.is_going() && self.unwanted.contains(&rule.id)
+    }
 }

@@ -180,6 +180,10 @@ impl Reads {
         };
         if let Intent::Wanted(wanted) = intent {
             known.expected = self.trust.expected(wanted);
+            let (name, ports) = (&identity.name, wanted.ingress_ports());
+            let is_wanted = |rule: &&Rule| rule.ingress(name).is_some_and(|ingress| ports.contains(&ingress));
+            let unwanted = observed.rules.iter().filter(|rule| !is_wanted(rule));
+            known.unwanted = unwanted.map(|rule| rule.id.clone()).collect();
             known.may_go = self.may_go(&identity.uid);
         }
         known.is_changed = self.broken.with(&identity.uid, |seen| match intent {
@@ -400,7 +404,8 @@ impl Reads {
             Need::Firewall(id) => Fact::Firewall(id.clone(), self.firewall(id).await?),
             Need::Members(rule) => {
                 let members = members_of(&self.client, rule);
-                let members = saying("error retrieving associated instances", members).await?;
+                let failure = format!("error retrieving associated instances of load balancer rule {rule}");
+                let members = saying(&failure, members).await?;
                 Fact::Members(rule.clone(), members)
             }
         })

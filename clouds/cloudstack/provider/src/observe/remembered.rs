@@ -39,6 +39,8 @@ pub(crate) struct Remembered {
     pub(crate) forwarded: BTreeMap<PublicIpId, String>,
     /// Ports for which the API takes no firewall rule beside those that are there, whatever the sources of both.
     pub(crate) takes_one_firewall_rule: BTreeSet<(FirewallId, IngressPort)>,
+    /// Ports of addresses for which the API takes no rule beside the one that is there, whatever their protocols.
+    pub(crate) takes_one_rule: BTreeSet<(PublicIpId, u16)>,
     /// Firewall rules that were closed; those for which others were to come are opened again if these are refused.
     pub(crate) closed: Vec<(FirewallId, FirewallRule)>,
     /// Rules as they were written.

@@ -56,7 +56,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         prove(draft, absent)?;
     }
     if draft.is_idle() && draft.shortfall.is_none() {
-        if absent.service_stays {
+        if identity.stays {
             (draft.claim, draft.replaced) = Default::default();
         }
         draft.settled = Some(LoadBalancerStatus::empty());

@@ -82,10 +82,18 @@ impl<'a> Draft<'a> {
             .first(|refused| refused.is_same(step))
     }
 
+    /// Not all will be as it is wanted. Of several reasons all are told.
+    pub(super) fn fall_short(&mut self, why: &Refusal) {
+        self.shortfall = Some(match self.shortfall.take() {
+            Some(first) => first.and(why),
+            None => why.clone(),
+        });
+    }
+
     /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.
     pub(super) fn cloud(&mut self, step: CloudStep) {
         if let Some(why) = self.held(&step) {
-            self.shortfall.get_or_insert_with(|| why.clone());
+            self.fall_short(why);
             return;
         }
         if let Some(closed) = step.closed()
@@ -102,6 +110,17 @@ impl<'a> Draft<'a> {
         if !is_going && !self.observed.is_pending(&step.target()) {
             self.plan(step);
         }
+    }
+
+    /// Releases an address. If that is the only one (`is_only`), it is written on the Service first, unless that goes too: the job may
+    /// have to wait for others, and whoever comes after a restart must not use what then goes.
+    pub(super) fn release(&mut self, address: &AddressRef, is_live: bool, is_only: bool) {
+        let claim = &self.identity.claim;
+        if is_only && self.identity.stays && claim.names(&address.id) && !claim.is_going(&address.id) {
+            self.claim.insert(Claimed::Going(address.id.clone()));
+            return;
+        }
+        self.cloud(CloudStep::release(address, is_live));
     }
 
     pub(super) fn plan(&mut self, step: CloudStep) {
@@ -286,7 +305,7 @@ impl<'a> Draft<'a> {
         if is_own && time >= RELEASED && !own.unreleased.contains(id) {
             // Should it come after all, the server releases it then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
-            self.cloud(CloudStep::release(&address.address, false));
+            self.release(&address.address, false, true);
         } else {
             self.wait_for_address(&address.address);
         }

@@ -58,7 +58,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
             reason,
             ..why.clone()
         };
-        draft.shortfall.get_or_insert(told.with_remedy(CHANGE));
+        draft.fall_short(&told.with_remedy(CHANGE));
         return Ok(());
     }
     let port = (at.id.clone(), new.ingress);
@@ -101,9 +101,7 @@ fn fall_short(draft: &mut Draft<'_>, new: &Opening, range: &PortRange, present: 
         stays(present)
     );
     let remedy = "delete that rule, or give it other networks: Bowline leaves rules for several ports alone";
-    draft
-        .shortfall
-        .get_or_insert(Refusal::new(text).with_remedy(remedy));
+    draft.fall_short(&Refusal::new(text).with_remedy(remedy));
 }
 
 fn stays(present: &[&FirewallRule]) -> String {

@@ -13,7 +13,7 @@ use super::{Draft, Stop, members};
 use crate::claim::Claimed;
 use crate::events::{NODES_LEFT_OUT, ONE_INSTANCE};
 use crate::intent::Wanted;
-use crate::members::Members;
+use crate::members::{Members, named_twins};
 use crate::objects::{AddressRef, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule};
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::step::CloudStep;
@@ -32,18 +32,29 @@ pub(super) struct Home {
 
 /// Finds the address, or plans what has to be done to have one.
 pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop> {
-    let rules = &draft.observed.rules;
+    let claim = &wanted.identity.claim;
+    let rules = draft
+        .observed
+        .rules
+        .iter()
+        .filter(|rule| !claim.is_going(&rule.address.id));
     let requested = wanted.identity.requested.as_deref();
-    let mut addresses = rules.iter().map(|rule| &rule.address);
     let settled = match requested {
-        Some(ip) => addresses.find(|address| address.ip == ip).cloned(),
+        Some(ip) => rules
+            .map(|rule| &rule.address)
+            .find(|address| address.ip == ip)
+            .cloned(),
         None => busiest(rules, &wanted.identity.published),
     };
     let members = draft.observed.members_of(&wanted.nodes);
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
         draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
-    for [one, other] in members.iter().flat_map(|members| &members.twins) {
+    let twins = match &members {
+        Some(members) => members.twins.clone(),
+        None => named_twins(&wanted.nodes),
+    };
+    for [one, other] in twins {
         let text = format!("nodes {one} and {other} have the same virtual machine, which is a member once");
         draft.notes.push(ONE_INSTANCE.note(text));
     }
@@ -53,6 +64,9 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
         settled => settled,
     };
     foresee(draft, wanted, &network, settled.as_ref());
+    if settled.is_none() {
+        finish_release(draft, wanted)?;
+    }
     let address = match (settled, requested) {
         (Some(address), _) => address,
         (None, Some(ip)) => {
@@ -67,6 +81,37 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
         network,
         members,
     })
+}
+
+/// Brings to its end what an earlier process began to release: it would go while the balancer serves there.
+fn finish_release(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
+    let (identity, observed) = (&wanted.identity, draft.observed);
+    for id in identity.claim.going() {
+        let rules: Vec<&Rule> = observed
+            .rules
+            .iter()
+            .filter(|rule| rule.address.id == *id)
+            .collect();
+        let (state, Some(known)) = (
+            ownership::left(identity, observed, id, &rules, None)?,
+            observed.address(id)?,
+        ) else {
+            continue;
+        };
+        match state {
+            State::Free => continue,
+            State::Held | State::Acquiring { .. } if draft.own().unreleased.contains(id) => {
+                draft.claim.insert(Claimed::Address(id.clone())); // it may serve, or is left while it is on its way
+            }
+            State::Held => draft.cloud(CloudStep::release(&known.address, !rules.is_empty())),
+            State::Acquiring { .. } | State::Releasing => draft.wait_for_address(&known.address),
+            State::GivenAway(_) => draft.claim.retain(|claimed| claimed.own_id() != Some(id)),
+            // Somebody else uses it by now, or a person keeps it.
+            _ => draft.claim.insert(Claimed::Address(id.clone())),
+        }
+        return Err(Stop::Planned);
+    }
+    Ok(())
 }
 
 /// Reads early what will be needed when the steps before it are done, so that the whole plan can be told in advance.
@@ -111,8 +156,8 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
 }
 
 /// The address that the status shows, if a rule has it; else the one that most rules have, the first by ID of several.
-fn busiest(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
-    let staying = rules.iter().filter(|rule| !rule.state.is_going());
+fn busiest<'a>(rules: impl Iterator<Item = &'a Rule>, published: &[String]) -> Option<AddressRef> {
+    let staying = rules.filter(|rule| !rule.state.is_going());
     let by_address = by_address(staying).into_iter().rev();
     let busiest = by_address.max_by_key(|(address, rules)| (published.contains(&address.ip), rules.len()));
     busiest.map(|(address, _)| address.clone())
@@ -134,6 +179,7 @@ fn former(observed: &Seen, wanted: &Wanted, network: &Network) -> Result<Option<
         .chain(replaced.map(|replaced| &replaced.address))
         .chain(cleared)
         .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
+        .filter(|at| !identity.claim.is_going(&at.id))
         .max_by_key(|at| is_shown(at))
     else {
         return Ok(None);

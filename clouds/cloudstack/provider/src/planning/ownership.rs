@@ -10,7 +10,7 @@
 //! | claimed | nobody has it, and it was asked for, or may be under the claim | it is acquired | it stays claimed until it cannot come any more |
 //! | come | it was asked for, and somebody has it | it is claimed by its ID alone, and stands in nobody's way | the same |
 //! | acquiring | it is on its way to somebody | it is waited for, tried, and, if nobody else can want it, released to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
-//! | releasing | it is on its way back | it is waited for | the same for twenty seconds |
+//! | releasing | it is on its way back, or the claim says that it goes | it is waited for, or released once more | the same for twenty seconds |
 //! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is released |
 //! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one releases it |
 //! | borrowed | another Service of the cluster holds it, or claims it too | it is used, and that is noted on the Service | it stays |
@@ -346,7 +346,7 @@ pub(super) fn comes_within(identity: &Identity, observed: &Seen, claimed: &Claim
 /// What of a claim is known to be nobody's: it is not held any more.
 pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
     match claimed {
-        Claimed::Address(id) | Claimed::Shared(id) => observed.is_known_absent(id),
+        Claimed::Address(id) | Claimed::Going(id) | Claimed::Shared(id) => observed.is_known_absent(id),
         Claimed::Asked(id, _) => observed.memory.own.made.refused.contains(id),
         Claimed::Any(_) => observed.memory.own.made.is_refused,
     }

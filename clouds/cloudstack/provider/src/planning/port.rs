@@ -204,7 +204,8 @@ impl<'a> At<'a> {
     }
 
     /// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
-    /// first.
+    /// first. Rules for another protocol are deleted only if the API takes the port's rule beside them no more than in their place: it
+    /// may refuse that for what it is.
     fn replace(self, draft: &mut Draft<'_>, rules: &[&Rule]) -> Result<(), Stop> {
         let home = self.home;
         // What takes its place has to be possible.
@@ -213,6 +214,13 @@ impl<'a> At<'a> {
         if members.is_none_or(|members| members.instances.is_empty()) {
             // The old members are better than none.
             return Err(no_hosts(members).into());
+        }
+        let new = self.new_rule();
+        let is_in_the_way = |rule: &&Rule| draft.own().known.is_in_the_way(rule, &new);
+        let port = (home.address.id.clone(), self.port.port);
+        if rules.iter().all(is_in_the_way) && !draft.own().takes_one_rule.contains(&port) {
+            draft.cloud(CloudStep::CreateRule(new));
+            return Ok(());
         }
         let mut is_written = true;
         let mut known: BTreeSet<OpenPort> = BTreeSet::new();
@@ -352,7 +360,7 @@ impl<'a> At<'a> {
                 reason,
                 ..why.clone()
             };
-            draft.shortfall.get_or_insert(told);
+            draft.fall_short(&told);
         }
     }
 }

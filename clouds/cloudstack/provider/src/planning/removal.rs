@@ -112,7 +112,7 @@ impl<'a> Removal<'a> {
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
         let is_told = claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place;
         if is_shut && is_own && is_told {
-            draft.cloud(CloudStep::release(address, !rules.is_empty()));
+            draft.release(address, !rules.is_empty(), self.absent.is_some());
         } else if is_shut {
             // So that a release that fails half-way, when no rule is left, is found again.
             draft.claim.insert(Claimed::Address(address.id.clone()));

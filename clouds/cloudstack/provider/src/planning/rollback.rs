@@ -24,6 +24,17 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     if !own.made.is_stuck {
         take_back(draft, wanted);
     }
+    // What the API does not take back may serve.
+    if own.made.is_stuck || own.made.address.is_none() && wanted.identity.published.is_empty() {
+        for id in wanted
+            .identity
+            .claim
+            .going()
+            .filter(|id| !observed.is_known_absent(id))
+        {
+            draft.claim.insert(Claimed::Address(id.clone()));
+        }
+    }
     // Whatever is refused, nobody is balanced over who left.
     if !draft.has_writes() && !own.cannot_follow {
         members::follow_nodes(draft, wanted);
@@ -43,7 +54,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {
-            draft.cloud(CloudStep::release(address, false));
+            draft.release(address, false, true);
         }
         items.into_iter().for_each(|item| draft.cloud(item));
         return;

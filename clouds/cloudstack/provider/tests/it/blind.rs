@@ -49,11 +49,17 @@ async fn a_rule_whose_members_cannot_be_listed_keeps_no_other_rule_from_followin
         .faults()
         .add(Fault::operation(command).answer(refusal(command)));
     let run = world.run(WEB).await;
+    let complaint = run.complaint();
+    let ports = ["tcp-443", "tcp-80", "tcp-8443"];
+    let is_named = |port: &&str| complaint.contains(&world.rule(port).id);
     assert!(
-        run.complaint()
-            .starts_with("error retrieving associated instances"),
-        "{}",
-        run.complaint()
+        complaint.starts_with("error retrieving associated instances of load balancer rule "),
+        "{complaint}"
+    );
+    assert_eq!(
+        ports.iter().filter(|port| is_named(port)).count(),
+        1,
+        "{complaint}"
     );
     assert_eq!(followed(&world), 2);
     world.run(WEB).await.settled();

@@ -206,22 +206,24 @@ async fn a_machine_without_a_nic_keeps_nobody_else_out() {
 
 #[tokio::test(start_paused = true)]
 async fn two_nodes_of_one_machine_are_one_member_and_are_named() {
-    let world = World::with_service().await;
-    let id = world.sim.vm_named("pool-a-8").unwrap().id;
-    world.add_node("renamed", Some(&id));
-    let run = world.run(WEB).await.settled();
-    let note = run
-        .notes
-        .iter()
-        .find(|note| note.reason == "NodesShareInstance")
-        .unwrap();
-    assert!(
-        note.text.contains("pool-a-8") && note.text.contains("renamed"),
-        "{}",
-        note.text
-    );
-    assert_eq!(world.members("tcp-443"), MACHINES);
-    assert!(world.run(WEB).await.settled().waves.is_empty());
+    for is_new in [false, true] {
+        let world = World::with_service().await;
+        if !is_new {
+            world.run(WEB).await.settled();
+        }
+        let id = world.sim.vm_named("pool-a-8").unwrap().id;
+        world.add_node("renamed", Some(&id));
+        let run = world.run(WEB).await.settled();
+        let mut notes = run.notes.iter();
+        let note = notes.find(|note| note.reason == "NodesShareInstance").unwrap();
+        assert!(
+            note.text.contains("pool-a-8") && note.text.contains("renamed"),
+            "{}",
+            note.text
+        );
+        assert_eq!(world.members("tcp-443"), MACHINES);
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+    }
 }
 
 #[tokio::test(start_paused = true)]

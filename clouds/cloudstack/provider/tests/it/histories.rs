@@ -135,9 +135,8 @@ async fn the_printed_plan_is_what_is_done() {
                 // When something is claimed is told to the second.
                 let undated = |label: String| {
                     let is_time = |word: &str| {
-                        word.trim_end_matches([')', ','])
-                            .parse::<jiff::Timestamp>()
-                            .is_ok()
+                        let until = word.find([')', ',']).unwrap_or(word.len());
+                        word[..until].parse::<jiff::Timestamp>().is_ok()
                     };
                     let words = label
                         .split(' ')

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline_cloudstack_sim::JobFault;
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -54,13 +55,51 @@ async fn a_rule_that_is_wanted_again_before_it_goes_is_made_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_wanted_again_before_its_address_goes_is_made_anew() {
-    let world = busy(false, &Value::Null).await;
-    world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
-    let (_, writes) = world.writes_of(world.run_killed(WEB, 1)).await;
-    assert_eq!(writes, ["disassociateIpAddress"]);
-    world.spec(WEB, |spec| spec["type"] = json!("LoadBalancer"));
-    serves(&world, "released").await;
-    assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0"]);
+    for restarts in [false, true] {
+        let mut world = busy(false, &Value::Null).await;
+        world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
+        let (_, writes) = world.writes_of(world.run_killed(WEB, 2)).await;
+        assert_eq!(writes, ["disassociateIpAddress"]);
+        world.spec(WEB, |spec| spec["type"] = json!("LoadBalancer"));
+        if restarts {
+            world.restart().await;
+        }
+        serves(&world, "released").await;
+        assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_taken_back_serves_nobody_until_it_is_gone() {
+    for restarts in [false, true] {
+        let mut world = World::of(Site::new(), false).await;
+        world.add(WEB, UID, &[("TCP", 443, 31443)]);
+        world.add(OTHER, OTHER_UID, &[("TCP", 80, 31080)]);
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(20));
+        world
+            .sim
+            .fail_jobs(JobFault::of("createLoadBalancerRule").saying(530, "not now"));
+        // The other Service's job comes before the release.
+        let other = async {
+            tokio::time::sleep(Duration::from_secs(35)).await;
+            world.run_killed(OTHER, 2).await;
+        };
+        let ((_, calls), ()) = tokio::join!(world.calls_of(world.run_killed(WEB, 6)), other);
+        let released = calls.iter().filter(|call| *call == "disassociateIpAddress");
+        assert_eq!(released.count(), 1, "{calls:?}");
+        let note = world.annotation(WEB, "ip-ids").unwrap();
+        assert!(note.starts_with("going "), "{note}");
+        if restarts {
+            world.restart().await;
+        }
+        serves(&world, &format!("restarts {restarts}")).await;
+        assert_eq!(
+            world.annotation(WEB, "ip-ids"),
+            Some(world.rule("tcp-443").address)
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -94,6 +94,59 @@ async fn a_port_that_the_router_cannot_carry_costs_the_others_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_port_that_becomes_one_that_the_router_cannot_carry_keeps_the_rule_that_it_has() {
+    for is_vpc in [false, true] {
+        let mut world = World::of(Site::new(), is_vpc).await;
+        world.add(WEB, UID, &[("TCP", 443, 31443), ("TCP", 80, 31080)]);
+        world.run(WEB).await.settled();
+        let rule = world.rule("tcp-443").id;
+        world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP"));
+        let writes = for_half_an_hour(&world).await;
+        assert!(
+            writes.iter().all(|write| write == "createLoadBalancerRule"),
+            "{writes:?}"
+        );
+        world.restart().await;
+        world.remove_node("pool-a-8");
+        let run = world.run(WEB).await;
+        let complaint = run.complaint();
+        assert!(
+            complaint.contains(CANNOT) && complaint.contains("stays as it is"),
+            "{complaint}"
+        );
+        assert_eq!(
+            (world.rule("tcp-443").id, world.members("tcp-443").len()),
+            (rule, 2)
+        );
+        world.check("kept");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_ports_that_are_refused_all_are_told() {
+    let world = World::of(Site::new(), false).await;
+    world.add(
+        WEB,
+        UID,
+        &[("UDP", 4500, 31500), ("TCP", 443, 31443), ("TCP", 8081, 31081)],
+    );
+    for _ in 0..3 {
+        let run = world.run(WEB).await;
+        let complaint = run.complaint();
+        assert!(
+            complaint.contains("udp-4500") && complaint.contains("tcp-8081"),
+            "{complaint}"
+        );
+        assert_eq!(
+            complaint.matches("a virtual router balances no UDP").count(),
+            1,
+            "{complaint}"
+        );
+        tokio::time::sleep(Duration::from_secs(4)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn for_a_service_all_of_whose_ports_are_refused_one_address_is_acquired_and_kept() {
     for is_vpc in [false, true] {
         let mut world = World::of(Site::new(), is_vpc).await;

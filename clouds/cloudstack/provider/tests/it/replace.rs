@@ -296,7 +296,8 @@ async fn the_only_rule_is_made_anew_at_the_address_it_had_with_no_write_in_betwe
             let (run, calls) = world.calls_of(world.run(WEB)).await;
             assert_eq!(run.published(), [ip.as_str()], "{what}");
             assert_eq!(world.address().address.to_string(), ip, "{what}");
-            let of = |command| calls.iter().position(|call| call.starts_with(command)).unwrap();
+            // A rule for another protocol was tried beside it before.
+            let of = |command| calls.iter().rposition(|call| call.starts_with(command)).unwrap();
             let between = &calls[of("deleteLoadBalancerRule") + 1..of("createLoadBalancerRule")];
             // Who relies on the item of the former protocol is asked when its rule is gone: rules, forwardings and static NATs at once.
             let may_ask = is_vpc && case.before != case.after;
@@ -433,7 +434,12 @@ async fn refused(world: &World, case: &Case) {
     let (run, writes) = world.writes_of(world.run(WEB)).await;
     assert!(run.complaint().contains("not that one"), "{}", run.complaint());
     let tries = writes.iter().filter(|call| *call == "createLoadBalancerRule");
-    assert_eq!((tries.count(), world.rules()), (2, vec![case.before.to_owned()]));
+    // A rule for another protocol is asked for beside the one that is there, which then need not come back.
+    let expected = if case.after == "udp-443" { 1 } else { 2 };
+    assert_eq!(
+        (tries.count(), world.rules()),
+        (expected, vec![case.before.to_owned()])
+    );
 }
 
 /// Nothing is written, and people are told all the same.

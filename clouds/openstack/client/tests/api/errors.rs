@@ -99,7 +99,15 @@ async fn a_limit_is_neither_a_conflict_nor_a_lack_of_rights() {
         ),
         (
             409,
-            r#"{"faultcode": "Client", "faultstring": "No more IP addresses available on subnet s.", "debuginfo": null}"#,
+            r#"{"faultcode": "Client", "faultstring": "The VIP IP address is already in use: No more IP addresses available on network n.", "debuginfo": null}"#,
+        ),
+        (
+            500,
+            r#"{"faultcode": "Server", "faultstring": "Provider 'ovn' reports error: No more IP addresses available on network n.", "debuginfo": null}"#,
+        ),
+        (
+            500,
+            r#"{"faultcode": "Server", "faultstring": "Provider 'ovn' reports error: Quota exceeded for resources: ['port'].", "debuginfo": null}"#,
         ),
         (
             413,

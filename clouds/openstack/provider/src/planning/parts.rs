@@ -23,6 +23,8 @@ mod members;
 mod replaced;
 mod unread;
 
+pub(crate) use members::is_at;
+
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;
 

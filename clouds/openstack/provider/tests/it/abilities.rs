@@ -10,7 +10,12 @@ fn world(provider: &str) -> World {
     world.configure(|options| {
         options.monitor.is_wanted = true;
         options.manages_security_groups = true;
-        options.method = "SOURCE_IP_PORT".into();
+        // Each has what the other one has not.
+        options.method = match provider {
+            "ovn" => "SOURCE_IP_PORT",
+            _ => "ROUND_ROBIN",
+        }
+        .into();
         options.provider = provider.into();
     });
     world.edit("web", |service| {

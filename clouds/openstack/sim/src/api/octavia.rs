@@ -39,19 +39,36 @@ const COMMON: [&str; 9] = [
 ];
 
 /// Fields that came with a version of the API after v2.0.
-const SINCE: [(&str, u32); 9] = [
+const SINCE: [(&str, u32); 11] = [
     ("timeout_client_data", 1),
     ("timeout_member_connect", 1),
     ("timeout_member_data", 1),
     ("timeout_tcp_inspect", 1),
     ("tags", 5),
     ("flavor_id", 6),
+    ("http_version", 10),
+    ("domain_name", 10),
     ("allowed_cidrs", 12),
     ("availability_zone", 14),
     ("additional_vips", 26),
 ];
 
+/// Words that came with a version of the API.
+const WORDS_SINCE: [(&str, u32); 4] = [
+    ("SOURCE_IP_PORT", 13),
+    ("PROXYV2", 22),
+    ("SCTP", 23),
+    ("PROMETHEUS", 25),
+];
+
 impl State {
+    /// Those of these words that Octavia's API is new enough for.
+    fn words(&self, words: &[&'static str]) -> Vec<&'static str> {
+        let since = |word: &str| WORDS_SINCE.iter().find(|(name, _)| *name == word);
+        let is_offered = |word: &&'static str| since(word).is_none_or(|(_, minor)| self.offers(*minor));
+        words.iter().copied().filter(is_offered).collect()
+    }
+
     /// Whether Octavia's API is as new as v2.`minor`.
     pub(crate) fn offers(&self, minor: u32) -> bool {
         self.behaviour.octavia_minor_version >= minor
@@ -118,10 +135,15 @@ impl Parent {
     fn unless_ovn(&self, is_asked: bool, why: impl std::fmt::Display) -> Result<(), ApiError> {
         match is_asked && self.provider == "ovn" {
             false => Ok(()),
-            true => {
-                let text = format!("Provider 'ovn' does not support a requested option: {why}");
-                Err(ApiError::octavia(StatusCode::NOT_IMPLEMENTED, text))
-            }
+            true => Err(ApiError::unsupported("ovn", why)),
+        }
+    }
+
+    /// The same of Octavia's own driver. As in `amphora_driver/v2/driver.py`.
+    fn unless_amphora(&self, is_asked: bool, why: impl std::fmt::Display) -> Result<(), ApiError> {
+        match is_asked && self.provider != "ovn" {
+            false => Ok(()),
+            true => Err(ApiError::unsupported(&self.provider, why)),
         }
     }
 }
@@ -195,7 +217,7 @@ impl Call<'_> {
         let passing = passing.into_iter().map(|it| self.dated(it)).collect();
         let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
         let page = page.map_err(|unknown| {
-            let text = format!("Invalid marker: {}", unknown.0);
+            let text = format!("Supplied pagination marker '{}' is not valid.", unknown.0);
             ApiError::octavia(StatusCode::BAD_REQUEST, text)
         })?;
         let links = page.next.map(|marker| {
@@ -221,7 +243,14 @@ impl Call<'_> {
         }
     }
 
-    /// The load balancer of a part that is to be written: it must be `ACTIVE`.
+    /// The load balancer of a part, in whatever state.
+    fn parent(&self, balancer: Id) -> Result<Parent, ApiError> {
+        let found = self.state.load_balancers.get(&balancer).map(Parent::of);
+        found.ok_or_else(|| ApiError::immutable("Load Balancer", balancer))
+    }
+
+    /// The load balancer of a part that is to be written: it must be `ACTIVE`. What is wrong with the part itself, and its quota, comes
+    /// before that, but for batches of members.
     fn mutable(&self, balancer: Id) -> Result<Parent, ApiError> {
         let found = self.state.load_balancers.get(&balancer);
         let found = found.filter(|it| it.part.status == Provisioning::Active);
@@ -245,15 +274,17 @@ impl Call<'_> {
         self.state.begin_part(balancer);
     }
 
-    /// Notes that a pool or what is below it was written: the listeners that use it change too.
+    /// Notes that a pool or what is below it was written: the listeners that use it change too, and so are as good as new if they were in
+    /// `ERROR` (`test_and_set_lb_and_listeners_prov_status` of Octavia).
     fn touch_pool(&mut self, pool: Id) {
-        let using = self.state.listeners.values_mut();
-        let using = using.filter(|it| it.default_pool == Some(pool));
-        let own = self.state.pools.get_mut(&pool).map(|it| &mut it.part);
-        for part in using.map(|it| &mut it.part).chain(own) {
-            if part.status == Provisioning::Active {
-                part.status = Provisioning::PendingUpdate;
-            }
+        let using = self.state.listeners.values_mut().filter(|it| it.reaches(pool));
+        for listener in using {
+            listener.part.status = Provisioning::PendingUpdate;
+        }
+        if let Some(own) = self.state.pools.get_mut(&pool).map(|it| &mut it.part)
+            && own.status == Provisioning::Active
+        {
+            own.status = Provisioning::PendingUpdate;
         }
         if let Some(balancer) = self.state.balancer_of_pool(pool) {
             self.touch(balancer);
@@ -261,21 +292,55 @@ impl Call<'_> {
     }
 
     /// Whether a project may have as many more objects of a kind.
-    fn check_quota(&self, most: Option<usize>, used: usize, more: usize, kind: &str) -> Result<(), ApiError> {
+    fn check_quota(&self, kind: Kind, project: &str, more: usize) -> Result<(), ApiError> {
+        let (state, quota) = (&self.state, self.state.behaviour.quota);
+        let own = |part: &Part| part.meta.project == project;
+        let (most, used, name) = match kind {
+            Kind::LoadBalancer => {
+                let used = state.load_balancers.values().filter(|it| own(&it.part)).count();
+                (quota.load_balancers, used, "Load Balancer")
+            }
+            Kind::Listener => {
+                let used = state.listeners.values().filter(|it| own(&it.part)).count();
+                (quota.listeners, used, "Listener")
+            }
+            Kind::Pool => {
+                let used = state.pools.values().filter(|it| own(&it.part)).count();
+                (quota.pools, used, "Pool")
+            }
+            Kind::Member => {
+                let used = state.members.values().filter(|it| own(&it.part)).count();
+                (quota.members, used, "Member")
+            }
+            Kind::HealthMonitor => {
+                let used = state.monitors.values().filter(|it| own(&it.part)).count();
+                (quota.health_monitors, used, "Health Monitor")
+            }
+        };
         match most.is_some_and(|most| used + more > most) && more > 0 {
-            true => Err(ApiError::met_quota(kind)),
+            true => Err(ApiError::met_quota(name)),
             false => Ok(()),
         }
     }
 }
 
+/// What a quota of Octavia limits.
+#[derive(Clone, Copy)]
+enum Kind {
+    LoadBalancer,
+    Listener,
+    Pool,
+    Member,
+    HealthMonitor,
+}
+
 /// Changes what every object has as a body says; a change of it is under way from now on.
 fn patch_part(part: &mut Part, fields: &Fields, now: &str) -> Result<(), ApiError> {
-    if let Some(name) = fields.text("name")? {
-        part.name = name;
+    if fields.has("name") {
+        part.name = fields.text("name")?.unwrap_or_default();
     }
-    if let Some(description) = fields.text("description")? {
-        part.meta.description = description;
+    if fields.has("description") {
+        part.meta.description = fields.text("description")?.unwrap_or_default();
     }
     if let Some(tags) = fields.texts("tags")? {
         part.meta.tags = tags;

@@ -5,6 +5,9 @@ use bowline_cloud_kit::behaviour::{Basis, Behaves, Behaviour as Row};
 use super::Behaviour;
 
 const CONFIGURATION: &str = "The service's configuration reference.";
+const REFUSALS: &str = "The walk `refusals` on the real services.";
+const PARTS: &str = "The walk `parts` on the real services.";
+const NEUTRON: &str = "The walk `neutron` on the real services.";
 const ANY: &str = "Any API may.";
 
 const fn documented(name: &'static str, does: &'static str, source: &'static str) -> Row<Behaviour> {
@@ -13,6 +16,10 @@ const fn documented(name: &'static str, does: &'static str, source: &'static str
 
 const fn read(name: &'static str, does: &'static str, source: &'static str) -> Row<Behaviour> {
     Row::known(Basis::Source, name, does, source)
+}
+
+const fn seen(name: &'static str, does: &'static str, source: &'static str) -> Row<Behaviour> {
+    Row::known(Basis::Seen, name, does, source)
 }
 
 const fn on_demand(name: &'static str, does: &'static str) -> Row<Behaviour> {
@@ -63,7 +70,7 @@ impl Behaves for Behaviour {
         ),
         documented(
             "octavia_minor_version",
-            "A field that came with a later version is not known.",
+            "A field or a word that came with a later version is not known.",
             "The history of versions in Octavia's API reference.",
         ),
         on_demand(
@@ -98,10 +105,10 @@ impl Behaves for Behaviour {
             "Neutron fails on this route, whatever else is asked for with it.",
         ),
         on_demand("maintenance", "Every request is answered with 503."),
-        read(
+        seen(
             "quota",
             "What exceeds a limit of the project is refused, by Octavia with 403 and by Neutron with 409.",
-            "`QuotaException` of Octavia, `OverQuota` of Neutron.",
+            REFUSALS,
         ),
         Row::assumed(
             "octavia_page_size",
@@ -145,15 +152,118 @@ impl Behaves for Behaviour {
             "`create_vip_port` of ovn-octavia-provider does since April 2026; before, a port had its name alone.",
             |it, world| it.ovn_marks_vip_ports = world.pick(true, false),
         ),
-        read(
-            "the order of Octavia's lists",
-            "The second of their creation, then the ID, which says nothing.",
-            "`DEFAULT_SORT_KEYS` of Octavia.",
+        seen(
+            "a load balancer that is refused",
+            "Its port stays, and has its address, where its parts, their quotas or what its driver knows of them are refused.",
+            REFUSALS,
+        ),
+        seen(
+            "a load balancer that is refused before",
+            "No port is made for a body that cannot be read, an address that cannot be had, or beyond the quota of load balancers.",
+            REFUSALS,
+        ),
+        seen(
+            "an address that cannot be had",
+            "It is refused with 409 in Neutron's words if it is taken, the subnet has no more or the quota of ports is met, and with 500 \
+             and no words if it is outside of the subnet.",
+            REFUSALS,
         ),
         read(
-            "the order of Neutron's lists",
-            "The ID.",
-            "`PaginationNativeHelper` of Neutron's `api_common.py`.",
+            "an address that cannot be had with `ovn`",
+            "It is refused with 500 in Neutron's words, whatever the reason.",
+            "`create_vip_port` of ovn-octavia-provider.",
+        ),
+        read(
+            "a new load balancer with `ovn`",
+            "It is `ACTIVE` before its parts are.",
+            "`loadbalancer_create` of ovn-octavia-provider.",
+        ),
+        seen(
+            "pools within a load balancer",
+            "They have names, each its own. Method and session persistence are not looked at there, as they are in a pool by itself.",
+            REFUSALS,
+        ),
+        seen(
+            "`SOURCE_IP_PORT` with `amphora`",
+            "It is refused with 501 in a pool by itself.",
+            PARTS,
+        ),
+        seen(
+            "members for datagrams with `amphora`",
+            "Those of no family of the load balancer are refused with 501.",
+            PARTS,
+        ),
+        seen(
+            "the host's bits of `allowed_cidrs`",
+            "They are cut off.",
+            REFUSALS,
+        ),
+        seen(
+            "what an entry of a batch of members leaves out",
+            "It gets its default: weight 1, no standby, switched on, no monitor of its own. Name, subnet and tags stay.",
+            PARTS,
+        ),
+        seen(
+            "twins of members",
+            "One that is there and comes twice in a batch is refused with 400, any other one with 409.",
+            PARTS,
+        ),
+        seen(
+            "the quota of members in a batch",
+            "It is asked how many more there are than before.",
+            PARTS,
+        ),
+        seen(
+            "no members for a pool without any",
+            "It is taken, and nothing is under way after that.",
+            PARTS,
+        ),
+        seen(
+            "a write while a change is under way",
+            "It is refused with 409. What is wrong with a part, and its quota, are found out first, but for batches of members.",
+            PARTS,
+        ),
+        seen(
+            "the deletion of a pool",
+            "Its members and its monitor go with it, its listeners stay without a pool.",
+            PARTS,
+        ),
+        seen("the deletion of a listener", "Its pool stays.", PARTS),
+        seen(
+            "members that come with a load balancer",
+            "They are in `NO_MONITOR` until they are probed, even if there is a monitor.",
+            "The walk `balancers` on the real services.",
+        ),
+        read(
+            "a listener in `ERROR`",
+            "It is well again when its pool, or what is below that, is written.",
+            "`test_and_set_lb_and_listeners_prov_status` of Octavia.",
+        ),
+        read(
+            "a pool in `ERROR`",
+            "It takes neither members nor a monitor.",
+            "`_test_lb_and_listener_and_pool_statuses` of Octavia.",
+        ),
+        read(
+            "methods, protocols, monitors, source ranges and members with `ovn`",
+            "What its driver does not know is refused with 501.",
+            "`driver.py` of ovn-octavia-provider.",
+        ),
+        seen(
+            "the order of Octavia's lists",
+            "The second of their creation, then the ID, which says nothing.",
+            NEUTRON,
+        ),
+        seen("the order of Neutron's lists", "The ID.", NEUTRON),
+        seen(
+            "twins of security group rules",
+            "A protocol is its number too, and no prefix at all is everybody: such rules are refused with 409.",
+            NEUTRON,
+        ),
+        seen(
+            "a group that a port is asked to join twice",
+            "The change is refused with 400.",
+            NEUTRON,
         ),
     ];
 }

@@ -327,6 +327,8 @@ pub struct Member {
     pub weight: u16,
     /// Whether it is used only when all others are down.
     pub is_backup: bool,
+    /// Whether its pool had a monitor when it was made. One that comes with a load balancer says `NO_MONITOR` until it is probed.
+    pub began_watched: bool,
     /// What the probes found.
     pub healthy: Option<bool>,
 }

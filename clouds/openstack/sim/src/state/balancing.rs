@@ -106,6 +106,9 @@ impl State {
             return;
         };
         let change = balancer.change.take();
+        if balancer.part.status == Provisioning::PendingCreate && balancer.provider == "ovn" {
+            return self.finish_ahead(id, change.is_some_and(|change| change.fails));
+        }
         let fails = change.is_some_and(|change| change.fails);
         let part_fails = change.is_some_and(|change| change.part_fails);
         if balancer.part.status == Provisioning::PendingDelete && !fails {
@@ -149,6 +152,24 @@ impl State {
             }
             part.is_made |= part.status == Provisioning::Active;
         }
+    }
+
+    /// OVN's driver tells of a new load balancer before it makes its parts (`loadbalancer_create` of ovn-octavia-provider): it is `ACTIVE`, and
+    /// takes changes, as long as they are `PENDING_CREATE`.
+    fn finish_ahead(&mut self, id: Id, fails: bool) {
+        let until = Instant::now() + self.behaviour.lb_change_time.min(FAR);
+        if let Some(balancer) = self.load_balancers.get_mut(&id) {
+            (balancer.part.status, balancer.forwarder) = match fails {
+                true => (Provisioning::Error, balancer.forwarder),
+                false => (Provisioning::Active, Forwarder::Working),
+            };
+            balancer.change = Some(Change {
+                until,
+                fails,
+                part_fails: false,
+            });
+        }
+        self.finish_changes();
     }
 
     /// Everything below a load balancer that has these pools.

@@ -219,14 +219,13 @@ impl Wire<'_> {
         let members = self.state.members_of(part.id).map(|it| &it.part);
         let monitor = self.state.monitor_of(part.id);
         let persistence = pool.persistence.as_ref().map(|it: &Persistence| json!(it));
-        let shown = json!({
+        let mut shown = json!({
             "protocol": pool.protocol,
             "lb_algorithm": pool.algorithm,
             "session_persistence": persistence,
             "loadbalancers": id(pool.load_balancer),
             "listeners": ids(listeners.map(|it| &it.part)),
             "members": ids(members),
-            "healthmonitor_id": monitor.map(|it| it.part.id),
             "tls_container_ref": null,
             "ca_tls_container_ref": null,
             "crl_container_ref": null,
@@ -235,6 +234,10 @@ impl Wire<'_> {
             "tls_versions": null,
             "alpn_protocols": null,
         });
+        // Octavia leaves it out where there is none.
+        if let Some(monitor) = monitor {
+            shown["healthmonitor_id"] = json!(monitor.part.id);
+        }
         with_part(with_description(shown, part), part, self.pool_status(pool))
     }
 
@@ -257,7 +260,8 @@ impl Wire<'_> {
             (None, _) => "NO_MONITOR",
             (Some(_), Some(true)) => "ONLINE",
             (Some(_), Some(false)) => "ERROR",
-            (Some(_), None) => "OFFLINE",
+            (Some(_), None) if member.began_watched => "OFFLINE",
+            (Some(_), None) => "NO_MONITOR",
         }
     }
 

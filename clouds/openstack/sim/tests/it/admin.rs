@@ -44,8 +44,14 @@ async fn old_octavia_does_not_know_newer_fields() {
     assert!(shown["listener"].get("allowed_cidrs").is_none());
     let ranges = json!({ "listener": { "allowed_cidrs": ["192.0.2.0/24"] } });
     let (status, refused) = caller.put(&path, ranges.clone()).await;
-    let text = json!("Unknown attribute: allowed_cidrs");
+    let text = json!("Unknown attribute for argument listener_.listener: allowed_cidrs");
     assert_eq!((status, &refused["faultstring"]), (400, &text));
+    let pool = format!("{LB}/pools/{}", sim.pools()[0].part.id);
+    let method = json!({ "pool": { "lb_algorithm": "SOURCE_IP_PORT" } });
+    let (status, refused) = caller.put(&pool, method).await;
+    let text = "Invalid input for field/attribute lb_algorithm. Value: 'SOURCE_IP_PORT'. Value should be one of: \
+                LEAST_CONNECTIONS, ROUND_ROBIN, SOURCE_IP";
+    assert_eq!((status, &refused["faultstring"]), (400, &json!(text)));
     sim.set_behaviour(|it| it.octavia_minor_version = 12);
     assert_eq!(caller.put(&path, ranges).await.0, 200);
 }

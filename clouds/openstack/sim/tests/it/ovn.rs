@@ -1,6 +1,8 @@
 //! What Octavia's driver for OVN does not do.
 
-use bowline_openstack_sim::OpenstackSim;
+use std::time::Duration;
+
+use bowline_openstack_sim::{OpenstackSim, Provisioning};
 use serde_json::{Value, json};
 
 use crate::support::{Caller, LB};
@@ -14,7 +16,7 @@ fn body(sim: &OpenstackSim, listener: &Value, pool: &Value) -> Value {
         base
     };
     let pool = with(
-        json!({ "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT" }),
+        json!({ "name": "pool", "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT" }),
         pool,
     );
     let listener = with(
@@ -33,7 +35,6 @@ async fn driver_refuses_what_it_does_not_do() {
     let members = |member: Value| json!({ "members": [member] });
     let probed = members(json!({ "address": "10.0.0.11", "protocol_port": 1, "monitor_port": 31000 }));
     let mixed = members(json!({ "address": "fd00::1", "protocol_port": 1 }));
-    let far = members(json!({ "address": "192.0.2.1", "protocol_port": 1 }));
     let monitor = json!({ "healthmonitor": { "type": "HTTP", "delay": 5, "timeout": 5, "max_retries": 1 } });
     let sticky = json!({ "session_persistence": { "type": "HTTP_COOKIE" } });
     for (listener, pool, why) in [
@@ -77,12 +78,6 @@ async fn driver_refuses_what_it_does_not_do() {
             mixed,
             "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.",
         ),
-        (
-            none.clone(),
-            far,
-            "Subnet is required, or Loadbalancer associated with Pool must have a subnet, for Member creation with OVN \
-             Provider Driver if it is not the same as LB VIP subnet",
-        ),
     ] {
         let (status, refused) = caller.post(&path, body(&sim, &listener, &pool)).await;
         let text = format!("Provider 'ovn' does not support a requested option: {why}");
@@ -97,4 +92,45 @@ async fn driver_refuses_what_it_does_not_do() {
         .await;
     assert_eq!(status, 501);
     assert_eq!(caller.put(&pool, json!({ "pool": { "name": "p" } })).await.0, 200);
+    // Members that come with a load balancer are taken for its subnet's.
+    let far = json!({ "address": "192.0.2.1", "protocol_port": 1 });
+    let members = format!("{pool}/members");
+    for (refused, what) in [
+        (caller.post(&members, json!({ "member": far })).await, "creation"),
+        (
+            caller.put(&members, json!({ "members": [far] })).await,
+            "batch update",
+        ),
+    ] {
+        let text = format!(
+            "Provider 'ovn' does not support a requested option: Subnet is required, or Loadbalancer associated with Pool \
+             must have a subnet, for Member {what} with OVN Provider Driver if it is not the same as LB VIP subnet"
+        );
+        assert_eq!((refused.0, &refused.1["faultstring"]), (501, &json!(text)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_balancer_is_active_before_its_parts() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| {
+        it.lb_create_time = Duration::from_secs(1);
+        it.lb_change_time = Duration::from_secs(1);
+    });
+    let caller = Caller::new(&sim).await;
+    let path = format!("{LB}/loadbalancers");
+    caller.post(&path, body(&sim, &json!({}), &json!({}))).await;
+    let states = || {
+        let balancer = sim.load_balancers()[0].part.status;
+        (
+            balancer,
+            sim.listeners()[0].part.status,
+            sim.pools()[0].part.status,
+        )
+    };
+    let (new, made) = (Provisioning::PendingCreate, Provisioning::Active);
+    for expected in [(new, new, new), (made, new, new), (made, made, made)] {
+        assert_eq!(states(), expected);
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
 }

@@ -104,7 +104,10 @@ async fn bad_listener_changes_change_nothing() {
     balancer(&caller, "web").await;
     let path = format!("{LB}/listeners/{}", sim.listeners()[0].part.id);
     for (change, expected) in [
-        (json!({ "protocol_port": 81 }), "Unknown attribute: protocol_port"),
+        (
+            json!({ "protocol_port": 81 }),
+            "Unknown attribute for argument listener_.listener: protocol_port",
+        ),
         (
             json!({ "insert_headers": { "X-Forwarded-For": "true" } }),
             "insert-headers is not a valid option for a TCP protocol listener.",
@@ -115,7 +118,7 @@ async fn bad_listener_changes_change_nothing() {
         ),
         (
             json!({ "allowed_cidrs": ["nonsense"] }),
-            "Invalid input for field/attribute allowed_cidrs. Value: '[\"nonsense\"]'. Value should be a list of CIDRs",
+            "Invalid input for field/attribute allowed_cidrs. Value: '['nonsense']'. Value should be IPv4 or IPv6 CIDR format",
         ),
         (
             json!({ "default_tls_container_ref": "http://x/v1/secrets/1" }),

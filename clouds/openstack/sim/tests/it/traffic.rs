@@ -60,7 +60,7 @@ async fn create(caller: &Caller, protocols: (&str, &str, &str), members: &[(IpAd
     let member = |(address, port): &(IpAddr, u16)| json!({ "address": address, "protocol_port": port });
     let monitor = json!({ "type": probe, "delay": 1, "timeout": 1, "max_retries": 1, "max_retries_down": 1 });
     let pool = json!({
-        "protocol": pool, "lb_algorithm": "ROUND_ROBIN", "healthmonitor": monitor,
+        "name": "pool", "protocol": pool, "lb_algorithm": "ROUND_ROBIN", "healthmonitor": monitor,
         "members": members.iter().map(member).collect::<Vec<_>>(),
     });
     let listener = json!({ "protocol": listener, "protocol_port": 80, "default_pool": pool });

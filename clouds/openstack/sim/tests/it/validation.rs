@@ -23,7 +23,7 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
     let listener = |fields: Value| json!({ "vip_subnet_id": subnet, "listeners": [fields] });
     let udp = json!({
         "protocol": "UDP", "protocol_port": 80,
-        "default_pool": { "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN" },
+        "default_pool": { "name": "pool", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN" },
     });
     let other_family = json!({ "protocol": "TCP", "protocol_port": 80, "allowed_cidrs": ["fd00::/8"] });
     let ports = sim.ports().len();
@@ -76,12 +76,12 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
         (
             json!({ "vip_subnet_id": subnet, "colour": "red" }),
             400,
-            "Unknown attribute: colour",
+            "Unknown attribute for argument load_balancer.loadbalancer: colour",
         ),
         (
             json!({ "vip_port_id": port }),
             400,
-            &format!("Validation failure: Port {port} is already used by device {server}"),
+            &format!("Validation failure: Port {port} is already used by device {server} "),
         ),
         (
             json!({ "vip_subnet_id": port }),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_paper_sim::kit::Fault;
+use bowline_provider_kit::predicted_kinds;
 use http::Method;
 
 use crate::world::World;
@@ -32,6 +34,23 @@ async fn a_balancer_is_made_with_its_members_before_its_ports() {
         (Some("uid-web"), Some("kubernetes"))
     );
     assert_eq!(run.published(), [balancer.addresses[0].to_string()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_writes_made_are_those_that_were_predicted_in_that_order() {
+    let mut world = World::new(2);
+    let changes: [fn(&mut World); 4] = [
+        |_| {},
+        |world| world.set_ports(&[("TCP", 80, 30_000), ("TCP", 8_080, 30_001)]),
+        |world| world.remove_node("n1"),
+        |world| world.delete(),
+    ];
+    for change in changes {
+        change(&mut world);
+        let predicted = predicted_kinds(world.cloud.load_balancer().unwrap(), world.facts()).await;
+        let run = world.run().await.settled();
+        assert_eq!(run.kinds_of_steps(), predicted);
+    }
 }
 
 #[tokio::test(start_paused = true)]

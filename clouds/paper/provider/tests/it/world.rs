@@ -97,7 +97,7 @@ impl World {
         self.services.delete(WEB, Timestamp::UNIX_EPOCH);
     }
 
-    fn facts(&self) -> ServiceFacts {
+    pub(crate) fn facts(&self) -> ServiceFacts {
         let cluster = ClusterFacts {
             name: "kubernetes".into(),
             uid: None,

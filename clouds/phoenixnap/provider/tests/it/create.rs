@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
-use bowline_provider_kit::Run;
+use bowline_provider_kit::{Run, predicted_kinds};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, Interruption, LOCATION_ANNOTATION, NETWORK, Outcome, World};
@@ -24,6 +25,20 @@ fn third_address(world: &World, index: usize) -> String {
         panic!("no IPv4 block")
     };
     std::net::Ipv4Addr::from_bits(network.to_bits() + 2).to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_writes_for_a_service_are_those_that_were_predicted_in_that_order() {
+    let world = World::with_service();
+    for is_deleted in [false, true] {
+        if is_deleted {
+            world.delete(KEY);
+        }
+        let facts = world.facts(KEY, world.now());
+        let predicted = predicted_kinds(world.cloud.load_balancer().unwrap(), facts).await;
+        let run = world.run(KEY).await.settled();
+        assert_eq!(run.kinds_of_steps(), predicted);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,7 +306,7 @@ async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
         run.complaint().contains("cannot be requested by address"),
         "{run:?}"
     );
-    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.list"]);
     assert_eq!(world.field("x/y"), "203.0.113.200");
     world.set_field("x/y", "");
     world.run("x/y").await.settled();
@@ -614,7 +629,7 @@ async fn a_block_on_a_server_is_never_attached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
+async fn an_attachment_that_stays_half_done_is_tried_again_less_and_less_often() {
     let world = World::with_service();
     world.sim.set_behaviour(|behaviour| {
         behaviour.failing_attachments = 1;
@@ -622,20 +637,53 @@ async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
         behaviour.failed_attachment_stays = true;
     });
     world.run(KEY).await.settled();
-    // Every further try is refused for a while.
+    // Every further try is refused for an hour.
+    let attach = "public-networks.attach";
     world
         .sim
         .faults()
-        .add(Fault::operation("public-networks.attach").times(3).status(409));
-    world.annotate(KEY, "a", "b");
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    let run = run.settled();
-    assert_eq!(run.waited, Duration::from_secs(30));
-    let tries = calls
-        .iter()
-        .filter(|call| *call == "public-networks.attach")
-        .count();
-    assert_eq!(tries, 4, "{calls:?}");
+        .add(Fault::operation(attach).always().status(409));
+    let mut tries = 0;
+    for _ in 0..360 {
+        let (run, calls) = world.calls_of(world.run(KEY)).await;
+        let Outcome::Refused(text) = &run.outcome else {
+            panic!("{run:#?}");
+        };
+        assert!(text.contains("is error assigning"), "{text}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().clear();
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.run(KEY).await.settled();
+    assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweeper_tries_an_attachment_that_is_refused_less_and_less_often() {
+    let world = World::with_service();
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.failing_attachments = 1;
+        behaviour.failed_attachment_is_final = false;
+        behaviour.failed_attachment_stays = true;
+    });
+    world.run(KEY).await.settled();
+    let attach = "public-networks.attach";
+    let refusal = Fault::operation(attach).always().status(409);
+    let refusal = world.sim.faults().add(refusal);
+    let mut tries = 0;
+    for _ in 0..120 {
+        let (notes, calls) = world.calls_of(world.sweep()).await;
+        let of_block = notes.iter().filter(|note| note.reason == "IPBlockFallenOff");
+        assert_eq!(of_block.count(), 1, "{notes:?}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().remove(refusal);
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.sweep().await;
     assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
 }
 
@@ -691,7 +739,7 @@ async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fr
     let world = World::with(&[("PNAP_LOCATION", "XYZ"), BALANCING]);
     world.add(KEY);
     let network = Fault::operation("public-networks.read").always();
-    world.sim.faults().add(network.status(503));
+    world.sim.faults().add(network.status(404));
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");
     let of = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();

@@ -197,7 +197,7 @@ impl World {
         self.services.forget(key);
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH + self.started.elapsed()
     }
 

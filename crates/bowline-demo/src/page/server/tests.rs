@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::args::Args;
+use crate::manager::Life;
 use crate::narrative::Narrator;
 use crate::stage::Stage;
 use crate::story;
@@ -321,20 +322,14 @@ async fn an_outage_is_shown_and_the_work_is_finished_after_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_manager_comes_back_and_finishes_what_was_begun() {
     let demo = Demo::after_the_story("cloudscale").await;
+    let before = demo.stage.manager().life();
     demo.pressed("add-port").await;
     demo.pressed("kill-manager").await;
-    demo.shows("that it is killed", |picture| {
-        picture["manager"]["role"] == "killed"
-    })
-    .await;
-    demo.shows("that it waits for the lease", |picture| {
-        picture["manager"]["text"]
-            .as_str()
-            .is_some_and(|text| text.contains("lease of the killed"))
-    })
-    .await;
-    demo.shows("that it leads again, and the port open", |picture| {
-        picture["manager"]["role"] == "leads" && has_port(picture, 8081)
+    // What lasts: a picture of the two seconds without a process, or of its wait for the lease, may come too late for them.
+    demo.shows("that another process leads, and the port open", |picture| {
+        let life = demo.stage.manager().life();
+        let is_another = life != before && matches!(life, Life::Runs(_));
+        is_another && picture["manager"]["role"] == "leads" && has_port(picture, 8081)
     })
     .await;
     demo.end().await;

@@ -113,12 +113,18 @@ async fn two_services_share_a_load_balancer(ground: Ground) {
 
 async fn a_quota_is_told_and_waited_out(ground: Ground) {
     let cluster = Cluster::on(ground, LoadBalancerOptions::default()).await;
-    cluster.ground.limit_load_balancers(0).await;
+    cluster
+        .ground
+        .limit(Service::LoadBalancer, "load_balancer", 0)
+        .await;
     cluster.put("web", &[WEB]);
     let run = cluster.run("web").await;
     assert!(run.complaint().to_lowercase().contains("quota"), "{run:#?}");
     assert!(cluster.floating_ips().await.is_empty());
-    cluster.ground.limit_load_balancers(-1).await;
+    cluster
+        .ground
+        .limit(Service::LoadBalancer, "load_balancer", -1)
+        .await;
     cluster.settle("web").await;
     cluster.delete("web").await;
 }

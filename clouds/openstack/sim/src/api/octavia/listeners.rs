@@ -1,13 +1,14 @@
 //! `/v2.0/lbaas/listeners`
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde_json::Value;
 
 use super::protocols::{LISTENER_PROTOCOLS, check_pool, word};
 use super::tree::Tree;
-use super::{Parent, patch_part};
+use super::{Kind, Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -85,10 +86,16 @@ impl Call<'_> {
                 let fields = self.octavia_fields("listener", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
                 self.load_balancer(&balancer.to_string())?;
-                let parent = self.mutable(balancer)?;
+                let parent = self.parent(balancer)?;
+                self.check_quota(Kind::Listener, &parent.project, 1)?;
+                self.mutable(balancer)?;
+                if fields.has("default_pool") {
+                    // Octavia's description of a listener knows the field, and nothing else does.
+                    let text = "'dict' object has no attribute '_sa_instance_state'";
+                    return Err(ApiError::octavia_failure(text));
+                }
                 let mut tree = Tree::default();
                 self.grow_listener(&mut tree, &fields, &parent)?;
-                self.check_tree(&tree, &parent)?;
                 let id = tree.listeners.first().map(|it| it.part.id).unwrap_or_default();
                 tree.insert(self.state);
                 self.touch(balancer);
@@ -103,8 +110,9 @@ impl Call<'_> {
                 let fields = self.octavia_fields("listener", &SETTINGS)?;
                 let listener = self.state.listeners.get(&id).cloned();
                 if let Some(listener) = listener {
-                    let parent = self.mutable(listener.load_balancer)?;
+                    let parent = self.parent(listener.load_balancer)?;
                     let changed = self.changed_listener(listener, &fields, &parent)?;
+                    self.mutable(parent.id)?;
                     self.state.listeners.insert(id, changed);
                     self.touch(parent.id);
                 }
@@ -137,7 +145,8 @@ impl Call<'_> {
 
     pub(super) fn new_listener(&self, fields: &Fields, parent: &Parent) -> Result<Listener, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
-        let protocol: Option<ListenerProtocol> = fields.word("protocol", &LISTENER_PROTOCOLS)?;
+        let protocol: Option<ListenerProtocol> =
+            fields.word("protocol", &self.state.words(&LISTENER_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;
         let port = fields.given("protocol_port", fields.port("protocol_port")?)?;
         let carried = [
@@ -255,8 +264,10 @@ impl Call<'_> {
                 cidrs.is_some(),
                 "OVN provider does not support allowed_cidrs option",
             )?;
-            check_cidrs(fields, cidrs.as_deref().unwrap_or_default(), parent)?;
-            settings.allowed_cidrs = cidrs;
+            settings.allowed_cidrs = match cidrs {
+                None => None,
+                Some(cidrs) => Some(read_cidrs(fields, &cidrs, parent)?),
+            };
         }
         Ok(settings)
     }
@@ -271,7 +282,8 @@ impl Call<'_> {
         match protocol {
             ListenerProtocol::TerminatedHttps if references.is_empty() => {
                 return Err(ApiError::invalid(
-                    "An SNI or default container reference must be provided for TERMINATED_HTTPS listeners.",
+                    "An SNI or default certificate container reference must be provided for TERMINATED_HTTPS protocol \
+                     listeners.",
                 ));
             }
             ListenerProtocol::TerminatedHttps => {}
@@ -311,37 +323,37 @@ fn insert_headers(fields: &Fields, protocol: ListenerProtocol) -> Result<BTreeMa
         ListenerProtocol::Http | ListenerProtocol::TerminatedHttps
     );
     if !headers.is_empty() && !speaks_http {
-        let text = format!(
-            "insert-headers is not a valid option for a {} protocol listener.",
-            word(protocol)
-        );
-        return Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text));
+        let option = format!("a {} protocol listener.", word(protocol));
+        return Err(ApiError::invalid_option("insert-headers", option));
     }
-    let is_good = |(name, value): &(&String, &String)| {
-        HEADERS.contains(&name.as_str()) && matches!(value.to_lowercase().as_str(), "true" | "false")
-    };
-    match headers.iter().find(|it| !is_good(it)) {
-        None => Ok(headers),
-        Some((name, value)) => {
-            let text = format!("{name}: {value} is not a valid option for insert_headers");
-            Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text))
+    // Nobody looks at the values.
+    match headers.keys().all(|name| HEADERS.contains(&name.as_str())) {
+        true => Ok(headers),
+        false => {
+            let names: Vec<String> = headers.keys().map(|name| format!("'{name}'")).collect();
+            let value = format!("dict_keys([{}])", names.join(", "));
+            Err(ApiError::invalid_option(value, "insert_headers"))
         }
     }
 }
 
-/// Each range must be of the family of one of the load balancer's addresses.
-fn check_cidrs(fields: &Fields, cidrs: &[String], parent: &Parent) -> Result<(), ApiError> {
+/// Each range must be of the family of one of the load balancer's addresses, and is kept without the bits of a host.
+fn read_cidrs(fields: &Fields, cidrs: &[String], parent: &Parent) -> Result<Vec<String>, ApiError> {
+    let mut ranges = Vec::new();
     for text in cidrs {
-        let range: Result<IpNet, _> = text.parse();
-        let range = range.map_err(|_| fields.bad("allowed_cidrs", "Value should be a list of CIDRs"))?;
+        let range: Option<IpNet> = text.parse().ok();
+        let range = range.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+        let reason = "Value should be IPv4 or IPv6 CIDR format";
+        let range = range.ok_or_else(|| fields.bad("allowed_cidrs", reason))?.trunc();
         if !parent.has_family_of(range.addr()) {
             let vips = parent.vips.iter().map(|it| format!("'{}'", it.address));
             let vips: Vec<String> = vips.collect();
             return Err(ApiError::invalid(format!(
-                "CIDR {text} IP version incompatible with all VIPs [{}] IP version.",
+                "CIDR {range} IP version incompatible with all VIPs [{}] IP version.",
                 vips.join(", ")
             )));
         }
+        ranges.push(range.to_string());
     }
-    Ok(())
+    Ok(ranges)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Parent, patch_part};
+use super::{Kind, Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::model::Id;
@@ -135,9 +135,7 @@ impl Call<'_> {
         if zone.as_ref().is_some_and(|it| !behaviour.lb_zones.contains(it)) {
             return Err(ApiError::invalid("Invalid availability zone."));
         }
-        let own = self.state.load_balancers.values();
-        let own = own.filter(|it| it.part.meta.project == project).count();
-        self.check_quota(behaviour.quota.load_balancers, own, 1, "Load Balancer")?;
+        self.check_quota(Kind::LoadBalancer, &project, 1)?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
         let part = self

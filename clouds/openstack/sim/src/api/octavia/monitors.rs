@@ -1,11 +1,10 @@
 //! `/v2.0/lbaas/healthmonitors`
 
-use http::StatusCode;
 use serde_json::Value;
 
 use super::protocols::{MONITOR_KINDS, check_monitor, word};
 use super::tree::Tree;
-use super::{Parent, patch_part};
+use super::{Kind, Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -40,13 +39,8 @@ const FILTERS: [&str; 10] = [
     "http_version",
     "domain_name",
 ];
-const HTTP_FIELDS: [&str; 5] = [
-    "http_method",
-    "url_path",
-    "expected_codes",
-    "http_version",
-    "domain_name",
-];
+/// Those of HTTP that monitors of other kinds do not take.
+const HTTP_FIELDS: [&str; 3] = ["http_method", "url_path", "expected_codes"];
 const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
@@ -68,19 +62,25 @@ impl Call<'_> {
                 let fields = self.octavia_fields("healthmonitor", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let pool = fields.given("pool_id", fields.id("pool_id")?)?;
                 self.pool(&pool.to_string())?;
-                if self.state.monitor_of(pool).is_some() {
+                if let Some(pool) = self.state.pools.get(&pool)
+                    && let Some(kind) = fields.word("type", &self.state.words(&MONITOR_KINDS))?
+                {
+                    check_monitor(pool.protocol, kind)?;
+                    let parent = self.parent(pool.load_balancer)?;
+                    self.check_quota(Kind::HealthMonitor, &parent.project, 1)?;
+                }
+                let (pool, parent) = self.mutable_pool(pool)?;
+                let monitor = self.new_monitor(&fields, &pool, &parent)?;
+                if self.state.monitor_of(pool.part.id).is_some() {
                     return Err(ApiError::octavia_conflict(
                         "This pool already has a health monitor",
                     ));
                 }
-                let (pool, parent) = self.mutable_pool(pool)?;
-                let monitor = self.new_monitor(&fields, &pool, &parent)?;
                 let id = monitor.part.id;
                 let tree = Tree {
                     monitors: vec![monitor],
                     ..Tree::default()
                 };
-                self.check_tree(&tree, &parent)?;
                 tree.insert(self.state);
                 self.touch_pool(pool.part.id);
                 self.octavia_created("healthmonitor", self.shown_monitor(id))
@@ -94,8 +94,8 @@ impl Call<'_> {
                 let fields = self.octavia_fields("healthmonitor", &SETTINGS)?;
                 if let Some(mut monitor) = self.state.monitors.get(&id).cloned() {
                     let pool = monitor.pool;
-                    self.mutable_pool(pool)?;
                     self.change_monitor(&mut monitor, &fields)?;
+                    self.mutable_pool(pool)?;
                     patch_part(&mut monitor.part, &fields, &self.state.clock.rfc3339_seconds())?;
                     self.state.monitors.insert(id, monitor);
                     self.touch_pool(pool);
@@ -134,7 +134,7 @@ impl Call<'_> {
         parent: &Parent,
     ) -> Result<Monitor, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
-        let kind: Option<MonitorKind> = fields.word("type", &MONITOR_KINDS)?;
+        let kind: Option<MonitorKind> = fields.word("type", &self.state.words(&MONITOR_KINDS))?;
         let kind = fields.given("type", kind)?;
         check_monitor(pool.protocol, kind)?;
         let probed = [MonitorKind::Tcp, MonitorKind::UdpConnect];
@@ -144,7 +144,9 @@ impl Call<'_> {
         );
         parent.unless_ovn(!probed.contains(&kind), why)?;
         for name in ["delay", "timeout", "max_retries"] {
-            fields.given(name, fields.number(name, 0, MAX_SECONDS)?)?;
+            if !fields.has(name) {
+                return Err(fields.bad(name, "Mandatory field missing."));
+            }
         }
         let name = fields.text("name")?.unwrap_or_default();
         let tags = fields.texts("tags")?.unwrap_or_default();
@@ -175,6 +177,8 @@ impl Call<'_> {
         ] {
             if let Some(number) = fields.small(name, least, most)? {
                 *target = number;
+            } else if fields.is_null(name) && name != "max_retries_down" {
+                return Err(ApiError::invalid_option("None", name));
             }
         }
         let least = self.state.behaviour.min_udp_connect_delay_s;
@@ -192,9 +196,8 @@ impl Call<'_> {
             {
                 None => Ok(()),
                 Some(name) => {
-                    let kind = word(monitor.kind);
-                    let text = format!("{name} is not a valid option for health monitors of type {kind}");
-                    Err(ApiError::octavia(StatusCode::BAD_REQUEST, text))
+                    let kind = format!("health monitors of type {}", word(monitor.kind));
+                    Err(ApiError::invalid_option(name, kind))
                 }
             },
         }
@@ -203,18 +206,11 @@ impl Call<'_> {
 
 fn change_probe(probe: &mut HttpProbe, fields: &Fields) -> Result<(), ApiError> {
     if let Some(method) = fields.word("http_method", &METHODS)? {
-        let method: String = method;
-        if !METHODS.contains(&method.as_str()) {
-            return Err(fields.bad(
-                "http_method",
-                format!("Value should be one of: {}", METHODS.join(", ")),
-            ));
-        }
         probe.method = method;
     }
     if let Some(path) = fields.text("url_path")? {
         if !path.starts_with('/') {
-            return Err(fields.bad("url_path", "URL Path should start with '/'"));
+            return Err(fields.bad("url_path", "Value must be a valid URL Path string"));
         }
         probe.url_path = path;
     }
@@ -225,7 +221,7 @@ fn change_probe(probe: &mut HttpProbe, fields: &Fields) -> Result<(), ApiError> 
             None => is_code(it.trim()),
         };
         if !codes.split(',').all(is_good) {
-            let text = "Value does not match the expected pattern of status codes";
+            let text = r"Value should match the pattern ^(\d{3}(\s*,\s*\d{3})*)$|^(\d{3}-\d{3})$";
             return Err(fields.bad("expected_codes", text));
         }
         probe.expected_codes = codes;
@@ -237,10 +233,16 @@ fn change_probe(probe: &mut HttpProbe, fields: &Fields) -> Result<(), ApiError> 
         probe.version = Some(format!("{version:.1}"));
     }
     if let Some(name) = fields.text("domain_name")? {
-        if probe.version.as_deref() != Some("1.1") {
-            return Err(ApiError::invalid(
-                "domain_name is only supported with HTTP version 1.1.",
-            ));
+        match probe.version.as_deref() {
+            Some("1.1") => {}
+            None => {
+                let text = "'http_version' must be specified when 'domain_name' is provided.";
+                return Err(ApiError::invalid(text));
+            }
+            Some(old) => {
+                let option = "health monitors HTTP 1.1 domain name health check";
+                return Err(ApiError::invalid_option(format!("http_version {old}"), option));
+            }
         }
         probe.domain_name = Some(name);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::protocols::{ALGORITHMS, PERSISTENCE_KINDS, POOL_PROTOCOLS, check_pool, word};
 use super::tree::Tree;
-use super::{Parent, patch_part};
+use super::{Kind, Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -60,8 +60,11 @@ impl Call<'_> {
                 let id = self.pool(id)?;
                 let fields = self.octavia_fields("pool", &SETTINGS)?;
                 if let Some(mut pool) = self.state.pools.get(&id).cloned() {
+                    let persistence: Option<Persistence> = read_persistence(&fields)?;
+                    check_persistence(persistence.as_ref(), pool.protocol)?;
                     let parent = self.mutable(pool.load_balancer)?;
                     self.change_pool(&mut pool, &fields, &parent)?;
+                    check_algorithm(&parent, &fields, pool.algorithm)?;
                     patch_part(&mut pool.part, &fields, &self.state.clock.rfc3339_seconds())?;
                     self.state.pools.insert(id, pool);
                     self.touch_pool(id);
@@ -99,35 +102,41 @@ impl Call<'_> {
 
     fn create_pool(&mut self) -> Answer {
         let fields = self.octavia_fields("pool", &[&SETTINGS[..], &FIXED[..]].concat())?;
+        let named = fields.id("loadbalancer_id")?;
         let listener = match fields.id("listener_id")? {
             None => None,
-            Some(id) => {
-                let found = self.state.listeners.get(&id).cloned();
-                self.check_part(found.as_ref().map(|it| &it.part), "Listener", &id.to_string())?;
-                found
-            }
+            Some(id) => match self.state.listeners.get(&id).cloned() {
+                // Octavia asks nobody whether it is there.
+                None if named.is_none() => {
+                    let text = "'NoneType' object has no attribute 'load_balancer_id'";
+                    return Err(ApiError::octavia_failure(text));
+                }
+                found => found,
+            },
         };
-        let named = fields.id("loadbalancer_id")?;
         let balancer = listener.as_ref().map(|it| it.load_balancer).or(named);
         let balancer = balancer
             .ok_or_else(|| ApiError::invalid("Must provide at least one of: loadbalancer_id, listener_id"))?;
         self.load_balancer(&balancer.to_string())?;
-        let parent = self.mutable(balancer)?;
+        let parent = self.parent(balancer)?;
         let pool = self.new_pool(&fields, &parent, &[])?;
         if let Some(listener) = &listener {
-            if listener.default_pool.is_some() {
-                return Err(ApiError::octavia_conflict(
-                    "This listener already has a default pool",
-                ));
-            }
             check_pool(listener.protocol, pool.protocol)?;
         }
+        check_persistence(pool.persistence.as_ref(), pool.protocol)?;
+        self.check_quota(Kind::Pool, &parent.project, 1)?;
+        if listener.as_ref().is_some_and(|it| it.default_pool.is_some()) {
+            return Err(ApiError::octavia_conflict(
+                "This listener already has a default pool",
+            ));
+        }
+        self.mutable(balancer)?;
+        check_algorithm(&parent, &fields, pool.algorithm)?;
         let id = pool.part.id;
         let tree = Tree {
             pools: vec![pool],
             ..Tree::default()
         };
-        self.check_tree(&tree, &parent)?;
         tree.insert(self.state);
         let listener = listener.and_then(|it| self.state.listeners.get_mut(&it.part.id));
         if let Some(listener) = listener {
@@ -145,12 +154,12 @@ impl Call<'_> {
         nested: &[&str],
     ) -> Result<Pool, ApiError> {
         self.only(fields, &[&SETTINGS[..], &FIXED[..], nested].concat())?;
-        let protocol: Option<PoolProtocol> = fields.word("protocol", &POOL_PROTOCOLS)?;
+        let protocol: Option<PoolProtocol> = fields.word("protocol", &self.state.words(&POOL_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;
         let carried = [PoolProtocol::Tcp, PoolProtocol::Udp, PoolProtocol::Sctp];
         let why = format!("OVN provider does not support {} protocol", word(protocol));
         parent.unless_ovn(!carried.contains(&protocol), why)?;
-        let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &ALGORITHMS)?;
+        let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &self.state.words(&ALGORITHMS))?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
         let mut part = self
@@ -170,13 +179,13 @@ impl Call<'_> {
 
     /// What a body says about how connections are spread.
     fn change_pool(&self, pool: &mut Pool, fields: &Fields, parent: &Parent) -> Result<(), ApiError> {
-        if let Some(algorithm) = fields.word("lb_algorithm", &ALGORITHMS)? {
+        if let Some(algorithm) = fields.word("lb_algorithm", &self.state.words(&ALGORITHMS))? {
             pool.algorithm = algorithm;
         }
         let why = format!("OVN provider does not support {} algorithm", word(pool.algorithm));
         parent.unless_ovn(pool.algorithm != Algorithm::SourceIpPort, why)?;
         if fields.has("session_persistence") {
-            pool.persistence = fields.read("session_persistence", "is not a session persistence")?;
+            pool.persistence = read_persistence(fields)?;
         }
         let Some(persistence) = &pool.persistence else {
             return Ok(());
@@ -185,32 +194,62 @@ impl Call<'_> {
             "OVN provider does not support {} session persistence. Only SOURCE_IP type is supported.",
             persistence.kind
         );
-        parent.unless_ovn(persistence.kind != "SOURCE_IP", why)?;
-        check_persistence(persistence, pool.protocol)
+        parent.unless_ovn(persistence.kind != "SOURCE_IP", why)
     }
 }
 
-fn check_persistence(persistence: &Persistence, protocol: PoolProtocol) -> Result<(), ApiError> {
+fn read_persistence(fields: &Fields) -> Result<Option<Persistence>, ApiError> {
+    let read: Option<Persistence> = fields.read("session_persistence", "is not a session persistence")?;
+    let unknown = read
+        .as_ref()
+        .filter(|it| !PERSISTENCE_KINDS.contains(&it.kind.as_str()));
+    match unknown {
+        None => Ok(read),
+        Some(unknown) => {
+            let text = format!(
+                "Invalid input for field/attribute type. Value: '{}'. Value should be one of: {}",
+                unknown.kind,
+                PERSISTENCE_KINDS.join(", ")
+            );
+            Err(ApiError::octavia(StatusCode::BAD_REQUEST, text))
+        }
+    }
+}
+
+/// What Octavia's own driver does not have: it looks at pools that are written by themselves, not at those of a new load balancer.
+fn check_algorithm(parent: &Parent, fields: &Fields, algorithm: Algorithm) -> Result<(), ApiError> {
+    let is_asked = fields.has("lb_algorithm") && algorithm == Algorithm::SourceIpPort;
+    parent.unless_amphora(
+        is_asked,
+        "Amphora provider does not support SOURCE_IP_PORT algorithm.",
+    )
+}
+
+/// Octavia looks at pools that are written by themselves, not at those of a new load balancer.
+fn check_persistence(persistence: Option<&Persistence>, protocol: PoolProtocol) -> Result<(), ApiError> {
+    let Some(persistence) = persistence else {
+        return Ok(());
+    };
     let kind = persistence.kind.as_str();
-    if !PERSISTENCE_KINDS.contains(&kind) {
-        let text = format!(
-            "Invalid input for field/attribute type. Value: '{kind}'. Value should be one of: {}",
-            PERSISTENCE_KINDS.join(", ")
-        );
-        return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));
-    }
     let is_plain = matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp);
-    match (kind, &persistence.cookie_name) {
-        ("APP_COOKIE", None) => Err(ApiError::invalid(
-            "Cookie name needs to be specified when using APP_COOKIE",
-        )),
-        ("SOURCE_IP" | "HTTP_COOKIE", Some(_)) => Err(ApiError::invalid(format!(
-            "Field \"cookie_name\" can not be specified with session persistence of type \"{kind}\"."
-        ))),
-        (kind, _) if is_plain && kind != "SOURCE_IP" => Err(ApiError::invalid(format!(
-            "Session persistence of type {kind} is not supported for {} protocol pools.",
-            word(protocol)
-        ))),
-        _ => Ok(()),
-    }
+    let is_timed = persistence.persistence_timeout.is_some() || persistence.persistence_granularity.is_some();
+    let wrong = match (kind, &persistence.cookie_name) {
+        (kind, _) if is_plain && kind != "SOURCE_IP" => {
+            format!("Session persistence of type {kind} is not supported for UDP/SCTP protocol pools.")
+        }
+        _ if is_timed && !is_plain => {
+            "persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools."
+                .to_owned()
+        }
+        ("APP_COOKIE", None) => {
+            "Field \"cookie_name\" must be specified when using the \"APP_COOKIE\" session persistence type."
+                .to_owned()
+        }
+        ("SOURCE_IP" | "HTTP_COOKIE", Some(_)) => {
+            "Field \"cookie_name\" can only be specified with session persistence of type \"APP_COOKIE\"."
+                .to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(ApiError::invalid(wrong))
 }

@@ -57,18 +57,19 @@ pub(super) fn check_pool(listener: ListenerProtocol, pool: PoolProtocol) -> Resu
 /// Refuses a monitor that a pool cannot have.
 pub(super) fn check_monitor(pool: PoolProtocol, kind: MonitorKind) -> Result<(), ApiError> {
     use MonitorKind as M;
-    let fitting: &[M] = match pool {
-        PoolProtocol::Udp => &[M::UdpConnect, M::Tcp, M::Http],
-        PoolProtocol::Sctp => &[M::Sctp, M::Tcp, M::Http],
-        _ => &[M::Http, M::Https, M::Ping, M::Tcp, M::TlsHello],
-    };
-    match fitting.contains(&kind) {
-        true => Ok(()),
-        false => Err(ApiError::invalid(format!(
-            "The associated pool protocol is {}, so only a {} health monitor is supported.",
-            word(pool),
-            fitting.iter().map(word).collect::<Vec<_>>().join(", ")
+    let is_plain = matches!(pool, PoolProtocol::Udp | PoolProtocol::Sctp);
+    match kind {
+        M::Tcp | M::Http => Ok(()),
+        M::UdpConnect | M::Sctp if is_plain => Ok(()),
+        M::UdpConnect | M::Sctp => Err(ApiError::invalid(format!(
+            "The {} type is only supported for pools of type UDP/SCTP.",
+            word(kind)
         ))),
+        _ if is_plain => Err(ApiError::invalid(format!(
+            "The associated pool protocol is {}, so only a UDP-CONNECT/SCTP/TCP/HTTP health monitor is supported.",
+            word(pool)
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -102,8 +103,8 @@ mod tests {
         for (pool, kinds) in [
             ("TCP", "HTTP HTTPS PING TCP TLS-HELLO"),
             ("PROXYV2", "HTTP HTTPS PING TCP TLS-HELLO"),
-            ("UDP", "HTTP TCP UDP-CONNECT"),
-            ("SCTP", "HTTP SCTP TCP"),
+            ("UDP", "HTTP SCTP TCP UDP-CONNECT"),
+            ("SCTP", "HTTP SCTP TCP UDP-CONNECT"),
         ] {
             let fits = |kind: &&str| check_monitor(parsed(pool), parsed(kind)).is_ok();
             let fitting: Vec<&str> = MONITOR_KINDS.into_iter().filter(fits).collect();

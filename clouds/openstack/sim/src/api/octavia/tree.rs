@@ -1,7 +1,8 @@
 //! The parts that come with a new load balancer, a new listener or a new pool: all of them or none.
 
-use super::Parent;
+use super::members::check_reserved;
 use super::protocols::{check_pool, port_space, word};
+use super::{Kind, Parent};
 use crate::api::Call;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -36,20 +37,51 @@ impl Tree {
 const NESTED_POOL: [&str; 2] = ["members", "healthmonitor"];
 
 impl Call<'_> {
-    /// The listeners and pools of a new load balancer.
+    /// The listeners and pools of a new load balancer, in the order in which Octavia makes them (`_graph_create`).
     pub(super) fn tree(&self, fields: &Fields, parent: &Parent) -> Result<Tree, ApiError> {
+        let mut pools = fields.objects("pools")?.unwrap_or_default();
+        let listeners = fields.objects("listeners")?.unwrap_or_default();
+        let mut named = Vec::new();
+        for listener in &listeners {
+            let Some(pool) = listener.object("default_pool")? else {
+                continue;
+            };
+            let text = "Pools must be named when creating a fully populated loadbalancer.";
+            let name = pool.text("name")?.ok_or_else(|| ApiError::invalid(text))?;
+            // One that has more than a name is a pool, any other one is the name of one.
+            let is_name = |it: &str| ["name", "admin_state_up", "tls_enabled"].contains(&it);
+            let is_named = pool.names().all(is_name);
+            match is_named {
+                true => named.push(name),
+                false => pools.push(pool),
+            }
+        }
+        let mut names = Vec::new();
+        for pool in &pools {
+            names.push(pool.text("name")?);
+        }
+        let is_twice = |at: usize| names[..at].contains(&names[at]);
+        if (0..names.len()).any(is_twice) {
+            let text = "Pool names must be unique when creating a fully populated loadbalancer.";
+            return Err(ApiError::invalid(text));
+        }
+        if let Some(name) = named.iter().find(|it| !names.contains(&Some((*it).clone()))) {
+            let text = format!("Pool '{name}' was referenced but no full definition was found.");
+            return Err(ApiError::invalid(text));
+        }
         let mut tree = Tree::default();
-        for pool in fields.objects("pools")?.unwrap_or_default() {
-            self.grow_pool(&mut tree, &pool, parent)?;
+        self.check_quota(Kind::Pool, &parent.project, pools.len())?;
+        for pool in &pools {
+            self.grow_pool(&mut tree, pool, parent)?;
         }
-        for listener in fields.objects("listeners")?.unwrap_or_default() {
-            self.grow_listener(&mut tree, &listener, parent)?;
+        self.check_quota(Kind::Listener, &parent.project, listeners.len())?;
+        for listener in &listeners {
+            self.grow_listener(&mut tree, listener, parent)?;
         }
-        self.check_tree(&tree, parent)?;
         Ok(tree)
     }
 
-    /// A listener, and its pool if that is within it.
+    /// A listener, and its pool if that is of the tree.
     pub(super) fn grow_listener(
         &self,
         tree: &mut Tree,
@@ -57,6 +89,14 @@ impl Call<'_> {
         parent: &Parent,
     ) -> Result<(), ApiError> {
         let mut listener = self.new_listener(fields, parent)?;
+        if let Some(pool) = fields.object("default_pool")? {
+            let name = pool.text("name")?;
+            let pool = tree.pools.iter().find(|it| Some(&it.part.name) == name.as_ref());
+            if let Some(pool) = pool {
+                check_pool(listener.protocol, pool.protocol)?;
+                listener.default_pool = Some(pool.part.id);
+            }
+        }
         let space = port_space(listener.protocol);
         let is_there = |it: &&Listener| (port_space(it.protocol), it.port) == (space, listener.port);
         let existing = self.state.listeners_of(parent.id).chain(&tree.listeners);
@@ -67,69 +107,33 @@ impl Call<'_> {
                 other.port
             )));
         }
-        if let Some(pool) = fields.object("default_pool")? {
-            let pool = match tree.pools.iter().position(|it| is_named(&pool, it)) {
-                Some(at) => &tree.pools[at],
-                None => self.grow_pool(tree, &pool, parent)?,
-            };
-            check_pool(listener.protocol, pool.protocol)?;
-            listener.default_pool = Some(pool.part.id);
-        }
         tree.listeners.push(listener);
         Ok(())
     }
 
-    /// A pool with its members and its monitor.
-    fn grow_pool<'t>(
-        &self,
-        tree: &'t mut Tree,
-        fields: &Fields,
-        parent: &Parent,
-    ) -> Result<&'t Pool, ApiError> {
+    /// A pool with its monitor and its members.
+    fn grow_pool(&self, tree: &mut Tree, fields: &Fields, parent: &Parent) -> Result<(), ApiError> {
+        let name = fields.text("name")?.unwrap_or_default();
+        if let Some(lacking) = ["protocol", "lb_algorithm"].iter().find(|it| !fields.has(it)) {
+            let text = format!("Pool definition for '{name}' missing required attribute: {lacking}");
+            return Err(ApiError::invalid(text));
+        }
         let pool = self.new_pool(fields, parent, &NESTED_POOL)?;
-        for member in fields.objects("members")?.unwrap_or_default() {
+        if let Some(monitor) = fields.object("healthmonitor")? {
+            self.check_quota(Kind::HealthMonitor, &parent.project, tree.monitors.len() + 1)?;
+            tree.monitors.push(self.new_monitor(&monitor, &pool, parent)?);
+        }
+        let members = fields.objects("members")?.unwrap_or_default();
+        self.check_quota(Kind::Member, &parent.project, tree.members.len() + members.len())?;
+        for member in members {
             let member = self.new_member(&member, &pool, parent)?;
-            let twin = tree.members.iter().any(|it| it.is_like(&member));
-            if twin {
+            check_reserved(member.address)?;
+            if tree.members.iter().any(|it| it.is_like(&member)) {
                 return Err(member.conflict());
             }
             tree.members.push(member);
         }
-        if let Some(monitor) = fields.object("healthmonitor")? {
-            tree.monitors.push(self.new_monitor(&monitor, &pool, parent)?);
-        }
-        let at = tree.pools.len();
         tree.pools.push(pool);
-        Ok(&tree.pools[at])
+        Ok(())
     }
-
-    /// The limits of the project.
-    pub(super) fn check_tree(&self, tree: &Tree, parent: &Parent) -> Result<(), ApiError> {
-        let state = &self.state;
-        let quota = state.behaviour.quota;
-        let own = |project: &str| usize::from(project == parent.project);
-        let listeners = state
-            .listeners
-            .values()
-            .map(|it| own(&it.part.meta.project))
-            .sum();
-        let pools = state.pools.values().map(|it| own(&it.part.meta.project)).sum();
-        let members = state.members.values().map(|it| own(&it.part.meta.project)).sum();
-        let monitors = state.monitors.values().map(|it| own(&it.part.meta.project)).sum();
-        self.check_quota(quota.listeners, listeners, tree.listeners.len(), "Listener")?;
-        self.check_quota(quota.pools, pools, tree.pools.len(), "Pool")?;
-        self.check_quota(quota.members, members, tree.members.len(), "Member")?;
-        self.check_quota(
-            quota.health_monitors,
-            monitors,
-            tree.monitors.len(),
-            "Health Monitor",
-        )
-    }
-}
-
-/// Whether a listener's pool is only the name of one that comes with the load balancer.
-fn is_named(fields: &Fields, pool: &Pool) -> bool {
-    let name = fields.text("name").ok().flatten();
-    !fields.has("protocol") && name.as_ref() == Some(&pool.part.name)
 }

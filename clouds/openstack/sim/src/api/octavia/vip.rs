@@ -32,15 +32,22 @@ fn not_found(what: &str, id: Id) -> ApiError {
     ApiError::octavia(StatusCode::BAD_REQUEST, format!("{what} {id} not found."))
 }
 
-/// What becomes of Neutron's answers to the driver: only its conflicts are passed on as such (`create_vip_port` of Octavia 19's
-/// amphora driver; that of OVN does the same).
-fn refused(provider: &str, reason: NoAddress) -> ApiError {
+/// What becomes of Neutron's answers to the driver: Octavia's own one passes on its conflicts as such, OVN's none (`create_vip_port` of
+/// Octavia 19 and of ovn-octavia-provider).
+fn refused(provider: &str, network: Id, reason: NoAddress) -> ApiError {
     match reason {
         NoAddress::NoSubnet(id) => not_found("Subnet", id),
-        NoAddress::Taken(it) => ApiError::octavia_conflict(format!(
-            "The VIP IP address is already in use: IP address {} already allocated in subnet {}",
-            it.address, it.subnet
-        )),
+        NoAddress::Taken(it) => {
+            let text = format!(
+                "IP address {} already allocated in subnet {}",
+                it.address, it.subnet
+            );
+            conflict(provider, text)
+        }
+        // What Neutron says is lost on Octavia's own driver.
+        NoAddress::Outside(_) if provider != "ovn" => {
+            ApiError::of_provider(provider, "BadRequestException: 400")
+        }
         NoAddress::Outside(it) => {
             let text = format!(
                 "IP address {} is not a valid IP for the specified subnet.",
@@ -48,9 +55,17 @@ fn refused(provider: &str, reason: NoAddress) -> ApiError {
             );
             ApiError::of_provider(provider, text)
         }
-        NoAddress::Exhausted(subnet) => {
-            ApiError::octavia_conflict(format!("No more IP addresses available on subnet {subnet}."))
+        NoAddress::Exhausted(_) => {
+            let text = format!("No more IP addresses available on network {network}.");
+            conflict(provider, text)
         }
+    }
+}
+
+fn conflict(provider: &str, text: impl std::fmt::Display) -> ApiError {
+    match provider {
+        "ovn" => ApiError::of_provider(provider, text),
+        _ => ApiError::octavia_conflict(format!("The VIP IP address is already in use: {text}")),
     }
 }
 
@@ -86,23 +101,39 @@ impl Call<'_> {
         let port = port.filter(|it| self.sees(&it.meta.project));
         let port = port.ok_or_else(|| not_found("Port", id))?;
         if !port.device.is_empty() {
-            let text = format!("Port {id} is already used by device {}", port.device);
+            let text = format!("Port {id} is already used by device {} ", port.device);
             return Err(ApiError::invalid(text));
         }
-        let fits = |it: &&FixedIp| {
-            subnet.is_none_or(|wish| wish == it.subnet) && address.is_none_or(|wish| wish == it.address)
-        };
-        let mut fitting = port.fixed_ips.iter().filter(fits);
-        match (fitting.next(), fitting.next()) {
-            // Of several addresses in the subnet that is named, the first one.
-            (Some(fixed_ip), further) if further.is_none() || subnet.is_some() => Ok(VipWish {
-                network: port.network,
-                fixed_ips: vec![*fixed_ip],
-                port: Some(id),
-            }),
-            _ => Err(ApiError::invalid(
+        let mut own = port.fixed_ips.iter();
+        let (found, lacking) = match (subnet, address) {
+            // The first one there, whatever address is named.
+            (Some(subnet), _) => (
+                own.find(|it| it.subnet == subnet),
+                "No VIP address found on the specified VIP port within the specified subnet.",
+            ),
+            (None, Some(address)) => (
+                own.find(|it| it.address == address),
+                "Specified VIP address not found on the specified VIP port.",
+            ),
+            (None, None) => (
+                own.next().filter(|_| port.fixed_ips.len() == 1),
                 "VIP port's subnet could not be determined. Please specify either a VIP subnet or address.",
-            )),
+            ),
+        };
+        Ok(VipWish {
+            network: port.network,
+            fixed_ips: vec![*found.ok_or_else(|| ApiError::invalid(lacking))?],
+            port: Some(id),
+        })
+    }
+
+    /// Whether the project may have one more port.
+    fn check_ports(&self, provider: &str) -> Result<(), ApiError> {
+        let own = self.state.ports.values();
+        let own = own.filter(|it| it.meta.project == self.caller.project).count();
+        match self.state.behaviour.quota.ports.is_some_and(|most| own >= most) {
+            false => Ok(()),
+            true => Err(conflict(provider, "Quota exceeded for resources: ['port'].")),
         }
     }
 
@@ -116,13 +147,14 @@ impl Call<'_> {
         let known = known.filter(|it| self.sees_subnet(it));
         let network = known.map(|it| it.network);
         let network = network.ok_or_else(|| not_found("Subnet", subnet))?;
+        self.check_ports(provider)?;
         let fixed_ip = match address {
             Some(address) => self.state.reserve(FixedIp { subnet, address }),
             None => self.state.allocate(subnet),
         };
         Ok(VipWish {
             network,
-            fixed_ips: vec![fixed_ip.map_err(|reason| refused(provider, reason))?],
+            fixed_ips: vec![fixed_ip.map_err(|reason| refused(provider, network, reason))?],
             port: None,
         })
     }
@@ -140,13 +172,17 @@ impl Call<'_> {
             .ok_or_else(|| not_found("Network", network))?;
         if let Some(address) = address {
             let holding = self.state.subnet_holding(network, address);
-            let text = "Supplied VIP address is in no subnet of the network.";
+            let text = "Supplied network does not contain a subnet for VIP address specified.";
             let subnet = holding.ok_or_else(|| ApiError::invalid(text))?;
             return self.in_subnet(subnet, Some(address), provider);
         }
+        self.check_ports(provider)?;
         let fixed_ip = self.state.allocate_in(network).map_err(|reason| match reason {
             NoAddress::NoSubnet(_) => ApiError::invalid("Supplied network does not contain a subnet."),
-            reason => refused(provider, reason),
+            NoAddress::Exhausted(_) => {
+                ApiError::invalid("Subnet(s) in the supplied network do not contain enough available IPs.")
+            }
+            reason => refused(provider, network, reason),
         })?;
         Ok(VipWish {
             network,
@@ -181,7 +217,7 @@ impl Call<'_> {
             (None, None) => self.state.allocate(subnet),
         };
         wish.fixed_ips
-            .push(fixed_ip.map_err(|reason| refused(provider, reason))?);
+            .push(fixed_ip.map_err(|reason| refused(provider, wish.network, reason))?);
         Ok(())
     }
 
