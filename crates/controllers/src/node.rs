@@ -46,7 +46,7 @@ use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use bowline_cloud_provider::Said;
 use initialize::Failure;
-use remembered::Remembered;
+use remembered::{Remembered, Wait};
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-controller";
@@ -101,21 +101,17 @@ impl Work for NodeController {
     /// Nodes that wait for their cloud share one question.
     async fn work(&self, keys: Vec<NodeName>) {
         let mut new = Vec::with_capacity(keys.len());
-        let (mut disagreeing, mut tainted) = (Vec::new(), Vec::new());
+        let mut undone = Vec::new();
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
                 Some(node) if self.remembered.is_behind(&node) => self.queue.finish(&key),
-                Some(node) if node.is_uninitialized() && self.remembered.is_only_taint(&node) => {
-                    tainted.push(node);
-                }
-                Some(node) if node.is_uninitialized() => new.push(node),
-                Some(node) => disagreeing.push(node),
+                Some(node) if node.is_uninitialized() && !self.remembered.is_fought(&node) => new.push(node),
+                Some(node) => undone.push(node),
                 None => self.queue.finish(&key),
             }
         }
-        let others = future::join(self.agree_all(disagreeing), self.untaint_all(tainted));
-        future::join(self.initialize_all(new), others).await;
+        future::join(self.initialize_all(new), self.put_back_all(undone)).await;
     }
 }
 
@@ -184,17 +180,23 @@ impl NodeController {
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
     /// back-off is over: the kubelet's heartbeats are not.
     fn on_node(&self, change: &Change<Node>) {
-        let (node, is_undone) = match change {
-            Change::Added(node) => (node, false),
+        let (node, wait) = match change {
+            Change::Added(node) if is_whole(node) => return,
+            Change::Added(node) => (node, Wait::default()),
             Change::Updated { old, new } => {
+                if old.uid != new.uid {
+                    self.remembered.forget(&new.name);
+                }
                 // Changes that came while the cache was behind were left out.
                 let has_caught_up = self.remembered.has_caught_up(new);
-                if !has_caught_up && !matters(old, new) {
+                if !(has_caught_up || matters(old, new)) || is_whole(new) {
                     return;
                 }
-                let was_done =
-                    old.uid == new.uid && !old.is_uninitialized() && labels::agreed(old).is_empty();
-                (new, has_caught_up || was_done)
+                let was_done = old.uid == new.uid && !old.is_uninitialized();
+                let undone = UNDONE
+                    .into_iter()
+                    .filter(|(_, is_so)| is_so(new) && (has_caught_up || (was_done && !is_so(old))));
+                (new, self.remembered.changed(new, undone.map(|(part, _)| part)))
             }
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
@@ -205,20 +207,12 @@ impl NodeController {
                 return;
             }
         };
-        if !node.is_uninitialized() && labels::agreed(node).is_empty() {
-            return;
-        }
-        let wait = match is_undone {
-            true => self.remembered.undone(node),
-            false => Duration::ZERO,
-        };
-        if wait.is_zero() {
-            self.queue.forget(&node.name);
-            self.queue.add(node.name.clone());
-        } else {
+        if wait.is_fight {
             self.tell_failure(node, &Failure::Undone);
-            self.queue.add_after(node.name.clone(), wait);
+        } else if wait.after.is_zero() {
+            self.queue.forget(&node.name);
         }
+        self.queue.add_after(node.name.clone(), wait.after);
     }
 
     /// Of these Nodes only some are written to at a time: for the others nothing is under way yet.
@@ -268,6 +262,17 @@ impl NodeController {
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }
+}
+
+/// What others undo, each with whether a Node shows it.
+const UNDONE: [(Part, fn(&Node) -> bool); 2] = [
+    (Part::Taint, Node::is_uninitialized),
+    (Part::Labels, |node| !labels::agreed(node).is_empty()),
+];
+
+/// Whether nothing is to be put right.
+fn is_whole(node: &Node) -> bool {
+    UNDONE.iter().all(|(_, is_so)| !is_so(node))
 }
 
 /// Whether a change can alter what the cloud answers or what is written.
