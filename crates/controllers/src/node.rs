@@ -150,7 +150,7 @@ impl NodeController {
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
             said: Mutex::default(),
             addresses: LastWritten::of(Part::Addresses),
-            labels: LastWritten::of(Part::Labels),
+            labels: LastWritten::with_keys(Part::Labels, |labels| labels.keys().cloned().collect()),
             is_held: AtomicBool::new(false),
             ctx,
         });

@@ -8,6 +8,7 @@ use futures::stream::{self, StreamExt as _};
 
 use super::refused::is_refusal;
 use super::{AT_ONCE, NAME, NodeController, intent, labels};
+use crate::put_back::Part;
 use crate::queue::Stated;
 
 /// What is remembered of a Node that could not be written.
@@ -32,7 +33,9 @@ impl NodeController {
         if update.has_patch() {
             // Who changes back again and again is told of as long as it is known who that is.
             for part in self.remembered.untold(&node.name) {
-                self.ctx.tell_changed_back(node, part).await;
+                let labels = update.labels.keys().filter(|_| part == Part::Labels);
+                let keys = labels.cloned().collect();
+                self.ctx.tell_changed_back(node, part, &keys).await;
             }
             let mut patch = update.into_patch();
             let mut written = self.ctx.kube.patch_node(node, &patch).await;
