@@ -100,7 +100,7 @@ impl Manager {
         let options = match args::read(&line) {
             Invocation::Run(options) => options,
             Invocation::Wrong { errors, .. } => bail!("the manifest's command line: {}", errors.join("; ")),
-            Invocation::Plan(..) | Invocation::Doctor(..) | Invocation::Print(_) => {
+            _ => {
                 bail!("the manifest's command runs no manager")
             }
         };
@@ -144,7 +144,7 @@ impl Manager {
         let (options, plan) = match args::read(&line) {
             Invocation::Plan(options, plan) => (options, plan),
             Invocation::Wrong { errors, .. } => bail!("{}", errors.join("; ")),
-            Invocation::Run(_) | Invocation::Doctor(..) | Invocation::Print(_) => {
+            _ => {
                 bail!("`{}` is no plan", line.join(" "))
             }
         };

@@ -12,13 +12,14 @@ mod table;
 mod validate;
 mod value;
 
-use bowline_cloud_provider::ServiceKey;
+use bowline_cloud_provider::{NodeName, ServiceKey};
+use bowline_manager::doctor::Target;
 
 pub use flag::{Flag, Group, Status};
 pub use options::{
     ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
 };
-pub use table::{DOCTOR, PLAN, flag_table};
+pub use table::{DOCTOR, EXPLAIN, PLAN, flag_table};
 pub use value::Kind;
 
 use crate::version::Version;
@@ -32,6 +33,8 @@ pub enum Invocation {
     Plan(Box<Options>, PlanOptions),
     /// Print what keeps the manager from its work.
     Doctor(Box<Options>, DoctorOptions),
+    /// Print why objects are as they are.
+    Explain(Box<Options>, ExplainOptions),
     /// Print this text on stdout; nothing else is to be done.
     Print(String),
     /// The command line is wrong.
@@ -57,6 +60,17 @@ pub struct PlanOptions {
 /// What the word `doctor` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorOptions {
+    /// The form of the output.
+    pub output: OutputForm,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// What the word `explain` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// What is asked about: at least one.
+    pub targets: Vec<Target>,
     /// The form of the output.
     pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
@@ -126,6 +140,7 @@ enum Word {
     Run,
     Plan,
     Doctor,
+    Explain,
 }
 
 impl Word {
@@ -134,6 +149,7 @@ impl Word {
         match word {
             "plan" => Some(Self::Plan),
             "doctor" => Some(Self::Doctor),
+            "explain" => Some(Self::Explain),
             _ => None,
         }
     }
@@ -144,6 +160,7 @@ impl Word {
             Self::Run => "",
             Self::Plan => " plan",
             Self::Doctor => " doctor",
+            Self::Explain => " explain",
         }
     }
 }
@@ -154,9 +171,10 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         Word::Run => {}
         Word::Plan => groups.push(&PLAN),
         Word::Doctor => groups.push(&DOCTOR),
+        Word::Explain => groups.push(&EXPLAIN),
     }
     groups.extend(flag_table());
-    let mut flags = match parse::parse(&groups, words) {
+    let mut flags = match parse::parse(&groups, words, word == Word::Explain) {
         Ok(flags) => flags,
         Err(error) => {
             return Invocation::Wrong {
@@ -193,6 +211,14 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
                 has_log: has_log(&flags),
             },
         ),
+        Word::Explain => Invocation::Explain(
+            options,
+            ExplainOptions {
+                targets: targets(&flags, &mut errors),
+                output: output(&flags, &mut errors),
+                has_log: has_log(&flags),
+            },
+        ),
     };
     if errors.is_empty() {
         return invocation;
@@ -218,6 +244,37 @@ fn plan_options(flags: &parse::Flags, errors: &mut Vec<String>) -> PlanOptions {
         output: output(flags, errors),
         has_log: has_log(flags),
     }
+}
+
+/// The objects that are named: `service/NAME`, `service/NAMESPACE/NAME`, `node/NAME`.
+fn targets(flags: &parse::Flags, errors: &mut Vec<String>) -> Vec<Target> {
+    const FORMS: &str = "service/NAMESPACE/NAME, service/NAME with -n NAMESPACE, or node/NAME";
+    let namespace = flags.text("namespace");
+    let mut targets = Vec::new();
+    for text in flags.objects() {
+        let parts: Vec<&str> = text.split('/').collect();
+        match *parts {
+            _ if parts.contains(&"") => {}
+            ["service" | "services" | "svc", name] => {
+                targets.push(Target::Service(ServiceKey::new(&*namespace, name)));
+                continue;
+            }
+            ["service" | "services" | "svc", namespace, name] => {
+                targets.push(Target::Service(ServiceKey::new(namespace, name)));
+                continue;
+            }
+            ["node" | "nodes" | "no", name] => {
+                targets.push(Target::Node(NodeName::new(name)));
+                continue;
+            }
+            _ => {}
+        }
+        errors.push(format!("an object must be {FORMS}, got {text:?}"));
+    }
+    if targets.is_empty() && errors.is_empty() {
+        errors.push(format!("say what to explain: {FORMS}"));
+    }
+    targets
 }
 
 fn output(flags: &parse::Flags, errors: &mut Vec<String>) -> OutputForm {
@@ -255,8 +312,16 @@ fn about(word: Word, program: &str) -> String {
              Takes the flags of the manager as well, so that they are read from one place.\n\
              Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
              The checks go to stdout; warnings and errors go to stderr, with -v the log, too.\n\n\
-             Exit status: 0 all is well, or there are only warnings; 1 a check failed, or the\n\
+             Exit status: 0 nothing is wrong; 2 there are warnings; 1 a check failed, or the\n\
              command line is wrong.\n"
+        }
+        Word::Explain => {
+            "Says of a Service or a Node how it is, how it should be, why it is not so, who has to\n\
+             do what, and what happens next. Changes nothing.\n\
+             Takes the flags of the manager as well, so that they are read from one place.\n\
+             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
+             Exit status: 0 nothing is wrong; 2 something is to be done, or under way; 1 an object\n\
+             is in trouble, or nothing could be found out.\n"
         }
     };
     format!("{text}\n{}", usage(word, program))
@@ -265,8 +330,14 @@ fn about(word: Word, program: &str) -> String {
 fn usage(word: Word, program: &str) -> String {
     match word {
         Word::Run => {
-            format!("Usage:\n  {program} [flags]\n  {program} plan [flags]\n  {program} doctor [flags]\n")
+            format!(
+                "Usage:\n  {program} [flags]\n  {program} plan [flags]\n  {program} doctor [flags]\n  {program} explain OBJECT [flags]\n"
+            )
         }
+        Word::Explain => format!(
+            "Usage:\n  {program} explain service/NAMESPACE/NAME [flags]\n  {program} explain service/NAME -n NAMESPACE [flags]\n  \
+             {program} explain node/NAME [flags]\n"
+        ),
         word => format!("Usage:\n  {program}{} [flags]\n", word.suffix()),
     }
 }

@@ -2,6 +2,7 @@
 
 mod connect;
 mod doctor;
+mod explain;
 mod plan;
 mod reading;
 mod run;
@@ -12,6 +13,7 @@ use bowline_cloud_provider::Environment;
 use bowline_manager::Identity;
 
 pub use doctor::{TOPICS as DOCTOR_TOPICS, checks as doctor_checks, doctor};
+pub use explain::explain;
 pub use plan::{plan, plan_reports};
 pub use run::{run, run_until};
 
@@ -20,12 +22,12 @@ pub mod exit {
     /// All went well.
     pub const SUCCESS: u8 = 0;
     /// A wrong command line or kubeconfig, a port in use, a lost lease, a second signal; a plan that cannot be made; a check of
-    /// `doctor` that failed.
+    /// `doctor` that failed; an object that `explain` finds in trouble.
     pub const FAILURE: u8 = 1;
-    /// The program panicked: a defect, and nothing was tidied up. Also: a plan that has changes.
+    /// The program panicked: a defect, and nothing was tidied up. Also [`TO_DO`].
     pub const PANIC: u8 = 2;
-    /// A plan has changes.
-    pub const CHANGES: u8 = 2;
+    /// A plan has changes; a check is a warning; something is to be done about an object.
+    pub const TO_DO: u8 = 2;
     /// The provider cannot be built, or a controller ended.
     pub const FATAL: u8 = 255;
 }

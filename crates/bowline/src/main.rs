@@ -15,6 +15,9 @@ fn main() -> ExitCode {
         Invocation::Doctor(options, doctor) => {
             commands::doctor(*options, &doctor, Surroundings::of_process())
         }
+        Invocation::Explain(options, explain) => {
+            commands::explain(*options, &explain, Surroundings::of_process())
+        }
         Invocation::Print(text) => commands::print(&text),
         Invocation::Wrong { errors, usage } => commands::complain(&errors, &usage),
     };

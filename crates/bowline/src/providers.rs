@@ -314,17 +314,15 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
         name: (*name).to_owned(),
         source,
     })?;
-    if !provider.has_cluster_id() {
+    // Who only reads has nothing to mark.
+    if !provider.has_cluster_id() && matches!(site.calls, Calls::WhileLeading(_)) {
         if !options.allows_untagged {
             return Err(ProviderError::NoClusterId((*name).to_owned()));
         }
-        // Who only reads has nothing to mark.
-        if matches!(site.calls, Calls::WhileLeading(_)) {
-            tracing::warn!(
-                provider = name,
-                "The provider has no ClusterID, as --allow-untagged-cloud permits; nothing else depends on one"
-            );
-        }
+        tracing::warn!(
+            provider = name,
+            "The provider has no ClusterID, as --allow-untagged-cloud permits; nothing else depends on one"
+        );
     }
     Ok(provider)
 }
@@ -539,7 +537,11 @@ mod tests {
             error(&options("cloudscale", true), &site(&[])).await,
             "could not init cloud provider \"cloudscale\": no CLOUDSCALE_ACCESS_TOKEN configured"
         );
-        let site = site(&[("CLOUDSCALE_ACCESS_TOKEN", "secret")]);
+        let mut site = site(&[("CLOUDSCALE_ACCESS_TOKEN", "secret")]);
+        // A command that only reads marks nothing.
+        assert!(build(&options("cloudscale", false), &site).await.is_ok());
+        let gate = FencingGate::closed(Arc::new(bowline_kube_io::SystemClock));
+        site.calls = Calls::WhileLeading(Arc::new(gate));
         assert!(
             error(&options("cloudscale", false), &site)
                 .await

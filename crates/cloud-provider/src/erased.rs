@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_plan::{Answer, Impact, Plan, Refusal, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
@@ -159,6 +159,11 @@ pub trait Reconcile<F>: Send + Sync {
 
     /// What was counted; see [`Reconciler::measure`]. Nothing before the first observation.
     fn measurements(&self) -> Vec<Measurement>;
+
+    /// Which members do not answer; see [`Reconciler::ailments`].
+    fn ailments(&self) -> Vec<Ailment> {
+        Vec::new()
+    }
 }
 
 struct Session<R: Reconciler> {
@@ -249,7 +254,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 return self.observe().await;
             };
             let observed = self.reconciler.verify(&self.intent, observed, &mut memory);
-            let observed = observed.await?;
+            let observed = observed.await;
+            note(&*self.reconciler, &self.facts, &mut memory);
+            let observed = observed?;
             self.seen = Some(Seen { observed, memory });
             Ok(())
         })
@@ -406,5 +413,12 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             .as_ref()
             .map(|seen| self.reconciler.measure(&self.intent, seen));
         measured.unwrap_or_default()
+    }
+
+    fn ailments(&self) -> Vec<Ailment> {
+        let seen = self.seen.as_ref();
+        seen.map_or_else(Vec::new, |seen| {
+            self.reconciler.ailments(&self.intent, &seen.observed)
+        })
     }
 }

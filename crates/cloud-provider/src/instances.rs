@@ -31,6 +31,15 @@ pub trait InstancesV2: Send + Sync + 'static {
     ///
     /// May be dropped at any await: it only reads.
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>>;
+
+    /// The names of all instances, for whoever looks for the one that a Node was meant to have. Empty where a cloud does not tell.
+    ///
+    /// # Errors
+    ///
+    /// There is no listing.
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
 }
 
 /// One question about one Node's instance.

@@ -37,7 +37,6 @@ mod provider;
 pub mod reasons;
 mod refusals;
 mod routes;
-mod said;
 mod selector;
 mod service;
 pub mod spelling;
@@ -63,6 +62,5 @@ pub use node::{
 pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion};
 pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
-pub use said::Said;
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
+use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
@@ -213,6 +213,12 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Changes the observation as applying the step would. Pure; ids are made up by [`Memory::made_up`].
     fn predict(&self, seen: &mut SeenBy<Self>, step: &Self::Step) {
         let _ = (seen, step);
+    }
+
+    /// Which members do not answer, as the observation tells. Pure.
+    fn ailments(&self, intent: &Self::Intent, observed: &Self::Observed) -> Vec<Ailment> {
+        let _ = (intent, observed);
+        Vec::new()
     }
 
     /// What a run of background work counts of what it has read anyway, for `/metrics`. Pure.

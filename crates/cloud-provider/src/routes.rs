@@ -32,6 +32,21 @@ pub trait Routes: Send + Sync + 'static {
         changes: &'a [RouteChange],
     ) -> BoxFuture<'a, Vec<Result<(), CloudError>>>;
 
+    /// Which of these routes lead to something that lives, such as an instance, or a port that has the address. It is asked before a
+    /// route is deleted whose Node is not known and whose network no Node had while this process watched: a copy of the API server's
+    /// data lacks the Nodes that joined the original later, and their routes are not to go.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be told. The routes are kept.
+    fn live<'a>(&'a self, routes: &'a [Route]) -> BoxFuture<'a, Result<Vec<bool>, CloudError>> {
+        let is_live = |route: &Route| {
+            let has_target = route.target_node.is_some() || route.target_provider_id.is_some();
+            has_target && !route.is_blackhole
+        };
+        Box::pin(std::future::ready(Ok(routes.iter().map(is_live).collect())))
+    }
+
     /// How many calls of [`change_routes`](Self::change_routes) may be under way at once. A cloud that makes routes slowly, and
     /// side by side, may want more than the default of 10; one that takes a write at a time wants 1.
     fn calls_at_once(&self) -> usize {

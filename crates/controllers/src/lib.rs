@@ -32,6 +32,7 @@ pub mod node_set;
 mod put_back;
 pub mod queue;
 pub mod route;
+mod said;
 pub mod service;
 mod sighting;
 mod unreadable;

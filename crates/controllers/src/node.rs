@@ -28,6 +28,7 @@ mod refresh;
 mod refused;
 mod remembered;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -43,8 +44,8 @@ use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
 use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::said::Said;
 use crate::workers::{self, Work};
-use bowline_cloud_provider::Said;
 use initialize::Failure;
 use remembered::{Remembered, Wait};
 
@@ -181,7 +182,7 @@ impl NodeController {
     /// back-off is over: the kubelet's heartbeats are not.
     fn on_node(&self, change: &Change<Node>) {
         let (node, wait) = match change {
-            Change::Added(node) if is_whole(node) => return,
+            Change::Added(node) if undone(node).is_empty() => return,
             Change::Added(node) => (node, Wait::default()),
             Change::Updated { old, new } => {
                 if old.uid != new.uid {
@@ -189,14 +190,17 @@ impl NodeController {
                 }
                 // Changes that came while the cache was behind were left out.
                 let has_caught_up = self.remembered.has_caught_up(new);
-                if !(has_caught_up || matters(old, new)) || is_whole(new) {
+                let mut undone = undone(new);
+                if !(has_caught_up || matters(old, new)) || undone.is_empty() {
                     return;
                 }
                 let was_done = old.uid == new.uid && !old.is_uninitialized();
-                let undone = UNDONE
-                    .into_iter()
-                    .filter(|(_, is_so)| is_so(new) && (has_caught_up || (was_done && !is_so(old))));
-                (new, self.remembered.changed(new, undone.map(|(part, _)| part)))
+                match (has_caught_up, was_done) {
+                    (true, _) => {}
+                    (false, true) => undone.retain(|part| !self::undone(old).contains(part)),
+                    (false, false) => undone.clear(),
+                }
+                (new, self.remembered.changed(new, &undone))
             }
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
@@ -264,15 +268,11 @@ impl NodeController {
     }
 }
 
-/// What others undo, each with whether a Node shows it.
-const UNDONE: [(Part, fn(&Node) -> bool); 2] = [
-    (Part::Taint, Node::is_uninitialized),
-    (Part::Labels, |node| !labels::agreed(node).is_empty()),
-];
-
-/// Whether nothing is to be put right.
-fn is_whole(node: &Node) -> bool {
-    UNDONE.iter().all(|(_, is_so)| !is_so(node))
+/// What is to be put right on a Node.
+fn undone(node: &Node) -> BTreeSet<Part> {
+    let taint = node.is_uninitialized().then_some(Part::Taint);
+    let labels = (!labels::agreed(node).is_empty()).then_some(Part::Labels);
+    taint.into_iter().chain(labels).collect()
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

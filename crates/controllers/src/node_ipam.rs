@@ -28,10 +28,10 @@ use tokio::time::sleep;
 use crate::controller::{Context, Controller};
 use crate::metrics::IpamLabels;
 use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::said::Said;
 use crate::workers::{self, Work};
 use crate::{conflict, events};
 use allocator::{Allocator, Grant, Odd};
-use bowline_cloud_provider::Said;
 use ranges::Ranges;
 
 /// The canonical name.

@@ -13,11 +13,20 @@ use bowline_cloud_provider::{Node, NodeSet, Readiness, keys};
 /// Whether a Node is balanced over.
 #[must_use]
 pub fn is_balanced(node: &Node, set: NodeSet) -> bool {
-    let is_stable =
-        !node.deleting && !node.is_excluded_from_balancers() && !node.has_taint(keys::TAINT_TO_BE_DELETED);
-    match set {
-        NodeSet::Stable => is_stable,
-        NodeSet::Ready => is_stable && node.readiness == Readiness::Ready,
+    left_out_by(node, set).is_none()
+}
+
+/// What keeps a Node from being balanced over; `None`: it is.
+#[must_use]
+pub fn left_out_by(node: &Node, set: NodeSet) -> Option<&'static str> {
+    if node.is_excluded_from_balancers() {
+        Some(keys::LABEL_EXCLUDE_FROM_BALANCERS)
+    } else if node.has_taint(keys::TAINT_TO_BE_DELETED) {
+        Some(keys::TAINT_TO_BE_DELETED)
+    } else if node.deleting {
+        Some("deletionTimestamp")
+    } else {
+        (set == NodeSet::Ready && node.readiness != Readiness::Ready).then_some("not ready")
     }
 }
 

@@ -20,6 +20,7 @@ mod pass;
 pub mod plan;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -169,6 +170,8 @@ pub struct RouteController {
     attempts: Mutex<Attempts>,
     /// The condition `NetworkUnavailable`, as it was written last.
     conditions: LastWritten<Verdict>,
+    /// The pod networks that Nodes had since this process began to watch. There are no more than the cluster has blocks.
+    seen: Mutex<BTreeSet<IpNet>>,
 }
 
 impl Controller for RouteController {
@@ -219,6 +222,7 @@ impl RouteController {
             queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.metrics.queues),
             attempts: Mutex::new(Attempts::new(backoff)),
             conditions: LastWritten::of(Part::NetworkUnavailable),
+            seen: Mutex::default(),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
@@ -266,6 +270,9 @@ impl RouteController {
             Change::Updated { old, new } if matters(old, new) => new,
             Change::Updated { .. } => return,
         };
+        let networks = node.pod_cidrs.iter();
+        self.seen()
+            .extend(networks.filter_map(|text| cluster_cidr::pod_network(text)));
         self.attempts().node_changed(&node.name);
         let batch = self.timing.batch();
         self.queue.add_after(Trigger::NodeChange, batch);
@@ -286,6 +293,10 @@ impl RouteController {
             let after = due.saturating_duration_since(Instant::now());
             self.queue.add_after(trigger, after);
         }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeSet<IpNet>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {

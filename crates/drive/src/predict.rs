@@ -15,24 +15,36 @@ use crate::{Driven, Hooks, Mode, drive};
 /// neither to the cloud nor to Kubernetes.
 pub async fn predict(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
     let predicting = Predicting(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
+    let mut ailments = Vec::new();
     let outcome = match load_balancer.begin(facts) {
-        Ok(mut session) => match drive(&mut *session, Mode::Predict, &predicting, &mut false).await {
-            Ok(Driven::Settled(status, _)) => ReportedOutcome::Settled {
-                publishes: published(session.facts(), &status),
-            },
-            Ok(Driven::Wait { reason, .. }) => ReportedOutcome::Waiting { reason },
-            Ok(Driven::Refused(refusal, _)) => ReportedOutcome::Refused { refusal },
-            Ok(Driven::Superseded) => ReportedOutcome::Failed {
-                error: "the provider has no plan".to_owned(),
-            },
-            Err(error) => ReportedOutcome::Failed {
-                error: error.to_string(),
-            },
-        },
+        Ok(mut session) => {
+            let driven = drive(&mut *session, Mode::Predict, &predicting, &mut false).await;
+            ailments = session.ailments();
+            // There a Node without a pod of the Service does not answer.
+            let is_local = facts::is_local_traffic_only(&session.facts().service);
+            ailments.retain(|ailment| ailment.is_total || !is_local);
+            match driven {
+                Ok(Driven::Settled(status, _)) => ReportedOutcome::Settled {
+                    publishes: published(session.facts(), &status),
+                },
+                Ok(Driven::Wait { reason, .. }) => ReportedOutcome::Waiting { reason },
+                Ok(Driven::Refused(refusal, _)) => ReportedOutcome::Refused { refusal },
+                Ok(Driven::Superseded) => ReportedOutcome::Failed {
+                    error: "the provider has no plan".to_owned(),
+                },
+                Err(error) => ReportedOutcome::Failed {
+                    error: error.to_string(),
+                },
+            }
+        }
         Err(refusal) => ReportedOutcome::Refused { refusal },
     };
     let report = predicting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-    PlanReport { outcome, ..report }
+    PlanReport {
+        outcome,
+        ailments,
+        ..report
+    }
 }
 
 /// What would be changed in the Service's status and finalizers at the end, in words.

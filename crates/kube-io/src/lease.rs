@@ -186,7 +186,7 @@ fn field<T: DeserializeOwned>(lease: &Map<String, Value>, key: &str) -> Option<T
 
 impl LeaseRecord {
     /// Reads an object. What is not of the form that it has to have counts as not said.
-    fn from_object(mut lease: Map<String, Value>) -> Self {
+    pub(crate) fn from_object(mut lease: Map<String, Value>) -> Self {
         if let Some(Value::Object(metadata)) = lease.get_mut("metadata") {
             metadata.remove("managedFields");
         }

@@ -75,7 +75,7 @@ impl Kube {
 }
 
 /// The one that wrote one of the fields last.
-fn last_of(managed: Vec<Value>, fields: &[Vec<String>], own: &str) -> Option<String> {
+pub(crate) fn last_of(managed: Vec<Value>, fields: &[Vec<String>], own: &str) -> Option<String> {
     let others = managed
         .into_iter()
         .filter_map(|entry| serde_json::from_value::<Managed>(entry).ok())

@@ -5,6 +5,7 @@
 
 mod cloud;
 mod comparison;
+mod explain;
 mod kubernetes;
 mod nodes;
 mod permissions;
@@ -17,14 +18,16 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service};
 use bowline_kube_io::rbac::NAMESPACE;
-use bowline_kube_io::{Kube, KubeError};
+use bowline_kube_io::{Kube, KubeError, SeenEvent};
+use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 
-use services::Unserved;
+use crate::why::{Known, Unserved};
 
+pub use explain::{Target, explain};
 pub use report::{Category, Check, Outcome, Topic, render_json, render_text};
 
 /// How long one question may take, its retries included. A person waits.
@@ -104,6 +107,10 @@ impl Objects {
             .unwrap_or_default()
     }
 
+    fn are_services_read(&self) -> bool {
+        matches!(self.services, Some(Ok(_)))
+    }
+
     fn services(&self) -> &[Arc<Service>] {
         self.services
             .as_ref()
@@ -125,28 +132,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let permitted = permissions::check(patient, kube, provider).await;
     checks.extend(permitted.checks);
 
-    let objects = match kube {
-        Some(kube) => {
-            let (nodes, services) = (
-                listed(kube.list_nodes()).await,
-                listed(kube.list_services()).await,
-            );
-            let uid = match provider.map(CloudProvider::cluster_uid) {
-                Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
-                Some(ClusterUid::Unused) | None => None,
-            };
-            Objects {
-                nodes: Some(nodes),
-                services: Some(services),
-                cluster: cluster(patient, uid, version),
-            }
-        }
-        None => Objects {
-            nodes: None,
-            services: None,
-            cluster: cluster(patient, None, None),
-        },
-    };
+    let objects = objects(patient, kube, version).await;
     checks.push(kubernetes::lease(patient, kube, objects.nodes()).await);
     checks.push(writes::check(kube, &permitted.granted, &objects).await);
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
@@ -162,17 +148,93 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         now,
         initialises,
     ));
-    let unserved = match provider {
-        _ if !runs(ControllerName::Service) => Some(Unserved::Controller),
-        Some(provider) if provider.load_balancer().is_none() => Some(Unserved::Provider),
-        _ => None,
-    };
-    checks.extend(services::checks(objects.services.as_ref(), unserved));
     let is_read = checks
         .iter()
         .any(|check| *check.topic == cloud::LOAD_BALANCERS && check.outcome == Outcome::Ok);
-    checks.push(comparison::check(&patient.cloud, &objects, unserved, now.filter(|_| is_read)).await);
+    let unserved = unserved(patient);
+    let is_compared = is_read && unserved.is_none() && objects.are_services_read();
+    let plans = match is_compared {
+        true => comparison::plans(&patient.cloud, &objects, now).await,
+        false => None,
+    };
+    let events = events(kube, None).await;
+    let known = now.map(|now| known(patient, &objects, now, &events));
+    checks.extend(services::checks(
+        objects.services.as_ref(),
+        plans.as_deref().unwrap_or_default(),
+        known.as_ref(),
+    ));
+    checks.push(comparison::check(
+        plans.as_deref(),
+        &objects,
+        unserved,
+        is_compared,
+    ));
     checks
+}
+
+/// Why no Service is served.
+fn unserved(patient: &Patient<'_>) -> Option<Unserved> {
+    let provider = patient.cloud.provider();
+    if !patient.config.controllers.includes(ControllerName::Service) {
+        return Some(Unserved::Controller);
+    }
+    provider
+        .is_some_and(|it| it.load_balancer().is_none())
+        .then_some(Unserved::Provider)
+}
+
+fn known<'a>(
+    patient: &Patient<'_>,
+    objects: &'a Objects,
+    now: Timestamp,
+    events: &'a [SeenEvent],
+) -> Known<'a> {
+    let load_balancer = patient.cloud.provider().and_then(CloudProvider::load_balancer);
+    Known {
+        now,
+        nodes: objects.nodes.as_ref().and_then(|it| it.as_deref().ok()),
+        node_set: load_balancer.map(|it| it.node_set()),
+        unserved: unserved(patient),
+        events,
+    }
+}
+
+/// The events of all Services, or those of the one object; none where they may not be read.
+pub(crate) async fn events(kube: Option<&Kube>, one: Option<(&str, &str, &str)>) -> Vec<SeenEvent> {
+    let Some(kube) = kube else {
+        return Vec::new();
+    };
+    let (kind, named) = one.map_or(("Service", None), |(kind, namespace, name)| {
+        (kind, Some((namespace, name)))
+    });
+    let question = ("list", "", "events", "", None);
+    let read = kubernetes::permitted(kube, question, kube.events_about(kind, named));
+    read.await.unwrap_or_default()
+}
+
+/// What plans go by and the cluster shows.
+async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<ServerVersion>) -> Objects {
+    let Some(kube) = kube else {
+        return Objects {
+            nodes: None,
+            services: None,
+            cluster: cluster(patient, None, None),
+        };
+    };
+    let (nodes, services) = (
+        listed(kube.list_nodes()).await,
+        listed(kube.list_services()).await,
+    );
+    let uid = match patient.cloud.provider().map(CloudProvider::cluster_uid) {
+        Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
+        Some(ClusterUid::Unused) | None => None,
+    };
+    Objects {
+        nodes: Some(nodes),
+        services: Some(services),
+        cluster: cluster(patient, uid, version),
+    }
 }
 
 fn cluster(

@@ -20,6 +20,7 @@ pub mod plan;
 mod reviews;
 pub mod serving;
 mod tasks;
+pub mod why;
 
 pub use fencing::FencingGate;
 pub use leadership::Leadership;

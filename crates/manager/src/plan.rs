@@ -11,8 +11,12 @@ use bowline_cloud_provider::{
 };
 use bowline_controllers::node_set;
 use bowline_drive::predict;
+use bowline_kube_io::Kube;
 use futures::StreamExt as _;
 use jiff::Timestamp;
+
+use crate::doctor;
+use crate::why::{self, Known};
 
 /// Services that are observed at once. The cloud's own budget bounds the calls below that.
 const AT_ONCE: usize = 16;
@@ -55,7 +59,12 @@ pub async fn plan_services(
         async move {
             match facts {
                 Some(facts) if is_ours(&facts.service) => predict(Arc::clone(load_balancer), facts).await,
-                Some(_) => PlanReport::of_nothing(key.to_string()),
+                Some(facts) => PlanReport {
+                    outcome: ReportedOutcome::NotServed {
+                        because: why::not_served(&facts.service).unwrap_or_default(),
+                    },
+                    ..PlanReport::of_nothing(key.to_string())
+                },
                 None => PlanReport {
                     outcome: ReportedOutcome::Failed {
                         error: "there is no such Service".to_owned(),
@@ -66,6 +75,25 @@ pub async fn plan_services(
         }
     });
     futures::stream::iter(plans).buffered(AT_ONCE).collect().await
+}
+
+/// Adds to each plan what came of the manager's last try, where the cluster shows that it failed.
+pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [PlanReport]) {
+    let events = doctor::events(Some(kube), None).await;
+    let known = Known {
+        now: input.now,
+        nodes: None,
+        node_set: None,
+        unserved: None,
+        events: &events,
+    };
+    for report in reports {
+        let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;
+        let service = input.services.iter().find(is_of);
+        let is_idle = report.is_idle();
+        let service = service.filter(|it| is_ours(it) && (!is_idle || facts::trouble(it).is_some()));
+        report.last_try = service.and_then(|service| why::last_try(service, &known));
+    }
 }
 
 fn is_ours(service: &Service) -> bool {

@@ -261,6 +261,9 @@ pub struct Note {
     /// Which time it is told of, where it happened and does not hold: the same text is news with another number.
     #[serde(skip)]
     pub occasion: u64,
+    /// The Service that it is about, as `namespace/name`, in a plan that is for no object: it becomes an event of that one too.
+    #[serde(skip)]
+    pub about: Option<String>,
 }
 
 impl Note {
@@ -268,6 +271,13 @@ impl Note {
     #[must_use]
     pub fn on_occasion(mut self, occasion: u64) -> Self {
         self.occasion = occasion;
+        self
+    }
+
+    /// The same, about a Service, as `namespace/name`.
+    #[must_use]
+    pub fn about(mut self, service: impl Into<String>) -> Self {
+        self.about = Some(service.into());
         self
     }
 
@@ -287,6 +297,7 @@ impl Note {
             text: visible(text.into()),
             is_said_at_start: false,
             occasion: 0,
+            about: None,
         }
     }
 }

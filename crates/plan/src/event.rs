@@ -47,6 +47,7 @@ impl EventSpec {
             text: visible(text.into()),
             is_said_at_start: false,
             occasion: 0,
+            about: None,
         }
     }
 

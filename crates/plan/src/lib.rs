@@ -20,5 +20,7 @@ mod step;
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
-pub use render::{PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text};
+pub use render::{
+    Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text,
+};
 pub use step::{Impact, Lane, Step, StepView};

@@ -17,6 +17,36 @@ pub struct PlanReport {
     pub outcome: ReportedOutcome,
     /// What would be said in events.
     pub notes: Vec<Note>,
+    /// What came of the manager's last try, where that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_try: Option<String>,
+    /// What does not answer behind it by now, as the cloud tells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ailments: Vec<Ailment>,
+}
+
+/// Members of a pool that do not answer, as the cloud tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ailment {
+    /// Which.
+    pub text: String,
+    /// Whether the pool has no other ones.
+    pub is_total: bool,
+}
+
+impl Ailment {
+    /// These members of so many are down; `None` if it is none of them.
+    #[must_use]
+    pub fn of_members(pool: &str, down: &[&str], of: usize) -> Option<Self> {
+        let count = down.len();
+        (count > 0).then(|| Self {
+            text: format!(
+                "pool {pool}: {count} of {of} members do not answer: {}",
+                down.join(", ")
+            ),
+            is_total: count == of,
+        })
+    }
 }
 
 impl PlanReport {
@@ -30,6 +60,8 @@ impl PlanReport {
                 publishes: Vec::new(),
             },
             notes: Vec::new(),
+            last_try: None,
+            ailments: Vec::new(),
         }
     }
 
@@ -53,9 +85,12 @@ impl PlanReport {
     /// Whether all is as it should be, and nothing would be written anywhere.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let publishes_nothing =
-            matches!(&self.outcome, ReportedOutcome::Settled { publishes } if publishes.is_empty());
-        publishes_nothing && !self.has_changes()
+        let writes_nothing = match &self.outcome {
+            ReportedOutcome::Settled { publishes } => publishes.is_empty(),
+            ReportedOutcome::NotServed { .. } => true,
+            _ => false,
+        };
+        writes_nothing && !self.has_changes()
     }
 
     /// What comes of it, in a few words. "No changes" is said only where all is as it should be.
@@ -77,10 +112,11 @@ impl PlanReport {
             ReportedOutcome::Waiting { .. } => "no plan yet, the cloud is busy",
             ReportedOutcome::Refused { .. } => "not possible as it is asked for",
             ReportedOutcome::Failed { .. } => "no plan could be made",
+            ReportedOutcome::NotServed { .. } => "not for this manager",
         };
         match (done, &self.outcome) {
             (None, _) => rest.to_owned(),
-            (Some(done), ReportedOutcome::Settled { .. }) => done,
+            (Some(done), ReportedOutcome::Settled { .. } | ReportedOutcome::NotServed { .. }) => done,
             (Some(done), ReportedOutcome::Waiting { .. }) => format!("{done}; then the cloud is busy"),
             (Some(done), ReportedOutcome::Refused { .. }) => format!("{done}; the rest is {rest}"),
             (Some(done), ReportedOutcome::Failed { .. }) => format!("{done}; then {rest}"),
@@ -154,6 +190,12 @@ pub enum ReportedOutcome {
         /// Why.
         error: String,
     },
+    /// The object is for nobody, or for somebody else, to serve.
+    #[serde(rename = "not-served")]
+    NotServed {
+        /// What says so.
+        because: String,
+    },
 }
 
 /// The reports as text, for a terminal. Colour carries no meaning here: there is none.
@@ -181,6 +223,13 @@ fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
         ReportedOutcome::Waiting { reason } => writeln!(text, "  waits: {reason}")?,
         ReportedOutcome::Refused { refusal } => writeln!(text, "  refused: {refusal}")?,
         ReportedOutcome::Failed { error } => writeln!(text, "  failed: {error}")?,
+        ReportedOutcome::NotServed { because } => writeln!(text, "  because: {because}")?,
+    }
+    if let Some(last_try) = &report.last_try {
+        writeln!(text, "  last try: {last_try}")?;
+    }
+    for ailment in &report.ailments {
+        writeln!(text, "  unwell: {}", ailment.text)?;
     }
     for note in &report.notes {
         writeln!(text, "  note {}: {}", note.reason, note.text)?;
@@ -217,6 +266,8 @@ mod tests {
                 publishes: vec!["203.0.113.7".into()],
             },
             notes: vec![Note::warning("NoValidNodes", "no node matches the selector")],
+            last_try: None,
+            ailments: Vec::new(),
         }
     }
 
@@ -247,7 +298,17 @@ mod tests {
         let failed = ReportedOutcome::Failed {
             error: "there is no such Service".into(),
         };
-        let outcomes = [settled(&[]), settled(&["192.0.2.1"]), waiting, refused, failed];
+        let not_served = ReportedOutcome::NotServed {
+            because: "its type is ClusterIP".into(),
+        };
+        let outcomes = [
+            settled(&[]),
+            settled(&["192.0.2.1"]),
+            waiting,
+            refused,
+            failed,
+            not_served,
+        ];
         let mut reports = Vec::new();
         for outcome in &outcomes {
             let mut report = report();
@@ -272,6 +333,7 @@ mod tests {
                 format!("{steps}; then the cloud is busy"),
                 format!("{steps}; the rest is not possible as it is asked for"),
                 format!("{steps}; then no plan could be made"),
+                steps.to_owned(),
             ]
         );
         let without_steps: Vec<PlanReport> = reports.iter().skip(1).step_by(2).cloned().collect();
@@ -285,6 +347,8 @@ mod tests {
           refused: zone changed; set it back
         default/web: no plan could be made
           failed: there is no such Service
+        default/web: not for this manager
+          because: its type is ClusterIP
         ");
     }
 

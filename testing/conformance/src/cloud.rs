@@ -140,6 +140,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_pod_network_gets_its_route_and_its_node_the_condition,
             the_route_goes_with_its_node,
             what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
+            a_route_of_a_node_that_this_process_never_saw_goes_with_its_instance,
             a_period_costs_the_same_for_many_nodes,
             a_creation_whose_answer_is_lost_makes_one_route,
             no_illness_of_the_cloud_takes_a_route_away,

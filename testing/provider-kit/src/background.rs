@@ -8,7 +8,7 @@ use bowline_cloud_provider::{BackgroundFacts, CloudError, CloudProvider, DynPlan
 use bowline_drive::{DriveError, Driven, Hooks, Lanes, Mode, drive};
 use futures::future::BoxFuture;
 
-/// Runs a provider's background work until it need not wait; its last notes, and what it has counted.
+/// Runs a provider's background work until it need not wait; its notes, each once, and what it has counted.
 ///
 /// # Errors
 ///
@@ -54,7 +54,12 @@ struct Working {
 
 impl Hooks<BackgroundFacts, Infallible> for Working {
     fn planned(&self, _facts: &BackgroundFacts, plan: &DynPlan) {
-        self.notes.lock().unwrap().clone_from(&plan.notes);
+        let mut notes = self.notes.lock().unwrap();
+        for note in &plan.notes {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
     }
 
     fn write<'a>(

@@ -11,7 +11,7 @@ use bowline_plan::EventSpec;
 use crate::documents::{documents, files, root};
 
 /// The words that the program takes before its flags.
-const COMMANDS: &[&str] = &["doctor", "plan"];
+const COMMANDS: &[&str] = &["doctor", "explain", "plan"];
 
 /// What may follow the words that name a command, and is none.
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];
@@ -216,7 +216,11 @@ fn events(text: &str) -> Vec<&str> {
 }
 
 fn known_flags() -> BTreeSet<String> {
-    let more = [&bowline::args::PLAN, &bowline::args::DOCTOR];
+    let more = [
+        &bowline::args::PLAN,
+        &bowline::args::DOCTOR,
+        &bowline::args::EXPLAIN,
+    ];
     let groups = bowline::args::flag_table().iter().chain(more);
     let flags = groups
         .flat_map(|group| group.flags)

@@ -8,8 +8,8 @@ use bowline_cloud_provider::{
     Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook, Service,
     ServiceFacts, ServicesView, WriteOutcome, facts,
 };
-use bowline_cloudscale_client::Client;
-use bowline_plan::Refusal;
+use bowline_cloudscale_client::{Client, Member, MonitorStatus};
+use bowline_plan::{Ailment, Refusal};
 use futures::future::BoxFuture;
 
 use crate::annotations::{NODE_SELECTOR, ZONE, annotation_table};
@@ -18,7 +18,7 @@ use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
 use crate::observe::refused::{self, Vain};
-use crate::observe::{Memory, Observed, Remembered, Seen, Unkept};
+use crate::observe::{Memory, Observed, ObservedPool, Remembered, Seen, Unkept};
 use crate::ownership;
 use crate::planning::{self, Hrefs};
 use crate::step::CloudStep;
@@ -137,6 +137,16 @@ impl Reconciler for Balancers {
             }
         }
         outcome
+    }
+
+    fn ailments(&self, _: &Intent, observed: &Observed) -> Vec<Ailment> {
+        let of_pool = |it: &ObservedPool| {
+            let is_down = |member: &&Member| member.monitor_status == Some(MonitorStatus::Down);
+            let down = it.members.iter().filter(is_down);
+            let down: Vec<&str> = down.map(|member| member.name.as_str()).collect();
+            Ailment::of_members(&it.pool.name, &down, it.members.len())
+        };
+        observed.pools.iter().filter_map(of_pool).collect()
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {

@@ -71,6 +71,10 @@ impl InstanceDirectory for Servers {
         Ok(listing.with_name(name))
     }
 
+    fn names(&self, listing: &ServerIndex) -> Vec<String> {
+        listing.names()
+    }
+
     fn id_of(&self, server: &Server) -> String {
         server.uuid.to_string()
     }

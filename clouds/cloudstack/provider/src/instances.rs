@@ -8,13 +8,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bowline_cloud_provider::Said;
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, InstanceAnswer, InstanceDirectory, InstanceMetadata,
     InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
-use bowline_plan::Note;
 
 use crate::labels;
 use crate::options::NodeOptions;
@@ -31,7 +29,7 @@ pub(crate) struct Instances {
     virtual_machines: Arc<VirtualMachines>,
     options: NodeOptions,
     /// The names that cannot stand in a label and were told of, by what they are names of.
-    said: Mutex<Said>,
+    said: Mutex<BTreeSet<(&'static str, String)>>,
     /// The IDs that Nodes of the cluster have, in lower case, as far as they were asked about and are listed. A list with one of
     /// them is the cluster's.
     of_nodes: Mutex<BTreeSet<String>>,
@@ -171,16 +169,13 @@ impl Instances {
     /// A name as the value of a label; told once if it had to be changed, because Nodes with it are not found by it.
     fn label(&self, what: &'static str, name: &str) -> String {
         let value = labels::value(name);
-        if value != name {
-            let notes = [Note::warning(what, name)];
-            if !self.said().news(&notes, |_| true).is_empty() {
-                tracing::warn!(
-                    what,
-                    name,
-                    label = value,
-                    "The name cannot be a label, changed it"
-                );
-            }
+        if value != name && self.said().insert((what, name.to_owned())) {
+            tracing::warn!(
+                what,
+                name,
+                label = value,
+                "The name cannot be a label, changed it"
+            );
         }
         value
     }
@@ -192,13 +187,10 @@ impl Instances {
             .flat_map(|instance| [(ZONE, &instance.zone_name), (INSTANCE_TYPE, &instance.offering)]);
         let region = self.options.region.iter().map(|region| (REGION, region));
         let names: BTreeSet<_> = of_instances.chain(region).collect();
-        let notes = names.into_iter().map(|(what, name)| Note::warning(what, name));
-        let mut said = self.said();
-        let notes: Vec<Note> = notes.filter(|note| said.has(note)).collect();
-        said.news(&notes, |_| false);
+        self.said().retain(|(what, name)| names.contains(&(*what, name)));
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, BTreeSet<(&'static str, String)>> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -259,6 +251,10 @@ impl InstanceDirectory for Instances {
         name: &str,
     ) -> Result<Vec<&'a VirtualMachine>, CloudError> {
         Ok(listing.with_name(name))
+    }
+
+    fn names(&self, listing: &VirtualMachineIndex) -> Vec<String> {
+        listing.iter().map(|it| it.name.clone()).collect()
     }
 
     fn id_of(&self, instance: &VirtualMachine) -> String {

@@ -91,7 +91,8 @@ pub(crate) async fn apply(
 ) -> Result<Learned, CloudError> {
     let outcome = match step {
         CloudStep::CreateBalancer { new } => match client.create_load_balancer(new).await {
-            Err(error) if is_refusal(&error) || error.is_of_provider() => {
+            // Octavia makes the port first also where it breaks on the rest ("An unknown exception occurred.").
+            Err(error) if is_refusal(&error) || error.status() == Some(500) => {
                 Ok(Learned::Refused(told(settings, step, &error)))
             }
             created => {

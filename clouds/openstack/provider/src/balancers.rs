@@ -5,26 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, RefusalBook, Service,
-    ServiceFacts, WriteOutcome, facts,
+    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
+    RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
 };
-use bowline_openstack_client::{Client, Port, PortId, ProvisioningStatus};
-use bowline_plan::Refusal;
+use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
+use bowline_plan::{Ailment, Refusal};
 use tokio::time::Instant;
 
 use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Identity, Intent};
+use crate::leaks::{Leaks, Reaper};
 use crate::learn;
 use crate::members::NodeFilter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
-use crate::observe::{LAST_LEAK_AGE, LEAK_AGE, Memory, Observed, Parts, Remembered, Seen};
+use crate::observe::{Memory, Observed, Parts, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
 use crate::refused::About;
-use crate::step::CloudStep;
+use crate::step::{CloudStep, PartChange};
 
 /// Who records what plans note, as the Go manager has it.
 const EVENT_COMPONENT: &str = "cloud-provider-openstack";
@@ -36,23 +37,32 @@ const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 /// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
 const BEFORE_REWRITE: Duration = Duration::from_secs(60);
 
+/// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
+const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
+
 /// How long a load balancer is waited for whose creation was not answered in time.
 const LATE: Duration = Duration::from_secs(60);
 
-/// The load balancers that a client reaches. Makes no call.
+/// The load balancers that a client reaches, and the work that removes what refused creations of them leave behind. Makes no call.
 #[must_use]
 pub fn load_balancers(
     client: Client,
     options: LoadBalancerOptions,
     metrics: Metrics,
-) -> Arc<dyn LoadBalancer> {
-    Arc::new(Balancers::new(client, options, metrics))
+) -> (Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>) {
+    let balancers = Balancers::new(client, options, metrics);
+    let reaper = Reaper {
+        client: balancers.client.clone(),
+        reads: Arc::clone(&balancers.reads),
+        leaks: Arc::clone(&balancers.leaks),
+    };
+    (Arc::new(balancers), Arc::new(reaper))
 }
 
 /// The load balancers of a project.
 pub(crate) struct Balancers {
     client: Client,
-    reads: Reads,
+    reads: Arc<Reads>,
     options: Arc<LoadBalancerOptions>,
     refusals: RefusalBook<CloudStep>,
     /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
@@ -64,34 +74,64 @@ pub(crate) struct Balancers {
     /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
     /// another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// What refused creations may have left behind, by the UID of the Service. Without it, ports would stay.
-    leaks: Kept<String, Leaks>,
+    /// The ports that refused creations left behind. Without it, they would stay.
+    leaks: Arc<Leaks>,
+    /// The UIDs of Services whose load balancer was refused with all its parts, and perhaps for one of these. Without it, that would be
+    /// tried again, and leave a port.
+    doubtful_trees: Kept<String, ()>,
+    /// What made way for something else and was not settled since, by the UID of the Service. Without it, what made way for what is
+    /// refused would not come back, and would go again soon.
+    replaced: Kept<String, Replaced>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
     metrics: Metrics,
 }
 
-/// What refused creations of a Service's load balancer may have left behind.
+/// What was deleted because something else was to have its place.
 #[derive(Default)]
-struct Leaks {
-    /// Since when ports are seen without their load balancer.
-    since: BTreeMap<PortId, Instant>,
-    /// Whether one was refused that had all its parts, and perhaps for one of these.
-    is_of_parts: bool,
+struct Replaced {
+    /// The creations that make it as it was.
+    made_way: Vec<PartChange>,
+    /// What was to have its place and was refused, and when.
+    refused: Vec<(Instant, CloudStep, Refusal)>,
+}
+
+impl Replaced {
+    /// A step was written.
+    fn written(&mut self, seen: &Seen, step: &CloudStep, learned: &mut Learned) {
+        let CloudStep::Part { balancer, change } = step else {
+            return;
+        };
+        let has_place = |before: &PartChange| before.has_place_of(change);
+        match learned {
+            Learned::Done(_) => {
+                self.made_way.retain(|before| !has_place(before));
+                self.made_way.extend(learn::as_it_was(seen, balancer, change));
+            }
+            Learned::Refused(why) if self.made_way.iter().any(has_place) => {
+                why.is_limit = false; // there was room for what comes back
+                why.reason.push_str("; what was deleted for it is made again as it was, and the change is tried again after half an hour, or when the Service asks for another one");
+                self.refused.push((Instant::now(), step.clone(), why.clone()));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Balancers {
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
-            reads: Reads::new(&client),
+            reads: Arc::new(Reads::new(&client)),
             client,
             options: Arc::new(options),
             refusals: RefusalBook::default(),
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
-            leaks: Kept::default(),
+            leaks: Arc::default(),
+            doubtful_trees: Kept::default(),
+            replaced: Kept::default(),
             port_groups: PortGroups::default(),
             metrics,
         }
@@ -124,28 +164,17 @@ impl Balancers {
         })
     }
 
-    /// Notes which ports came with a creation that this reconcile was refused, and for how long others have been seen.
-    fn look_for_leaks(&self, intent: &Intent, observed: &Observed, own: &mut Remembered) {
-        let age = match intent {
-            Intent::Wanted(_) => LEAK_AGE,
-            Intent::Absent(_) => LAST_LEAK_AGE,
-        };
-        self.leaks.with(&intent.identity().uid, |kept| {
-            let now = Instant::now();
-            if let (Some(Leaks { since, .. }), Some(leaked)) = (kept.as_mut(), &observed.leaked) {
-                since.retain(|id, _| leaked.ports.iter().any(|port| port.id == *id));
-                let before = own.ports_before.as_deref().map(Vec::as_slice).unwrap_or_default();
-                let is_new = |port: &&Port| before.iter().all(|there| there.id != port.id);
-                let came = |port: &&Port| own.is_creation_refused && is_new(port);
-                for port in leaked.ports.iter().filter(came) {
-                    since.entry(port.id.clone()).or_insert(now);
-                }
-                let is_ripe = |since: &Instant| leaked.is_credible && now.duration_since(*since) >= age;
-                let ripe = since.iter().filter(|(_, since)| is_ripe(since));
-                own.ripe_leaks = ripe.map(|(id, _)| id.clone()).collect();
-                kept.take_if(|kept| kept.since.is_empty());
+    /// What a reconcile has to know of what made way before: what was refused in its place is not tried for a while, because the place
+    /// is empty meanwhile.
+    fn recall_replaced(&self, uid: &String, memory: &mut Memory) {
+        self.replaced.with(uid, |kept| {
+            let Some(kept) = kept else { return };
+            memory.own.made_way.clone_from(&kept.made_way);
+            kept.refused
+                .retain(|(since, ..)| since.elapsed() < BETWEEN_REPLACEMENTS);
+            for (_, step, why) in &kept.refused {
+                memory.refusals.hold(step.clone(), why.clone());
             }
-            own.seeks_leaks = kept.is_some();
         });
     }
 }
@@ -179,18 +208,16 @@ impl Reconciler for Balancers {
                     *late = late.filter(|late| late.elapsed() < LATE);
                     late.is_some()
                 });
-                (memory.own.seeks_leaks, memory.own.is_tree_doubtful) = self.leaks.with(uid, |kept| {
-                    let is_of_parts = |kept: &Leaks| kept.is_of_parts;
-                    (kept.is_some(), kept.as_ref().is_some_and(is_of_parts))
-                });
+                memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
+                self.recall_replaced(uid, memory);
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
-                self.look_for_leaks(intent, &observed, &mut memory.own);
                 Ok(observed)
             }
             Some(last) => {
                 let observed = self.reads.again(intent, last, memory).await?;
-                self.look_for_leaks(intent, &observed, &mut memory.own);
+                let came = observed.leaked.iter().flat_map(|leaked| &leaked.came);
+                self.leaks.add(came.cloned());
                 Ok(observed)
             }
         }
@@ -212,7 +239,7 @@ impl Reconciler for Balancers {
     async fn apply(
         &self,
         intent: &Intent,
-        _: &Seen,
+        seen: &Seen,
         step: &CloudStep,
     ) -> Result<(Learned, Duration), CloudError> {
         let balancer = step.balancer();
@@ -231,13 +258,18 @@ impl Reconciler for Balancers {
             }
         }
         if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
-            && About::of(why) != About::Number
+            && About::of(why) == About::Parts
         {
-            self.leaks.with(&intent.identity().uid, |kept| {
-                kept.get_or_insert_default().is_of_parts |= About::of(why) == About::Parts;
+            self.doubtful_trees
+                .with(&intent.identity().uid, |kept| *kept = Some(()));
+        }
+        let mut learned = made?;
+        if let (Intent::Wanted(_), CloudStep::Part { .. }) = (intent, step) {
+            self.replaced.with(&intent.identity().uid, |kept| {
+                kept.get_or_insert_default().written(seen, step, &mut learned);
+                kept.take_if(|kept| kept.made_way.is_empty() && kept.refused.is_empty());
             });
         }
-        let learned = made?;
         if let CloudStep::Group(_) = step {
             let Identity { uid, service, .. } = intent.identity();
             let name = names::security_group(uid, service);
@@ -251,8 +283,34 @@ impl Reconciler for Balancers {
         Ok((learned, self.reads.under_way.pause()))
     }
 
+    fn settled(&self, intent: &Intent) {
+        let uid = &intent.identity().uid;
+        self.replaced.with(uid, |kept| *kept = None);
+        self.doubtful_trees.with(uid, |kept| *kept = None);
+    }
+
     fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
         planning::follow(intent, seen)
+    }
+
+    fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
+        let identity = intent.identity();
+        // Several Services may share a load balancer.
+        let is_of_service = |pool: &&Pool| {
+            names::is_pool_of(&pool.name, &identity.name)
+                || names::mark_on_pool(&pool.description, &identity.service).is_some()
+        };
+        let of_pool = |pool: &Pool| {
+            let (words, is_total) = match pool.operating_status {
+                OperatingStatus::Error => ("no member answers", true),
+                OperatingStatus::Degraded => ("some members do not answer", false),
+                _ => return None,
+            };
+            let text = format!("pool {}: {words}", pool.name);
+            Some(Ailment { text, is_total })
+        };
+        let pools = observed.parts.values().flat_map(|parts| &parts.pools);
+        pools.filter(is_of_service).filter_map(of_pool).collect()
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
@@ -272,6 +330,11 @@ impl Reconciler for Balancers {
             Learned::Refused(why) => Some(why),
             _ => None,
         }
+    }
+
+    /// Octavia may take a write, and not do it; the book forgets when all is done.
+    fn ends_refusal(&self, _: &(Learned, Duration)) -> bool {
+        false
     }
 
     fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {

@@ -77,6 +77,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
         let monitor_port = wanted.health_check_port.filter(|_| is_http);
         DesiredPort {
             pool: NewPool {
+                loadbalancer_id: None,
                 listener_id: None,
                 name: names::pool(index, name),
                 description: names::pool_description(&wanted.identity.service, wanted.identity.mark()),
@@ -94,6 +95,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
                 protocol,
                 protocol_port: port.port,
                 attributes: attributes(wanted, features, subnets),
+                default_pool_id: None,
                 default_pool: None,
             },
         }

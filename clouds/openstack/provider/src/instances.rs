@@ -80,6 +80,10 @@ impl InstanceDirectory for Instances {
         Ok(listing.with_name(name))
     }
 
+    fn names(&self, listing: &Self::Listing) -> Vec<String> {
+        listing.names()
+    }
+
     fn id_of(&self, server: &Described) -> String {
         server.id.to_string()
     }

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, NewLoadBalancer, PortId, ProvisioningStatus, SecurityGroup,
+    Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId, Member, MemberSettings,
+    NewListener, NewLoadBalancer, NewMonitor, NewMonitorHttp, PoolId, PortId, ProvisioningStatus, Reference,
+    SecurityGroup,
 };
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers};
+use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers, undone};
+use crate::planning::parts::is_at;
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 pub(crate) mod predicted;
@@ -25,10 +28,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             return;
         }
         Learned::Refused(why) => return refused(seen, step, &why),
-        // The session has noted a refusal; this counts for this reconcile alone.
         Learned::Failed(why) | Learned::Unheard(why) => {
             refused(seen, step, &why);
-            seen.memory.refusals.add(step.clone(), why);
+            seen.memory.refusals.hold(step.clone(), why);
             return;
         }
     };
@@ -40,6 +42,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     absorb(seen, step, shown);
     if let CloudStep::DeleteBalancer { .. } = step {
         seen.memory.own.is_creation_late = false; // it came
+        seen.memory.own.unconfirmed.push(step.clone());
     }
     match step {
         CloudStep::Part { change, .. } => {
@@ -50,6 +53,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
+            if undone::makes_or_takes(change) {
+                own.unconfirmed.push(step.clone());
+            }
         }
         CloudStep::Group(_) | CloudStep::DeletePort { .. } => {}
         CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::FloatingIp(_) => {
@@ -77,18 +83,20 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 }
 
 /// A creation was refused: what ports there are is to be seen anew.
-fn left_behind(seen: &mut Seen) {
+fn left_behind(seen: &mut Seen, new: &NewLoadBalancer) {
     let before = seen.observed.ports.take();
     let own = &mut seen.memory.own;
     own.ports_before = own.ports_before.take().or(before);
-    (own.is_creation_refused, own.seeks_leaks) = (true, true);
+    own.is_creation_refused = true;
+    own.refused_address = new.vip_address.clone();
+    own.is_unseen = true; // it may be there all the same
     seen.leaked = None;
 }
 
 /// A port that was left behind is gone, or cannot be deleted now.
 fn without_leaked(observed: &mut Observed, port: &PortId) {
     if let Some(leaked) = &mut observed.leaked {
-        leaked.ports.retain(|there| there.id != *port);
+        leaked.in_the_way.retain(|there| there.id != *port);
     }
 }
 
@@ -98,7 +106,7 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
         "OpenStack did not take a change; what does not depend on it goes on"
     );
     match step {
-        CloudStep::CreateBalancer { .. } => left_behind(seen),
+        CloudStep::CreateBalancer { new } => left_behind(seen, new),
         CloudStep::DeletePort { port, .. } => without_leaked(&mut seen.observed, port),
         _ => {}
     }
@@ -126,6 +134,10 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
         }
         (CloudStep::Part { balancer, change }, shown) => {
             lift(&mut seen.memory, change);
+            let made_way = as_it_was(seen, balancer, change);
+            let kept = &mut seen.memory.own.made_way;
+            kept.retain(|before| !before.has_place_of(change));
+            kept.extend(made_way);
             if let PartChange::SetMembers { pool, removed, .. } = change {
                 seen.memory.own.members_written.push(WrittenMembers {
                     pool: pool.clone(),
@@ -166,6 +178,64 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
     }
 }
 
+/// The creation that makes what a change deletes as it was, of what has its place alone.
+pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -> Option<PartChange> {
+    let parts = seen.parts.get(of)?;
+    match change {
+        PartChange::DeleteListener { id, .. } => {
+            let there = parts.listeners.iter().find(|there| there.id == *id)?;
+            let headers = &there.insert_headers;
+            let cidrs = &there.allowed_cidrs;
+            Some(PartChange::CreateListener {
+                new: Box::new(NewListener {
+                    loadbalancer_id: Some(of.clone()),
+                    name: there.name.clone(),
+                    protocol: there.protocol.clone(),
+                    protocol_port: there.protocol_port,
+                    default_pool_id: parts.pool_of(id).map(|pool| pool.id.clone()),
+                    attributes: ListenerAttributes {
+                        tags: (!there.tags.is_empty()).then(|| there.tags.clone()),
+                        connection_limit: there.connection_limit,
+                        insert_headers: (!headers.is_empty()).then(|| headers.clone()),
+                        default_tls_container_ref: there.default_tls_container_ref.clone(),
+                        timeout_client_data: there.timeout_client_data,
+                        timeout_member_connect: there.timeout_member_connect,
+                        timeout_member_data: there.timeout_member_data,
+                        timeout_tcp_inspect: there.timeout_tcp_inspect,
+                        allowed_cidrs: (!cidrs.is_empty()).then(|| cidrs.clone()),
+                    },
+                    default_pool: None,
+                }),
+            })
+        }
+        PartChange::DeleteMonitor { id, .. } => {
+            let there = parts.monitors.as_ref()?.get(id)?;
+            let mut pools = parts.pools.iter();
+            let pool = pools.find(|pool| pool.healthmonitor_id.as_ref() == Some(id))?;
+            let http = || {
+                Some(NewMonitorHttp {
+                    url_path: there.url_path.clone()?,
+                    http_method: there.http_method.clone()?,
+                    expected_codes: there.expected_codes.clone()?,
+                })
+            };
+            Some(PartChange::CreateMonitor {
+                new: Box::new(NewMonitor {
+                    pool_id: Some(pool.id.clone()),
+                    name: there.name.clone(),
+                    kind: there.kind.clone(),
+                    delay: there.delay,
+                    timeout: there.timeout,
+                    max_retries: there.max_retries,
+                    max_retries_down: there.max_retries_down,
+                    http: http(),
+                }),
+            })
+        }
+        _ => None,
+    }
+}
+
 /// What a change of a part makes room for, or takes out of the way: it is asked for again.
 fn lift(memory: &mut Memory, change: &PartChange) {
     let is_deletion_of_pool = |step: &CloudStep| {
@@ -173,7 +243,9 @@ fn lift(memory: &mut Memory, change: &PartChange) {
         matches!(step, CloudStep::Part { change, .. } if deletes(change))
     };
     match change {
-        PartChange::SetMembers { removed: 1.., .. } | PartChange::RemoveMember { .. } => {
+        PartChange::SetMembers { removed: 1.., .. }
+        | PartChange::RemoveMember { .. }
+        | PartChange::DeletePool { .. } => {
             memory.refusals.lift(|_, why| why.is_limit);
         }
         // Its policies went with it.
@@ -204,7 +276,18 @@ fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
 
 fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: Option<Shown>) {
     match (change, shown) {
-        (_, Some(Shown::Listener(listener))) => put(&mut parts.listeners, listener, |it| it.id.clone()),
+        (change, Some(Shown::Listener(mut listener))) => {
+            let pool = match change {
+                PartChange::CreateListener { new } => new.default_pool_id.as_ref(),
+                PartChange::UpdateListener { update, .. } => update.default_pool_id.as_ref(),
+                _ => None,
+            };
+            if let Some(pool) = pool {
+                listener.default_pool_id = Some(pool.clone());
+                send_to(parts, &listener, pool);
+            }
+            put(&mut parts.listeners, listener, |it| it.id.clone());
+        }
         (change, Some(Shown::Pool(mut pool))) => {
             if let PartChange::CreatePool { new } = change {
                 if pool.listeners.is_empty() {
@@ -238,6 +321,10 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::SetMembers { pool, members, .. }, _) => {
             let before = parts.members.remove(pool).unwrap_or_default();
+            let left = before
+                .iter()
+                .filter(|there| members.iter().all(|new| !is_at(there, new)));
+            leave(memory, pool, left);
             let now = members
                 .iter()
                 .filter_map(|new| predicted::listed_member(memory, new, &before));
@@ -245,9 +332,33 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
         }
         (PartChange::DeleteListener { id, .. }, _) => parts.remove(id.as_str()),
         (PartChange::DeletePool { id, .. }, _) => parts.remove(id.as_str()),
-        (PartChange::RemoveMember { id, .. }, _) => parts.remove(id.as_str()),
+        (PartChange::RemoveMember { pool, id, .. }, _) => {
+            let there = parts.members.get(pool).into_iter().flatten();
+            leave(memory, pool, there.filter(|there| there.id == *id));
+            parts.remove(id.as_str());
+        }
         (PartChange::DeleteMonitor { id, .. }, _) => parts.remove(id.as_str()),
         _ => {}
+    }
+}
+
+/// Keeps what people set on members that go.
+fn leave<'a>(memory: &mut Memory, pool: &PoolId, left: impl Iterator<Item = &'a Member>) {
+    let left = left.filter(|member| member.settings != MemberSettings::default());
+    let left = left.map(|member| (pool.clone(), member.clone()));
+    memory.own.left.extend(left);
+}
+
+/// A listener sends to another pool. Those that its policies lead to name it on.
+fn send_to(parts: &mut Parts, listener: &Listener, pool: &PoolId) {
+    let is_it = |there: &Reference<ListenerId>| there.id == listener.id;
+    for there in &mut parts.pools {
+        if there.id == *pool {
+            there.listeners.retain(|there| !is_it(there));
+            there.listeners.push(predicted::reference(listener.id.clone()));
+        } else if listener.l7policies.is_empty() {
+            there.listeners.retain(|there| !is_it(there));
+        }
     }
 }
 

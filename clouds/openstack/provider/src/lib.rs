@@ -24,6 +24,7 @@ mod features;
 mod instances;
 mod intent;
 mod labels;
+mod leaks;
 mod learn;
 mod made_groups;
 mod members;

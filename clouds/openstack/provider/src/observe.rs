@@ -19,6 +19,7 @@ use crate::step::{CloudStep, PartChange};
 
 mod patience;
 pub(crate) mod reads;
+pub(crate) mod undone;
 mod view;
 
 pub(crate) use view::{Need, View};
@@ -48,7 +49,7 @@ pub(crate) struct Observed {
     pub(crate) parts: BTreeMap<LoadBalancerId, Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
-    /// Ports that Octavia made for load balancers that are not there, if they were looked for.
+    /// What a creation that was refused left behind, if it was looked for.
     pub(crate) leaked: Option<Leaked>,
     /// All floating IPs of the project.
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
@@ -66,18 +67,13 @@ pub(crate) struct Observed {
     pub(crate) key: Option<(TlsKey, KeyAnswer)>,
 }
 
-/// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
-pub(crate) const LEAK_AGE: Duration = Duration::from_secs(600);
-
-/// The same where the Service goes, and nobody would look at the port after that: longer than requests to Octavia last mostly.
-pub(crate) const LAST_LEAK_AGE: Duration = Duration::from_secs(60);
-
-/// Ports that Octavia made for load balancers that are not there, and that no floating IP leads to.
+/// Ports that Octavia made for load balancers that are not listed, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
-    pub(crate) ports: Vec<Port>,
-    /// Whether Neutron shows the port of a load balancer that Octavia shows: the two are of one cloud and one project.
-    pub(crate) is_credible: bool,
+    /// Those that came with the creation that was refused.
+    pub(crate) came: Vec<PortId>,
+    /// Those of them that have the address that was asked for, and whose load balancer is surely not there.
+    pub(crate) in_the_way: Vec<Port>,
 }
 
 /// What the store of keys says about a certificate.
@@ -143,6 +139,18 @@ pub(crate) trait PartRefusals {
         found.map(|(_, why)| why)
     }
 
+    /// A creation that was refused and is like another one: of what cannot stand beside what is there. Only what is of the port differs.
+    fn of_alike(&self, create: &PartChange) -> Option<&PartChange> {
+        let mut refused = self.of_parts().map(|(refused, _)| refused);
+        refused.find(|refused| match (refused, create) {
+            (PartChange::CreateListener { new: a }, PartChange::CreateListener { new: b }) => {
+                (&a.protocol, &a.attributes) == (&b.protocol, &b.attributes)
+            }
+            (PartChange::CreateMonitor { new: a }, PartChange::CreateMonitor { new: b }) => a.kind == b.kind,
+            _ => false,
+        })
+    }
+
     /// Why a pool is not deleted, as when an L7 policy names it; `None` if nothing is known to bar that.
     fn of_deletion(&self, pool: &PoolId) -> Option<&Refusal> {
         let is_it = |change: &PartChange| matches!(change, PartChange::DeletePool { id, .. } if id == pool);
@@ -200,24 +208,28 @@ pub(crate) struct Remembered {
     pub(crate) vacated: Option<String>,
     /// Octavia refused the Service's load balancer with all its parts before, so an empty one comes first.
     pub(crate) is_tree_doubtful: bool,
-    /// A creation was refused, now or earlier, so ports may be left behind.
-    pub(crate) seeks_leaks: bool,
-    /// Octavia refused a creation in this reconcile.
+    /// Octavia refused a creation in this reconcile, so a port may be left behind.
     pub(crate) is_creation_refused: bool,
+    /// The address that was asked for in it.
+    pub(crate) refused_address: Option<String>,
     /// The ports that there were before that, if they were read.
     pub(crate) ports_before: Option<Arc<Vec<Port>>>,
-    /// Ports that have been without their load balancer for [`LEAK_AGE`].
-    pub(crate) ripe_leaks: BTreeSet<PortId>,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
     /// Floating IPs as they were written, or found where a list did not show them.
     pub(crate) floating_ips: Recent<FloatingIpId, FloatingIp>,
     /// The last change of each part that was answered, the very last one at the end.
     pub(crate) changes: Vec<PartChange>,
+    /// The creations of what was deleted because something else was to have its place, as it was.
+    pub(crate) made_way: Vec<PartChange>,
     /// Those that were answered twice.
     pub(crate) rewritten: Vec<PartChange>,
+    /// The deletions of load balancers, and the writes that made parts or took them away, of which no look has shown what came of them.
+    pub(crate) unconfirmed: Vec<CloudStep>,
     /// Pools whose members were written: the answer does not show them.
     pub(crate) members_written: Vec<WrittenMembers>,
+    /// Members on which people set something, and that went: those that come back, in another subnet, get it too.
+    pub(crate) left: Vec<(PoolId, Member)>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.

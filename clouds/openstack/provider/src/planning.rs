@@ -15,7 +15,7 @@ use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
 use crate::features::Features;
 use crate::intent::settings::Bars;
 use crate::intent::{Intent, Wanted};
-use crate::observe::{LEAK_AGE, Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending};
+use crate::observe::{Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::status;
 use crate::step::{CloudStep, PartChange};
@@ -30,7 +30,6 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
-mod leaks;
 pub(crate) mod parts;
 mod pools;
 pub(crate) mod rename;
@@ -80,7 +79,6 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     let mut notes = wanted.notes.clone();
     let mut publishes = None;
     let features = seen.features();
-    let leaked = leaks::removal(seen, None);
     if !seen.is_listed(identity) {
         creation::foresee(wanted, features.of_balancer(&identity.options, None), seen);
         return Plan::new(look_again());
@@ -92,9 +90,6 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     let features = features.of_balancer(&identity.options, found.balancer());
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
-    if !leaked.is_empty() {
-        return Plan::new(apply(leaked));
-    }
     if let Some(refusal) = dangling::mistake(identity, seen) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
@@ -116,8 +111,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             there.next(&mut notes, &mut publishes)
         }
     };
-    let mut plan = Plan::new(answer).with_notes(notes);
-    plan.again = seen.memory.own.seeks_leaks.then_some(LEAK_AGE);
+    let plan = Plan::new(answer).with_notes(notes);
     match publishes {
         Some(status) => plan.publishing(status),
         None => plan,

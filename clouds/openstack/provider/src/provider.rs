@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer, Routes};
+use bowline_cloud_provider::{BackgroundWork, CloudProvider, InstancesV2, LoadBalancer, Routes};
 use bowline_openstack_client::Client;
 
 use crate::balancers::load_balancers;
@@ -20,7 +20,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 /// The OpenStack provider.
 pub struct OpenStack {
     instances: Option<Arc<Instances>>,
-    balancers: Option<Arc<dyn LoadBalancer>>,
+    balancers: Option<(Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>)>,
     routes: Option<Arc<RouteTable>>,
 }
 
@@ -58,7 +58,13 @@ impl CloudProvider for OpenStack {
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
-        self.balancers.clone()
+        let (balancers, _) = self.balancers.as_ref()?;
+        Some(Arc::clone(balancers))
+    }
+
+    fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
+        let works = self.balancers.iter().map(|(_, work)| Arc::clone(work));
+        works.collect()
     }
 
     fn routes(&self) -> Option<Arc<dyn Routes>> {

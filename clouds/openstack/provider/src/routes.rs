@@ -266,6 +266,17 @@ impl Routes for RouteTable {
         self.change(changes).boxed()
     }
 
+    /// Whoever has a port with the address.
+    fn live<'a>(&'a self, routes: &'a [Route]) -> BoxFuture<'a, Result<Vec<bool>, CloudError>> {
+        async move {
+            let hops: BTreeSet<IpAddr> = routes.iter().filter_map(|route| route.next_hop).collect();
+            let used = self.used(&hops).await?;
+            let is_used = |route: &Route| route.next_hop.is_some_and(|hop| used.contains(&hop));
+            Ok(routes.iter().map(is_used).collect())
+        }
+        .boxed()
+    }
+
     /// The router takes one write at a time.
     fn calls_at_once(&self) -> usize {
         1

@@ -1,9 +1,9 @@
 //! The writes to the cloud, as data.
 
 use bowline_openstack_client::{
-    ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate, MonitorId,
-    MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
-    PortId,
+    ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
+    MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
+    PoolUpdate, PortId,
 };
 use bowline_plan::{Impact, Lane, Step};
 use serde::Serialize;
@@ -124,6 +124,22 @@ pub(crate) enum Room {
     Monitor,
 }
 
+/// The listeners that cannot stand side by side on one port (Octavia, "Listener port conflict").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PortSpace {
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+pub(crate) fn port_space(protocol: &ListenerProtocol) -> PortSpace {
+    match protocol {
+        ListenerProtocol::Udp => PortSpace::Udp,
+        ListenerProtocol::Sctp => PortSpace::Sctp,
+        _ => PortSpace::Tcp,
+    }
+}
+
 /// The write that takes a pool away.
 pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
     PartChange::DeletePool {
@@ -139,6 +155,16 @@ impl CloudStep {
         use FloatingIpChange::Attach;
         use GroupChange::{Join, Leave};
         match (self, other) {
+            (
+                Self::DeleteBalancer {
+                    balancer, cascade, ..
+                },
+                Self::DeleteBalancer {
+                    balancer: other,
+                    cascade: with_parts,
+                    ..
+                },
+            ) => (balancer, cascade) == (other, with_parts),
             (Self::CreateBalancer { new }, Self::CreateBalancer { new: other }) => {
                 let alone = |new: &NewLoadBalancer| NewLoadBalancer {
                     listeners: Vec::new(),
@@ -233,6 +259,18 @@ impl Step for CloudStep {
 }
 
 impl PartChange {
+    /// Whether two creations are of what only one can be of: the listener of a port, the monitor of a pool.
+    pub(crate) fn has_place_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::CreateListener { new: a }, Self::CreateListener { new: b }) => {
+                let of = |new: &NewListener| (new.protocol_port, port_space(&new.protocol));
+                a.loadbalancer_id == b.loadbalancer_id && of(a) == of(b)
+            }
+            (Self::CreateMonitor { new: a }, Self::CreateMonitor { new: b }) => a.pool_id == b.pool_id,
+            _ => false,
+        }
+    }
+
     /// What it needs room for and makes one of.
     pub(crate) fn room(&self) -> Option<Room> {
         match self {

@@ -33,6 +33,8 @@ pub struct Behaviour {
     pub failing_creates: u32,
     /// How many of the next changes of a load balancer end in `ERROR`.
     pub failing_changes: u32,
+    /// How many of the next deletions of load balancers end in `ERROR`, and everything stays.
+    pub failing_deletes: u32,
     /// How many of the next changes of parts end with the part in `ERROR` and the load balancer `ACTIVE`.
     pub failing_part_changes: u32,
     /// The minor version of the newest API that Octavia offers: 30 is v2.30.
@@ -87,6 +89,7 @@ impl Default for Behaviour {
             hears_of_health: true,
             failing_creates: 0,
             failing_changes: 0,
+            failing_deletes: 0,
             failing_part_changes: 0,
             octavia_minor_version: 30,
             octavia_omits: Vec::new(),

@@ -51,6 +51,10 @@ impl InstanceDirectory for Instances {
         Ok(machines.with_name(name))
     }
 
+    fn names(&self, machines: &Machines) -> Vec<String> {
+        machines.names()
+    }
+
     fn id_of(&self, machine: &Machine) -> String {
         machine.id.to_string()
     }

@@ -37,18 +37,6 @@ impl ApiError {
         !self.is_of_token() && self.http.maybe_applied()
     }
 
-    /// Whether the API itself answered that it failed: nothing is under way any more, and what was done can be seen. An
-    /// answer of a gateway says less: what is behind it may still be at work. Gateways also answer 503, but not in JSON.
-    pub fn is_over(&self) -> bool {
-        match (&self.http.failure, self.status()) {
-            (_, Some(500 | 501)) => true,
-            (Failure::Status(failure), Some(503)) => {
-                serde_json::from_slice::<serde_json::Map<String, Value>>(&failure.body).is_ok()
-            }
-            _ => false,
-        }
-    }
-
     /// Whether the object that was asked for may be gone: the APIs answer 403 for an id that was deleted, as they do for
     /// lost rights, and a 404 that is not in their words may come from something in between. A listing tells.
     pub fn may_be_gone(&self) -> bool {

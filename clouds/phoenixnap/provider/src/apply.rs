@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
-use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, NewIpBlock};
+use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, NewIpBlock, PublicNetwork};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -11,7 +11,7 @@ use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::intent::{Intent, Wanted};
 use crate::observe::network::{MOST_BLOCKS, others};
-use crate::observe::reads::{Begun, Bought, Reads, bought_already};
+use crate::observe::reads::{Begun, Bought, End, Reads, bought_already};
 use crate::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::step::CloudStep;
 
@@ -95,9 +95,13 @@ impl Writer<'_> {
                     "a service that is being deleted gets no IP block",
                 )),
             },
-            CloudStep::Attach { block, network, .. } => attach(self.client, block, network).await,
+            CloudStep::Attach { block, network, .. } => attach(self.client, self.reads, block, network).await,
             CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
-                Ok(()) => Ok(Learned::Marked),
+                Ok(()) => {
+                    let network = self.reads.network();
+                    network.into_iter().for_each(|it| it.refuses_no_more(block));
+                    Ok(Learned::Marked)
+                }
                 Err(error)
                     if error.status() == Some(400) && self.seen.memory.own.mark != MarkName::Ensured =>
                 {
@@ -138,19 +142,20 @@ impl Writer<'_> {
             return Err(CloudError::other("without a claim no IP block is bought"));
         };
         let began = self.seen.memory.own.began.unwrap_or(self.seen.listed);
-        let begun = || Begun {
-            reconcile,
-            ..Begun::default()
-        };
         let remember = |purchase| self.reads.remember(&wanted.identity, purchase);
+        let begun = |at, end| {
+            remember(Some(Begun { reconcile, at, end }));
+        };
         let key = &wanted.identity.key;
         let network = self.reads.network();
-        if let Some(Err(full)) = network.map(|network| network.reserve(key)) {
-            return Ok(Learned::Refused(full));
-        }
         let bought = |block: Option<&str>| network.into_iter().for_each(|it| it.bought(key, block));
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
+            if let Some(network) = network
+                && let Err(full) = network.reserve(key).await
+            {
+                return Ok(Learned::Refused(full));
+            }
             if self.seen.listed.elapsed() > FRESH {
                 match bought_already(self.client, &wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
@@ -164,11 +169,11 @@ impl Writer<'_> {
                     }
                 }
             }
-            remember(Some(begun()));
+            let asked = Instant::now();
+            begun(asked, End::Unknown);
             let block = self.client.create_ip_block(new).await?;
             bought(Some(&block.id));
-            let unlisted = Some(block.id.clone());
-            remember(Some(Begun { unlisted, ..begun() }));
+            begun(asked, End::Unlisted(block.id.clone()));
             Ok(Learned::Blocks(vec![block]))
         };
         let result: Result<Learned, ApiError> = tokio::select! {
@@ -182,10 +187,6 @@ impl Writer<'_> {
             Ok(learned) => return Ok(learned),
             Err(error) => error,
         };
-        if error.is_over() {
-            let failed = Some(Instant::now());
-            remember(Some(Begun { failed, ..begun() }));
-        }
         if error.maybe_applied() || error.class == Class::NotSent {
             return Err(error.into());
         }
@@ -223,33 +224,68 @@ fn is_refusal(error: &ApiError) -> bool {
 }
 
 /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.
-pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Result<Learned, CloudError> {
+pub(crate) async fn attach(
+    client: &Client,
+    reads: &Reads,
+    block: &str,
+    network: &str,
+) -> Result<Learned, CloudError> {
+    let answer = try_to_attach(client, reads, block, network).await;
+    reads.network().into_iter().for_each(|it| it.answers(block));
+    answer
+}
+
+async fn try_to_attach(
+    client: &Client,
+    reads: &Reads,
+    block: &str,
+    network: &str,
+) -> Result<Learned, CloudError> {
+    // Whether the network would take another block is known by this one.
+    let known = reads.network();
+    let takes = || known.into_iter().for_each(|it| it.refuses_no_more(block));
     let error = match client.attach(network, block).await {
-        Ok(()) => return Ok(Learned::Attached),
+        Ok(()) => {
+            takes();
+            return Ok(Learned::Attached);
+        }
         Err(error) => error,
+    };
+    let refuses = || {
+        known
+            .into_iter()
+            .for_each(|it| it.refuses(block, error.to_string()))
     };
     let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
     if !is_refused {
+        if error.class == Class::Denied {
+            refuses();
+        }
         return Err(error.into());
     }
-    let mut has_failed = false;
+    let (mut has_failed, mut is_free) = (false, true);
     if error.class == Class::Conflict {
         match client.ip_block(block).await {
             // Half of it may be left from an attachment that failed.
             Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
+                takes();
                 return Ok(Learned::Block(Box::new(now)));
             }
-            Ok(now) => has_failed = now.status == BlockStatus::ErrorAssigning,
+            Ok(now) => {
+                has_failed = now.status == BlockStatus::ErrorAssigning;
+                is_free = !has_failed && blocks::attachment(&now, network) == Attachment::Needed;
+            }
             // The next list tells.
             Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
         }
     }
-    let others = match timeout(ASIDE, client.public_network(network)).await {
-        Ok(Ok(facts)) => others(&facts.ip_blocks, block),
-        _ => 0,
-    };
-    match others {
-        MOST_BLOCKS.. => {
+    let now = timeout(ASIDE, client.public_network(network)).await.ok();
+    let now = now.and_then(Result::ok);
+    if is_free && !now.as_ref().is_some_and(PublicNetwork::is_busy) {
+        refuses();
+    }
+    match now.map_or(0, |now| others(&now, block)) {
+        others @ MOST_BLOCKS.. => {
             let text = format!(
                 "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
             );

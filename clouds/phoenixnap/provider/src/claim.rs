@@ -7,8 +7,9 @@
 //! - who has not written the claim itself, in this very reconcile, waits until it is [`PATIENCE`] old;
 //! - who has written it begins the purchase no later than [`VALIDITY`] after it, and never twice;
 //! - a purchase that was refused leaves nothing behind, so its claim is taken back at once;
-//! - a process knows which of its own claims it has not bought under, and is not kept waiting by them; nor for longer than
-//!   [`AFTERMATH`] by one under which the API answered that it failed;
+//! - only a refusal (4xx) says that nothing was bought: an API that answers that it failed may have sold a block all the same;
+//! - a process knows which of its own claims it has not bought under, and is not kept waiting by them;
+//! - a process remembers for [`PATIENCE`] what it asked for and heard nothing of, whatever becomes of the annotation;
 //! - a Service that goes is not let go while a claim stands whose block is nowhere to be seen.
 //!
 //! The gap between the two times is longer than one call may take.
@@ -22,10 +23,6 @@ use crate::annotations::CLAIM;
 
 /// How old a claim must be before another purchase may be made.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How long after an answer that says that the API failed another purchase may be made: nothing is under way any more, and
-/// what was bought all the same has this long to appear in a list.
-pub(crate) const AFTERMATH: Duration = Duration::from_secs(10);
 
 /// How long after its claim a purchase may begin.
 pub(crate) const VALIDITY: Duration = Duration::from_secs(60);

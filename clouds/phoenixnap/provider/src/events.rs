@@ -12,8 +12,17 @@ bowline_plan::events! {
     BLOCK_NOT_ATTACHED = "IPBlockNotAttached", Warning,
         "For minutes now the Service's IP block could not be attached to the public network.",
         "The event names the block and the network. Look at both in the portal.";
+    NETWORK_UNKNOWN = "PublicNetworkUnknown", Warning,
+        "Before a purchase Bowline reads how many blocks the public network has, and that fails. No block is bought meanwhile, for it might not find a place.",
+        "Follow the text. Bowline reads the network again every 10 seconds, and every five minutes if it takes longer.";
+    RELEASED = "IPBlockReleased", Warning,
+        "A block on whose address a Service lives has the tag `delete`, so the block is taken off its network and given back. The Service keeps the address, which leads nowhere then.",
+        "If that is a mistake, remove the tag from the block at once. Once the block is gone, clear `spec.loadBalancerIP` of the Service, and another block is bought.";
+    SURPLUS = "IPBlockSurplus", Warning,
+        "A Service has more than one active block. All of them are billed, and Bowline changes none of them.",
+        "Put the tag `delete` on all but one. The address of the one that stays is that in `spec.loadBalancerIP`.";
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
-        "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes, or for ten seconds if the API told this process that the API itself had failed.",
+        "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes.",
         "Wait. If the event comes back, look whether two managers run without leader election.";
 }
 
@@ -29,7 +38,7 @@ bowline_plan::events! {
         "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
         "Follow the text. Often a server of the network still uses an address of the block.";
     FALLEN_OFF = "IPBlockFallenOff", Warning,
-        "A block on whose address a Service lives is not attached to the public network any more, or could not be attached, and attaching it again is refused. Its address leads nowhere meanwhile. Bowline tries again at each sweep.",
+        "A block on whose address a Service lives is not attached to the public network any more, or could not be attached, and attaching it again is refused. Its address leads nowhere meanwhile. Bowline tries again at each sweep, or less and less often, up to every half an hour, where the refusal will not end by itself.",
         "Follow the text. Look at the block and the network in the portal: a block whose attachment failed may have to be taken off by hand.";
     ORPHAN = "IPBlockOrphaned", Warning,
         "A block of this cluster has the tags of no Service, or of a Service that does not exist or has another type than LoadBalancer by now, as after somebody removed a finalizer by hand. The block is billed. Bowline never deletes it by itself.",

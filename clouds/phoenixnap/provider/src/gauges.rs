@@ -5,7 +5,7 @@ use bowline_cloud_provider::GaugeSpec;
 /// Blocks are billed whatever their state, so each of the cluster's is in exactly one of these.
 pub(crate) static BLOCKS: GaugeSpec = GaugeSpec {
     name: "phoenixnap_ip_blocks",
-    help: "IP blocks of this cluster by state: active (a Service has it), marked (to be given back) or orphaned (its Service does not exist: billed, and never given back by itself)",
+    help: "IP blocks of this cluster by state: active (a Service has it), marked (to be given back), orphaned (its Service does not exist) or surplus (its Service has another one); the last two are billed and never given back by themselves",
     label: "state",
 };
 
@@ -22,6 +22,8 @@ pub(crate) const ACTIVE: &str = "active";
 pub(crate) const MARKED: &str = "marked";
 /// It bears the tags of no Service that could have a block.
 pub(crate) const ORPHANED: &str = "orphaned";
+/// Its Service has another one.
+pub(crate) const SURPLUS: &str = "surplus";
 
 /// All gauges of the provider.
 #[must_use]

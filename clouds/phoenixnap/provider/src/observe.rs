@@ -22,10 +22,14 @@ pub(crate) struct Observed {
     pub(crate) missing_names: Option<Vec<&'static str>>,
     /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
     pub(crate) is_claim_void: bool,
-    /// The public network, before a purchase, if that told something.
+    /// How long ago this process asked for a block and heard nothing of it, if it may still come.
+    pub(crate) asked: Option<Duration>,
+    /// The public network, where it was looked at before a purchase.
     pub(crate) network: Option<network::Shown>,
     /// Why no block is to be bought now: the network is full.
     pub(crate) full: Option<Refusal>,
+    /// The cluster's block that has the address in the field, where none is the Service's.
+    pub(crate) stray: Option<IpBlock>,
     /// Why the block was not attached at the last try: something is busy.
     pub(crate) busy: Option<String>,
 }

@@ -12,12 +12,14 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
 use crate::blocks::{self, Attachment};
-use crate::claim::Claim;
-use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, PURCHASE_PENDING};
+use crate::claim::{self, Claim};
+use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, NETWORK_UNKNOWN, PURCHASE_PENDING};
 use crate::intent::{Families, Identity, Intent, Wanted};
+use crate::observe::network::Shown;
 use crate::observe::{Purchase, Seen};
 use crate::status;
 use crate::step::CloudStep;
+use crate::tags;
 
 mod absent;
 
@@ -49,16 +51,7 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
         }
     };
     match (seen.blocks.as_slice(), field) {
-        ([], Some(address)) => Plan::new(Answer::Refused(
-            Refusal::new(format!(
-                "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
-            ))
-            .with_remedy(if is_served(wanted) {
-                "use the credentials of the account that the block was bought with; if it is given up for good, clear the field, and another address is allocated"
-            } else {
-                "clear the field, and an address is allocated"
-            }),
-        )),
+        ([], Some(address)) => Plan::new(Answer::Refused(without_block(wanted, seen, address))),
         ([], None) => purchase(wanted, seen, network),
         ([block], field) => existing(wanted, seen, block, field, network),
         (several, _) => {
@@ -68,9 +61,45 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
                     "service {key} has more than one IP block: {}",
                     ids.join(", ")
                 ))
-                .with_remedy("mark all but one with the tag `delete`, or delete the service, which marks all of them"),
+                .with_remedy(
+                    "mark all but one with the tag `delete`, or delete the service, which marks all of them",
+                ),
             ))
         }
+    }
+}
+
+/// There is an address in the field, and no block of the Service.
+fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Refusal {
+    let key = &wanted.identity.key;
+    let Some(block) = &seen.stray else {
+        return Refusal::new(format!(
+            "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
+        ))
+        .with_remedy(if is_served(wanted) {
+            "use the credentials of the account that the block was bought with; if it is given up for good, clear the field, and another address is allocated"
+        } else {
+            "clear the field, and an address is allocated"
+        });
+    };
+    let IpBlock { id, cidr, .. } = block;
+    let of_block = format!("spec.loadBalancerIP {address} is an address of IP block {id} ({cidr})");
+    match tags::service_of(block) {
+        _ if tags::is_marked(block) => {
+            Refusal::new(format!("{of_block}, which has the tag `delete` and is given back")).with_remedy(format!(
+                "remove the tag if service {key} is to keep the address; else clear the field, and another block is bought"
+            ))
+        }
+        Some(other) if other != *key => {
+            Refusal::new(format!("{of_block}, which has the tags of service {other}"))
+                .with_remedy("clear the field, and an address is allocated")
+        }
+        _ => Refusal::new(format!("{of_block}, which does not have the tags of service {key} any more")).with_remedy(
+            format!(
+                "put the tags serviceNamespace={} and serviceName={} back on the block; if the field were cleared, another block would be bought",
+                key.namespace, key.name
+            ),
+        ),
     }
 }
 
@@ -93,17 +122,25 @@ fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a st
             wanted.location_annotation
         )));
     };
+    let nothing = |why: &str| {
+        Refusal::new(format!(
+            "nothing could be attached to public network {network}, so no IP block is bought: {why}"
+        ))
+    };
     let of_network = match &seen.network {
-        Some(Err(denied)) => {
-            let text = format!(
-                "nothing could be attached to public network {network}, so no IP block is bought: {denied}"
-            );
-            return Err(Refusal::new(text).with_remedy(
+        Some(Shown::Denied(denied)) => {
+            return Err(nothing(denied).with_remedy(
                 "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
             ));
         }
-        Some(Ok(network)) => network.location.as_deref(),
-        None => None,
+        Some(Shown::Known(known)) if known.is_lost() => {
+            let status = known.status.as_deref().unwrap_or_default();
+            return Err(nothing(&format!("it is {status}")).with_remedy(
+                "look at the network in the portal, or name another one behind the type of load balancer (PNAP_LOAD_BALANCER)",
+            ));
+        }
+        Some(Shown::Known(known)) => known.location.as_deref(),
+        Some(Shown::Unknown(_) | Shown::NotServed) | None => None,
     };
     match of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
         None => Ok(location),
@@ -160,6 +197,17 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
             })));
         }
     }
+    if let Some(Shown::Unknown(why)) = &seen.network {
+        let text = format!(
+            "no IP block is bought for service {} before it is known whether public network {network} has a place: {why}",
+            identity.key
+        );
+        if is_claimed || seen.memory.own.age >= PATIENCE {
+            return refused(&Refusal::new(text));
+        }
+        let next = wait(LOOK, "the public network cannot be read".to_owned());
+        return Plan::new(next).with_notes(vec![NETWORK_UNKNOWN.note(text)]);
+    }
     if let Some(full) = &seen.full {
         return refused(full);
     }
@@ -184,23 +232,41 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
     Plan::new(cloud(vec![buy]))
 }
 
-/// A claim that says that a purchase may be under way, or that its answer was lost.
+/// A purchase that may be under way, or whose answer was lost.
 struct PendingPurchase<'a> {
-    claim: &'a Claim,
+    holder: &'a str,
+    time: Timestamp,
     left: Duration,
 }
 
-/// The claim that stands in the way, if there is one.
+/// The purchase that stands in the way, if there is one: a claim says so, or this process knows it of itself.
 fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Option<PendingPurchase<'a>> {
-    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void)?;
-    let left = claim.bars_for(identity.now(seen))?;
-    Some(PendingPurchase { claim, left })
+    let now = identity.now(seen);
+    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void);
+    let claimed = claim.and_then(|claim| {
+        Some(PendingPurchase {
+            holder: &claim.holder,
+            time: claim.time,
+            left: claim.bars_for(now)?,
+        })
+    });
+    let asked = seen.asked.and_then(|age| {
+        Some(PendingPurchase {
+            holder: &identity.holder,
+            time: now.checked_sub(age).ok()?,
+            left: claim::PATIENCE.checked_sub(age)?,
+        })
+    });
+    claimed
+        .into_iter()
+        .chain(asked)
+        .max_by_key(|pending| pending.left)
 }
 
 impl PendingPurchase<'_> {
     /// The block is looked for until the claim is old enough.
     fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
-        let Claim { holder, time, .. } = self.claim;
+        let Self { holder, time, .. } = self;
         let text = format!(
             "{holder} began to buy an IP block for service {} at {time}, and the outcome is not known. Bowline looks for the block; meanwhile, for two minutes at most, {meanwhile}",
             identity.key

@@ -27,6 +27,10 @@ impl ServerIndex {
         self.servers.is_empty()
     }
 
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.servers.names()
+    }
+
     pub(crate) fn with_id(&self, id: &str) -> Option<&Server> {
         self.servers.with_id(id)
     }

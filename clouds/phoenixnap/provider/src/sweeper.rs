@@ -8,14 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler, Seen,
-    Service, ServiceKey, WriteOutcome, facts,
+    Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
+    RefusalBook, Seen, Service, ServiceKey, WriteOutcome, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
+use crate::blocks::{Attachment, attachment};
+use crate::observe::Unattached;
 use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
@@ -39,6 +41,8 @@ pub(crate) struct Sweeper {
     network: String,
     /// The blocks that have looked like orphans without a break, and since when.
     suspects: Mutex<BTreeMap<String, Instant>>,
+    /// The attachments that were refused: each is tried less and less often.
+    refusals: RefusalBook<CloudStep>,
 }
 
 /// The cluster and its Services.
@@ -86,6 +90,10 @@ impl Reconciler for Sweeper {
         _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        self.known.listed(|id| {
+            let mut waiting = blocks.iter().filter(|block| !tags::is_marked(block));
+            waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
+        });
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
@@ -111,7 +119,8 @@ impl Reconciler for Sweeper {
     }
 
     fn plan(&self, intent: &Intent, observed: &Seen<Observed, (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
-        let (answer, notes) = planning::plan(intent, observed, &self.network);
+        let refusals = &observed.memory.refusals;
+        let (answer, notes) = planning::plan(intent, observed, refusals, &self.network);
         Plan::new(answer).with_notes(notes)
     }
 
@@ -129,11 +138,33 @@ impl Reconciler for Sweeper {
                 .map(|()| Learned::Detached)
                 .map_err(CloudError::from),
             CloudStep::Delete { block, .. } => self.delete(intent, block).await,
-            CloudStep::Attach { block, network, .. } => attach(&self.client, block, network).await,
+            CloudStep::Attach { block, network, .. } => {
+                attach(&self.client, &self.reads, block, network).await
+            }
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
         };
         // One block must not end the run for the others.
         Ok(result.unwrap_or_else(Learned::Failed))
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    /// It asks for no Service, and always for the same.
+    fn asker(&self, facts: &BackgroundFacts) -> Option<Asker> {
+        Some(Asker {
+            uid: String::new(),
+            asked: 0,
+            now: facts.now,
+        })
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
     }
 
     fn outcome(&self, learned: &Learned) -> WriteOutcome {
@@ -182,6 +213,7 @@ impl Sweeper {
             known: Arc::clone(known),
             network,
             suspects: Mutex::default(),
+            refusals: RefusalBook::default(),
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Behaviour {
     /// How long a new block is `creating`.
     #[serde(rename = "block_create_time_ms", with = "millis")]
     pub block_create_time: Duration,
+    /// How long lists do not show a block that was bought.
+    #[serde(rename = "list_lag_ms", with = "millis")]
+    pub list_lag: Duration,
     /// How long a block is `assigning` and its network `BUSY`.
     #[serde(rename = "attach_time_ms", with = "millis")]
     pub attach_time: Duration,
@@ -70,6 +73,7 @@ impl Default for Behaviour {
             plain_denials: false,
             missing_status: 403,
             block_create_time: Duration::ZERO,
+            list_lag: Duration::ZERO,
             attach_time: Duration::ZERO,
             detach_time: Duration::ZERO,
             failing_attachments: 0,

@@ -189,6 +189,8 @@ pub struct Block {
     pub tags: Vec<Tag>,
     /// RFC 3339.
     pub created_on: String,
+    /// From when on lists show it; `None` is from the beginning.
+    pub listed_from: Option<Instant>,
 }
 
 impl Block {

@@ -104,7 +104,7 @@ impl Plans {
             waves: waves.collect(),
             outcome,
             is_stuck,
-            is_settled: report.waves.is_empty(),
+            is_settled: report.waves.is_empty() && matches!(report.outcome, ReportedOutcome::Settled { .. }),
             ..Shown::default()
         });
     }
@@ -226,6 +226,7 @@ fn outcome(report: &PlanReport) -> (String, bool) {
         ReportedOutcome::Waiting { reason } => (format!("then waits: {reason}"), false),
         ReportedOutcome::Refused { refusal } => (format!("refused: {refusal}"), true),
         ReportedOutcome::Failed { error } => (format!("no plan could be made: {error}"), true),
+        ReportedOutcome::NotServed { because } => (format!("not for this manager: {because}"), false),
     }
 }
 

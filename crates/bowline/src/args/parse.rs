@@ -20,20 +20,21 @@ pub(crate) struct Flags {
     values: BTreeMap<&'static str, Value>,
     given: Vec<&'static str>,
     changed: Vec<&'static str>,
+    objects: Vec<String>,
 }
 
-/// Reads the words after the program's name.
+/// Reads the words after the program's name; those that are no flags, only if the command `takes_objects`.
 ///
 /// # Errors
 ///
 /// The text after `Error: `.
-pub(super) fn parse(groups: &[&Group], words: &[String]) -> Result<Flags, String> {
+pub(super) fn parse(groups: &[&Group], words: &[String], takes_objects: bool) -> Result<Flags, String> {
     let words = normalised(groups, words);
     let command = command(groups);
     let matches = command
         .try_get_matches_from(words)
         .map_err(|error| describe(&error))?;
-    Flags::read(groups, &matches)
+    Flags::read(groups, &matches, takes_objects)
 }
 
 /// Replaces `_` by `-` in the names of flags. A word that is the value of the flag before it stays as it is.
@@ -145,8 +146,10 @@ fn describe(error: &clap::Error) -> String {
 }
 
 impl Flags {
-    fn read(groups: &[&Group], matches: &ArgMatches) -> Result<Self, String> {
-        if let Some(word) = matches.get_raw(POSITIONAL).and_then(|mut words| words.next()) {
+    fn read(groups: &[&Group], matches: &ArgMatches, takes_objects: bool) -> Result<Self, String> {
+        let words = matches.get_raw(POSITIONAL).into_iter().flatten();
+        let mut objects: Vec<_> = words.collect();
+        if let Some(word) = objects.first().filter(|_| !takes_objects) {
             let is_command = word
                 .to_str()
                 .is_some_and(|word| super::Word::named(word).is_some());
@@ -164,6 +167,10 @@ impl Flags {
             values: BTreeMap::new(),
             given: Vec::new(),
             changed: Vec::new(),
+            objects: objects
+                .drain(..)
+                .map(|it| it.to_string_lossy().into_owned())
+                .collect(),
         };
         for flag in groups.iter().flat_map(|group| group.flags) {
             flags.put(flag, matches)?;
@@ -196,6 +203,11 @@ impl Flags {
         };
         self.values.insert(flag.name, value);
         Ok(())
+    }
+
+    /// The words that are no flags.
+    pub(crate) fn objects(&self) -> &[String] {
+        &self.objects
     }
 
     /// Whether the flag was on the command line.

@@ -88,6 +88,12 @@ pub static DOCTOR: Group = Group {
     flags: generic::DOCTOR,
 };
 
+/// What only the word `explain` takes.
+pub static EXPLAIN: Group = Group {
+    title: "Explain",
+    flags: generic::EXPLAIN,
+};
+
 /// Looks a flag up by name.
 pub(super) fn find<'a>(groups: impl IntoIterator<Item = &'a Group>, name: &str) -> Option<&'static Flag> {
     groups

@@ -502,6 +502,40 @@ fn a_doctor_takes_the_manager_s_flags_and_its_own() {
 }
 
 #[test]
+fn what_is_to_be_explained_is_named_by_kind_namespace_and_name() {
+    let read_with = |more: &[&str]| {
+        read(&line(
+            &[&["ccm", "explain", "--cloud-provider=cloudscale"], more].concat(),
+        ))
+    };
+    let web = |namespace: &str| Target::Service(ServiceKey::new(namespace, "web"));
+    let node = Target::Node(NodeName::new("n1"));
+    for (words, targets) in [
+        (&["service/web"][..], vec![web("default")]),
+        (&["service/web", "-n", "shop"], vec![web("shop")]),
+        (&["node/n1", "--v=0", "svc/shop/web"], vec![node, web("shop")]),
+    ] {
+        let Invocation::Explain(_, explain) = read_with(words) else {
+            panic!("not understood: {words:?}");
+        };
+        assert_eq!(explain.targets, targets);
+    }
+    for wrong in [
+        &[][..],
+        &["web"],
+        &["pod/web"],
+        &["service/a/b/c"],
+        &["node/"],
+        &["node/a/b"],
+    ] {
+        let Invocation::Wrong { errors, .. } = read_with(wrong) else {
+            panic!("accepted: {wrong:?}");
+        };
+        assert!(errors[0].contains("service/NAMESPACE/NAME"), "{errors:?}");
+    }
+}
+
+#[test]
 fn a_plan_s_flags_are_unknown_to_the_manager() {
     assert_eq!(wrong(&["--service=default/web"]).len(), 1);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
     Category, Check, Cloud, Outcome, Patient, Topic, examine, render_json, render_text,
@@ -68,7 +69,7 @@ const BUILT_WITHIN: Duration = Duration::from_secs(60);
 /// How long the API server may take for one answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Prints the checks; gives the exit status: 0 all is well or there are only warnings, 1 a check failed.
+/// Prints the checks; gives the exit status: 0 nothing is wrong, 1 a check failed, 2 there are warnings.
 #[must_use]
 pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
     let checks = match reading::block_on(&options, doctor.has_log, async || {
@@ -88,8 +89,19 @@ pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundin
 }
 
 fn status(checks: &[Check]) -> u8 {
-    let has_failed = checks.iter().any(|check| check.outcome == Outcome::Failed);
-    if has_failed { exit::FAILURE } else { exit::SUCCESS }
+    status_of(checks.iter().map(|check| check.outcome))
+}
+
+/// What was found, as an exit status.
+pub(super) fn status_of(outcomes: impl Iterator<Item = Outcome>) -> u8 {
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    if outcomes.contains(&Outcome::Failed) {
+        exit::FAILURE
+    } else if outcomes.contains(&Outcome::Warning) {
+        exit::TO_DO
+    } else {
+        exit::SUCCESS
+    }
 }
 
 /// The checks that [`doctor`] prints.
@@ -109,12 +121,7 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
     let options = &reading.options;
     let cloud = build(&reading, &mut checks).await;
     checks.push(match &cloud {
-        Cloud::Built(provider, _) => match options.manager.check(&**provider) {
-            Ok(()) => CONTROLLERS
-                .ok("they fit the provider")
-                .with(switched_off(&options.manager.controllers)),
-            Err(error) => CONTROLLERS.failed(error.to_string(), "correct the flag"),
-        },
+        Cloud::Built(provider, _) => controllers(options, &**provider),
         Cloud::Refused(_) | Cloud::Unknown => CONTROLLERS.skipped("there is no provider"),
     });
     checks.push(match &options.serving {
@@ -127,26 +134,44 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
         },
         None => SECURE_PORT.skipped("--secure-port is 0"),
     });
-    let kube = reading.kube("doctor").await;
-    let patient = Patient {
+    checks.extend(examine(&patient(&reading, cloud, "doctor").await).await);
+    checks
+}
+
+/// What there is to look at.
+pub(super) async fn patient<'a>(reading: &'a Reading, cloud: Cloud, word: &str) -> Patient<'a> {
+    let options = &reading.options;
+    let serving = options.serving.as_ref();
+    let kube = reading.kube(word).await;
+    Patient {
         config: &options.manager,
-        lookup: options
-            .serving
-            .as_ref()
-            .map(|config| config.access.lookup_beside_files()),
+        lookup: serving.map(|config| config.access.lookup_beside_files()),
         is_manager: options.kube.kubeconfig.is_none() && options.kube.master.is_none(),
         kube: kube.map(|kube| kube.with_timeout(ANSWERED_WITHIN)),
         cloud,
         holder: reading.holder(),
         // Not the one that --version has it report.
         follows: Version::current().follows(),
+    }
+}
+
+/// Whether the flags and the provider fit.
+fn controllers(options: &Options, provider: &dyn CloudProvider) -> Check {
+    if let Err(error) = options.manager.check(provider) {
+        return CONTROLLERS.failed(error.to_string(), "correct the flag");
+    }
+    let check = match provider.has_cluster_id() || options.provider.allows_untagged {
+        true => CONTROLLERS.ok("they fit the provider"),
+        false => CONTROLLERS.warning(
+            "--allow-untagged-cloud is missing: a manager with these flags ends at its start",
+            "give doctor the flags of the manager; if the manager does not have it either, add it there, as the manifests have it",
+        ),
     };
-    checks.extend(examine(&patient).await);
-    checks
+    check.with(switched_off(&options.manager.controllers))
 }
 
 /// Builds the provider, and tells what its configuration has to do with it if there is none.
-async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
+pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     let options = &reading.options.provider;
     if let Err(error) = providers::check(options) {
         checks.push(PROVIDER.failed(error.to_string(), "correct --cloud-provider"));
@@ -252,16 +277,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_failed_check_is_a_failure() {
+    fn the_exit_status_tells_nothing_wrong_from_warnings_and_failures() {
         let [ok, warning, skipped, failed] = [
             PROVIDER.ok(""),
             PROVIDER.warning("", ""),
             PROVIDER.skipped(""),
             PROVIDER.failed("", ""),
         ];
-        let well = [ok, warning, skipped];
+        let well = [ok, skipped];
         assert_eq!(status(&well), exit::SUCCESS);
-        assert_eq!(status(&[well.as_slice(), &[failed]].concat()), exit::FAILURE);
+        let warned = [well.as_slice(), &[warning]].concat();
+        assert_eq!(status(&warned), exit::TO_DO);
+        assert_eq!(status(&[warned.as_slice(), &[failed]].concat()), exit::FAILURE);
     }
 
     #[test]

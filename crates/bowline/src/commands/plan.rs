@@ -7,7 +7,7 @@ use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, ren
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
-use bowline_manager::plan::{PlanInput, plan_services};
+use bowline_manager::plan::{PlanInput, plan_services, tell_last_tries};
 
 use super::reading::{self, Reading};
 use super::{Surroundings, exit};
@@ -71,7 +71,9 @@ pub async fn plan_reports(
     };
     let uid = cluster::uid(&kube, &*provider).await?;
     let input = input(&kube, options, uid, reading.holder()).await?;
-    Ok(plan_services(&load_balancer, &input, &plan.services).await)
+    let mut reports = plan_services(&load_balancer, &input, &plan.services).await;
+    tell_last_tries(&kube, &input, &mut reports).await;
+    Ok(reports)
 }
 
 async fn input(
@@ -114,7 +116,7 @@ fn status(reports: &[PlanReport]) -> u8 {
     } else if reports.iter().all(PlanReport::is_idle) {
         exit::SUCCESS
     } else {
-        exit::CHANGES
+        exit::TO_DO
     }
 }
 
@@ -128,6 +130,8 @@ mod tests {
             waves: Vec::new(),
             outcome,
             notes: Vec::new(),
+            last_try: None,
+            ailments: Vec::new(),
         }
     }
 
@@ -144,8 +148,12 @@ mod tests {
         let failed = report(ReportedOutcome::Failed { error: "down".into() });
         assert_eq!(status(&[]), exit::SUCCESS);
         assert_eq!(status(&[settled(&[])]), exit::SUCCESS);
-        assert_eq!(status(&[settled(&[]), settled(&["192.0.2.1"])]), exit::CHANGES);
-        assert_eq!(status(&[waiting]), exit::CHANGES);
+        let not_served = report(ReportedOutcome::NotServed {
+            because: "its type is ClusterIP".into(),
+        });
+        assert_eq!(status(&[not_served]), exit::SUCCESS);
+        assert_eq!(status(&[settled(&[]), settled(&["192.0.2.1"])]), exit::TO_DO);
+        assert_eq!(status(&[waiting]), exit::TO_DO);
         assert_eq!(status(&[settled(&["192.0.2.1"]), failed]), exit::FAILURE);
     }
 }

@@ -63,6 +63,12 @@ pub trait InstanceDirectory: Send + Sync + 'static {
     /// The listing does not tell which they are.
     fn named<'a>(&self, listing: &'a Self::Listing, name: &str) -> Result<Vec<&'a Self::Item>, CloudError>;
 
+    /// The names of all instances in a listing. Empty where the cloud does not tell.
+    fn names(&self, listing: &Self::Listing) -> Vec<String> {
+        let _ = listing;
+        Vec::new()
+    }
+
     /// An instance's ID, as it stands in messages.
     fn id_of(&self, item: &Self::Item) -> String;
 
@@ -181,6 +187,11 @@ pub trait InstanceDirectory: Send + Sync + 'static {
 impl<D: InstanceDirectory> InstancesV2 for D {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
         answer_all(self, queries).boxed()
+    }
+
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
+        let listing = self.list();
+        async move { Ok(InstanceDirectory::names(self, &*listing.await?)) }.boxed()
     }
 }
 

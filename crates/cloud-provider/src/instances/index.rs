@@ -82,6 +82,18 @@ impl<K: Ord, T> InstanceIndex<K, T> {
         self.instances.iter()
     }
 
+    /// All names, as they are spelt.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let all = self.by_name.iter();
+        all.flat_map(|(lower, named)| {
+            named
+                .iter()
+                .map(|it| it.spelt.as_deref().unwrap_or(lower).to_owned())
+        })
+        .collect()
+    }
+
     /// Whether nothing was listed. Wrong credentials look like that too, so nothing follows from it.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
@@ -103,6 +115,7 @@ mod tests {
         assert_eq!(index.with_id(&4), None);
         assert_eq!(index.with_name("db"), [&(1, "db"), &(3, "db")]);
         assert!(index.with_name("d").is_empty());
+        assert_eq!(index.names(), ["db", "db", "web"]);
     }
 
     #[test]

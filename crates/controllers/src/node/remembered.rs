@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::events;
 use crate::put_back::{Part, PutBack, Row};
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -96,16 +96,15 @@ impl Remembered {
 
     /// The Node changed, and somebody undid these parts of what this controller wrote to it: how long to wait before it is written
     /// again. A change that undoes nothing hastens a try as often in a row as a part is put back, and the wait for a part holds.
-    pub(super) fn changed(&self, node: &Node, undone: impl Iterator<Item = Part>) -> Wait {
+    pub(super) fn changed(&self, node: &Node, undone: &BTreeSet<Part>) -> Wait {
         let now = Instant::now();
         let mut nodes = self.nodes();
         let entry = nodes.entry(node.name.clone()).or_default();
-        let mut hastened = Duration::ZERO;
-        let mut undone = undone.peekable();
-        if undone.peek().is_none() {
-            hastened = entry.hastened.again().after;
-        }
-        for part in undone {
+        let hastened = match undone.is_empty() {
+            true => entry.hastened.again().after,
+            false => Duration::ZERO,
+        };
+        for &part in undone {
             if entry.undone.get(&part).is_some_and(|waiting| waiting.due > now) {
                 continue;
             }

@@ -11,7 +11,7 @@ use super::plan::Shared;
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::{Backoff, Stated};
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 /// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
 /// in the way.

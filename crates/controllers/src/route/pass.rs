@@ -84,6 +84,7 @@ impl RouteController {
         let mut plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
         self.tell_shared(&plan);
+        self.keep_what_was_never_seen(&pass, &mut plan).await;
         self.keep_what_leads_to_nodes(&pass, &mut plan).await;
         self.apply(&pass, &plan).await;
         Some(if pass.has_changed.load(Ordering::Relaxed) {

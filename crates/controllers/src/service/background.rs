@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServicesView};
+use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey, ServicesView};
 use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 impl ServiceController {
     /// Lets each background work run for the first time.
@@ -90,11 +90,16 @@ struct BackgroundHooks<'a> {
 }
 
 impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
-    fn planned(&self, _facts: &BackgroundFacts, plan: &DynPlan) {
+    fn planned(&self, facts: &BackgroundFacts, plan: &DynPlan) {
         self.controller.ctx.metrics.planned(&plan.answer);
-        // There is no object to raise an event on.
         let news = lock(&self.said).news(&plan.notes, |_| true);
         for note in news.into_iter().filter(|note| !self.said_before.has(note)) {
+            // Most are about no object that could have an event.
+            let services = note.about.iter().flat_map(|_| facts.services.services());
+            let mut about = services.filter(|it| Some(ServiceKey::of(it).to_string()) == note.about);
+            if let Some(service) = about.next() {
+                self.controller.ctx.event(&*service, note.clone());
+            }
             match note.kind {
                 NoteKind::Warning => tracing::warn!(work = self.name, reason = note.reason, "{}", note.text),
                 NoteKind::Normal => tracing::info!(work = self.name, reason = note.reason, "{}", note.text),

@@ -18,6 +18,9 @@ use crate::queue::Stated;
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
 
+/// What is said behind a cloud's denial.
+const DENIED: &str = "; the cloud does not let these credentials do it: give the manager credentials that may write, too, in the project of this cluster";
+
 /// Why a sync does not come to its end where no write failed.
 const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
 
@@ -92,9 +95,14 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
-        let is_limit = refusal.is_limit && refusal.remedy.is_none();
+        let advice = match refusal.by {
+            _ if refusal.remedy.is_some() => "",
+            _ if refusal.is_limit => LIMIT,
+            RefusedBy::Denial => DENIED,
+            RefusedBy::Plan | RefusedBy::Cloud => "",
+        };
         Self {
-            text: said(prefix, &refusal.to_string()) + if is_limit { LIMIT } else { "" },
+            text: said(prefix, &refusal.to_string()) + advice,
             words: None,
             reason: match refusal.by {
                 _ if refusal.is_limit => Reason::Quota,
@@ -121,13 +129,17 @@ impl Failure {
 
     /// `during` are the words for the step that failed, if it was one.
     fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
-        let is_limit = error.kind() == ErrorKind::Exhausted;
+        let advice = match error.kind() {
+            ErrorKind::Exhausted => LIMIT,
+            ErrorKind::Denied => DENIED,
+            _ => "",
+        };
         let (text, words) = match throttled(error) {
             Some(throttled) => (format!("{during}{throttled}"), Some(text)),
             None => (text, None),
         };
         Self {
-            text: said(prefix, &text) + if is_limit { LIMIT } else { "" },
+            text: said(prefix, &text) + advice,
             words,
             reason: error.kind().into(),
             stated: Stated::by_cloud(error),
@@ -236,7 +248,8 @@ impl ServiceController {
                     tracked.settled();
                 });
                 self.queue.forget(&queued);
-                if let Some(after) = again {
+                let rest = self.tracked(key, |tracked| tracked.removal.rest());
+                if let Some(after) = again.into_iter().chain(rest).min() {
                     self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
                     self.queue.add_after(queued, after);
                 }
@@ -356,13 +369,22 @@ impl ServiceController {
     }
 
     /// Says in the log, and in an event if it is news, that a sync failed.
-    fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
+    pub(super) fn tell_failed(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         // Another one of the name may have been found to have vanished while this one was synced.
-        let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
-        let vanished = vanished.filter(|_| progress.is_removal);
+        let vanished = self.tracked(key, |tracked| {
+            let is_turn = progress.is_removal && tracked.removal.rest().is_none();
+            tracked.vanished.first().filter(|_| is_turn).cloned()
+        });
         let cause = &failure.text;
-        let note = if vanished.is_some() {
-            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))
+        let note = if let Some(vanished) = &vanished {
+            let of = match self.services.get(key) {
+                Some(_) => format!(
+                    " of an earlier Service of this name (uid {})",
+                    vanished.metadata.uid.as_deref().unwrap_or_default()
+                ),
+                None => String::new(),
+            };
+            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer{of}: {cause}"))
         } else if progress.causes.is_nodes_only() {
             events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
         } else {

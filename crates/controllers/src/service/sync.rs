@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::ServiceController;
 use super::outcome::Outcome;
-use super::tracked::Progress;
+use super::tracked::{Causes, Progress, Removal, Tracked};
 
 impl ServiceController {
     /// One sync of one Service.
@@ -17,20 +17,40 @@ impl ServiceController {
             let vanished = tracked.vanished.first().cloned();
             (causes, vanished, tracked.is_foreign, tracked.may_have_balancer())
         });
-        if let Some(vanished) = vanished {
+        let successor = self.services.get(key).filter(|service| {
+            facts::is_wanted(service) || facts::needs_cleanup(service) && !is_foreign || may_have_balancer
+        });
+        let is_turn = |tracked: &mut Tracked| successor.is_none() || tracked.removal.begin();
+        if let Some(vanished) = vanished.filter(|_| self.tracked(key, is_turn)) {
             self.tracked(key, |tracked| tracked.begin(ReconcileKind::Delete, causes));
             let outcome = self.delete_vanished(key, vanished, causes).await;
             self.count(key, ReconcileKind::Delete, &outcome);
-            return match outcome {
-                Outcome::Removed => {
-                    self.tracked(key, |tracked| tracked.vanished.remove(0));
-                    Outcome::Superseded(Progress {
-                        causes,
-                        ..Progress::default()
-                    }) // its successor may be waiting
+            let is_long = self.tracked(key, |tracked| tracked.removal.is_long());
+            match outcome {
+                Outcome::Removed => self.tracked(key, |tracked| {
+                    tracked.vanished.remove(0);
+                    tracked.removal = Removal::default();
+                }),
+                Outcome::Failed(failure, progress) if successor.is_some() => {
+                    self.tell_failed(key, &failure, progress);
+                    self.tracked(key, Tracked::rest_removal);
                 }
-                outcome => outcome,
+                Outcome::Parked(..) if successor.is_some() && is_long => {
+                    self.tracked(key, Tracked::rest_removal);
+                }
+                outcome => return outcome,
+            }
+            // Its successor may be waiting, and perhaps for the first time.
+            let is_new = self.tracked(key, |tracked| tracked.synced.is_none());
+            let causes = if is_new {
+                causes.and(Causes::CHANGED)
+            } else {
+                causes
             };
+            return Outcome::Superseded(Progress {
+                causes,
+                ..Progress::default()
+            });
         }
         let Some(service) = self.services.get(key) else {
             return Outcome::Removed;

@@ -6,6 +6,7 @@
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, ServiceFacts, facts};
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::unsettled::Reason;
 use crate::events;
 use crate::put_back::Part;
-use bowline_cloud_provider::Said;
+use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -165,6 +166,8 @@ pub(super) struct Tracked {
     pub(super) unfinished: Option<Progress>,
     /// Services that vanished before their balancers were removed.
     pub(super) vanished: Vec<Arc<Service>>,
+    /// How far the removal of the first of these is, where another Service has the name by now.
+    pub(super) removal: Removal,
     /// It was seen with a class: its finalizer and balancer belong to another controller.
     pub(super) is_foreign: bool,
     /// The syncs in a row that something moved under.
@@ -173,7 +176,54 @@ pub(super) struct Tracked {
     pub(super) fights: Fights,
 }
 
+/// How long the removal of an earlier Service's balancer may hold up the one that has its name now.
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long it rests after that, while its successor is served.
+const REMOVAL_REST: Duration = Duration::from_secs(300);
+
+/// Whose turn it is: that of a Service that vanished, or of its successor.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Removal {
+    /// Since when it is the turn of the one that vanished.
+    since: Option<Instant>,
+    /// Until when it is its successor's.
+    until: Option<Instant>,
+}
+
+impl Removal {
+    /// Whether the removal may go on.
+    pub(super) fn begin(&mut self) -> bool {
+        let is_turn = self.rest().is_none();
+        if is_turn {
+            self.since.get_or_insert_with(Instant::now);
+        }
+        is_turn
+    }
+
+    /// Whether it has taken so long that its successor comes first.
+    pub(super) fn is_long(self) -> bool {
+        self.since
+            .is_some_and(|since| since.elapsed() >= REMOVAL_PATIENCE)
+    }
+
+    /// How long it rests yet.
+    pub(super) fn rest(self) -> Option<Duration> {
+        let left = self.until?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+}
+
 impl Tracked {
+    /// The removal of an earlier Service's balancer does not get done: its successor comes first for a while.
+    pub(super) fn rest_removal(&mut self) {
+        self.removal = Removal {
+            since: None,
+            until: Some(Instant::now() + REMOVAL_REST),
+        };
+        (self.parked, self.unfinished) = (None, None);
+    }
+
     /// Adds causes to look again.
     pub(super) fn add_causes(&mut self, causes: Causes) {
         if causes.changed || causes.nodes {

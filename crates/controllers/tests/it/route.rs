@@ -255,7 +255,7 @@ async fn only_routes_of_the_cluster_are_ever_deleted() {
     table.put("", "0.0.0.0/0", false);
     table.put("n1", "10.200.1.0/24", true);
     table.put("", "10.200.7.0/24", false);
-    table.put("gone", "10.200.8.0/24", false);
+    table.put("gone", "10.200.8.0/24", true);
     cluster.put(node("n1", &["10.200.1.0/24"]));
     cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
     cluster.pass(SECOND * 60).await;
@@ -374,7 +374,7 @@ async fn a_network_that_moved_to_another_node_is_freed_before_it_is_routed_there
     let (cluster, table) = start(PERIODIC);
     table.latency(Duration::from_millis(200));
     table.put("gone", "10.200.1.0/24", false);
-    table.put("gone", "10.200.9.0/24", false);
+    table.put("gone", "10.200.9.0/24", true);
     cluster.put(node("n1", &["10.200.1.0/24"]));
     cluster.put(node("n2", &["10.200.2.0/24"]));
     cluster
@@ -420,7 +420,7 @@ async fn calls_are_bounded_and_each_node_is_told_when_its_own_route_is_there() {
 async fn a_list_that_fails_changes_nothing_and_is_tried_again() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let (cluster, table) = start(timing);
-        table.put("gone", "10.200.9.0/24", false);
+        table.put("gone", "10.200.9.0/24", true);
         table.fail("list", Some(CloudError::transient("bad gateway")));
         cluster.put(node("n1", &["10.200.1.0/24"]));
         cluster.pass(SECOND * 120).await;
@@ -459,7 +459,7 @@ async fn what_the_cloud_refuses_is_held_back_until_the_node_changes() {
     for kind in [ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::Exhausted] {
         let (cluster, table) = start(PERIODIC);
         table.fail("create", Some(CloudError::new(kind, "no")));
-        table.put("gone", "10.200.9.0/24", false);
+        table.put("gone", "10.200.9.0/24", true);
         table.fail("delete", Some(CloudError::new(kind, "no")));
         cluster.put(node("n1", &["10.200.1.0/24"]));
         cluster
@@ -653,7 +653,7 @@ async fn with_the_gate_nodes_that_join_together_share_lists() {
 async fn with_the_gate_what_failed_once_is_tried_again_without_any_change() {
     let (cluster, table) = start(RouteTiming::WatchBased);
     table.fail("create", Some(CloudError::transient("bad gateway")));
-    table.put("gone", "10.200.9.0/24", false);
+    table.put("gone", "10.200.9.0/24", true);
     table.fail("delete", Some(CloudError::transient("bad gateway")));
     cluster.put(node("n1", &["10.200.1.0/24"]));
     cluster
@@ -748,6 +748,33 @@ async fn a_route_whose_node_is_merely_not_known_is_kept() {
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"], "no answer is no proof");
     cluster
         .within(SECOND * 120, "the route is gone", |_| table.routes().is_empty())
+        .await;
+}
+
+/// A copy of the cluster has the names and credentials of the original, and not the Nodes that joined it later.
+#[tokio::test(start_paused = true)]
+async fn a_route_whose_node_this_process_never_saw_goes_only_if_it_leads_to_nothing() {
+    let (cluster, table) = start(PERIODIC);
+    table.put("later", "10.200.8.0/24", false);
+    table.put("dead", "10.200.9.0/24", true);
+    table.put("n1", "10.200.7.0/24", false);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    cluster.pass(SECOND * 4_000).await;
+    assert_eq!(table.routes(), ["later 10.200.8.0/24", "n1 10.200.1.0/24"]);
+    let failing = cluster.series("routes_failing");
+    assert!(
+        failing
+            .iter()
+            .any(|line| line.contains("delete") && line.ends_with(" 1.0")),
+        "{failing:?}"
+    );
+    // Whoever sees its Node join, and go, deletes it.
+    cluster.put(node("later", &["10.200.8.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "later")).await;
+    delete_node(&cluster, "later");
+    cluster
+        .within(WITHIN, "gone", |_| table.routes() == ["n1 10.200.1.0/24"])
         .await;
 }
 

@@ -10,6 +10,7 @@ use bowline_cloud_provider::{
 };
 use bowline_controllers::node_set;
 use bowline_controllers::service::left_behind::speaks_for_balancer;
+use bowline_edge::meant;
 use bowline_kube_io::Kube;
 use jiff::Timestamp;
 use serde_json::json;
@@ -67,6 +68,18 @@ pub(super) struct Answers {
     pub(super) of_nodes: Vec<(Arc<Node>, InstanceResult)>,
     /// How long it took; or why there is no listing.
     pub(super) listing: Result<Duration, CloudError>,
+    /// The names of instances that no Node bears, looked for only if one waits for its instance by name.
+    pub(super) unborne: Vec<String>,
+}
+
+/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it.
+pub(super) fn near<'a>(node: &Node, unborne: &'a [String]) -> Option<&'a str> {
+    let names: Vec<&str> = unborne.iter().map(String::as_str).collect();
+    let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_alike = |it: &&&str| label(it) == label(node.name.as_str());
+    let alike = || names.iter().find(is_alike).copied();
+    let near = || alike().or_else(|| meant(node.name.as_str(), &names));
+    node.provider_id.is_none().then(near).flatten()
 }
 
 /// Asks about all Nodes at once, as the controllers do: those that wait for their cloud apart from the others, because what the
@@ -93,6 +106,7 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         return Some(Answers {
             of_nodes: Vec::new(),
             listing: Err(CloudError::transient(no_answer())),
+            unborne: Vec::new(),
         });
     };
     let listing = match of_waiting.pop() {
@@ -100,9 +114,26 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         _ => Ok(time),
     };
     let answered = known.into_iter().zip(of_known);
+    let of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
+    let is_sought = |(node, answer): &(Arc<Node>, InstanceResult)| {
+        let is_missing = answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound);
+        node.is_uninitialized() && node.provider_id.is_none() && is_missing
+    };
+    let mut unborne = Vec::new();
+    if of_nodes.iter().any(is_sought)
+        && let Some((Ok(names), _)) = timed(instances.names()).await
+    {
+        unborne = names;
+        unborne.retain(|name| {
+            !nodes
+                .iter()
+                .any(|node| node.name.as_str().eq_ignore_ascii_case(name))
+        });
+    }
     Some(Answers {
-        of_nodes: answered.chain(waiting.into_iter().zip(of_waiting)).collect(),
+        of_nodes,
         listing,
+        unborne,
     })
 }
 

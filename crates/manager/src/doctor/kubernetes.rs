@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, ServerVersion};
-use bowline_kube_io::rbac::Question;
-use bowline_kube_io::{Kube, KubeError, LeaseLock, LeaseRecord};
+use bowline_kube_io::rbac::{NAMESPACE, Question};
+use bowline_kube_io::{Kube, KubeError, LeaseLock, LeaseRecord, SeenLease};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Category, Check, Outcome, Patient, Topic, no_answer, timed, took};
@@ -93,8 +93,24 @@ fn judge_version(host: &str, version: ServerVersion, newest: Option<ServerVersio
     ANSWERS.ok(seen)
 }
 
-/// Who leads.
+/// Who leads, and whether somebody leads besides.
 pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[Arc<Node>]) -> Check {
+    let own = patient.config.election.as_ref().map(|it| it.name.as_str());
+    let check = own_lease(patient, kube, nodes).await;
+    let Some(kube) = kube else {
+        return check;
+    };
+    let namespace = patient
+        .config
+        .election
+        .as_ref()
+        .map_or(NAMESPACE, |it| &it.namespace);
+    let question = ("list", LEASES, "leases", namespace, None);
+    let held = permitted(kube, question, kube.held_leases(namespace)).await;
+    judge_others(check, own, &held.unwrap_or_default(), kube.clock().now())
+}
+
+async fn own_lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[Arc<Node>]) -> Check {
     let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
         return LEASE.ok("there is no election: --leader-elect=false");
     };
@@ -114,7 +130,12 @@ pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[A
                     let is_pod = match is_ours {
                         // Without the Nodes it may be one of them.
                         None if !patient.is_manager => {
-                            let is_pod = has_pod(kube, namespace, host).await;
+                            let is_pod = permitted(
+                                kube,
+                                ("get", "", "pods", namespace, Some(host)),
+                                kube.has_pod(namespace, host),
+                            )
+                            .await;
                             is_pod.filter(|is_pod| *is_pod || !nodes.is_empty())
                         }
                         _ => is_ours,
@@ -124,10 +145,9 @@ pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[A
                 _ => check,
             }
         }
-        Some((Err(KubeError::NotFound(_)), _)) => LEASE.warning(
-            format!("{place} is not there: no process has led yet"),
-            "look whether the manager's pods run, and at their log",
-        ),
+        Some((Err(KubeError::NotFound(_)), _)) => {
+            LEASE.failed(format!("{place} is not there: no process has led yet"), PODS)
+        }
         Some((Err(error @ KubeError::Forbidden(_)), _)) => LEASE.failed(
             format!("{place}: {error}"),
             "apply the manager's Role and its RoleBinding again; with another --leader-elect-resource-name, write that name into the \
@@ -137,14 +157,73 @@ pub(super) async fn lease(patient: &Patient<'_>, kube: Option<&Kube>, nodes: &[A
     }
 }
 
+const PODS: &str = "look whether the manager's pods run, and at their log";
+
+/// The API group of leases.
+const LEASES: &str = "coordination.k8s.io";
+
+/// What the lease is called that two managers share while controllers move from one to the other.
+const OF_MIGRATION: &str = "cloud-provider-extraction-migration";
+
+fn is_in_force(record: &LeaseRecord, now: Timestamp) -> bool {
+    let lasts = SignedDuration::try_from(record.lease_duration).unwrap_or_default() + CLOCKS;
+    record
+        .renew_time
+        .is_some_and(|renewed| now.duration_since(renewed) <= lasts)
+}
+
+/// Whether a cloud controller manager may well be called so: the name of a lease, or of the program that renews it.
+fn is_of_manager(name: &str) -> bool {
+    let is_word = |words: &str| name.split(['-', '.', '_']).any(|word| word == words);
+    name.contains("cloud-controller-manager") || name.contains("cloud-provider") || is_word("ccm")
+}
+
+/// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
+fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timestamp) -> Check {
+    let in_force = |it: &&SeenLease| is_in_force(&it.record, now);
+    let is_manager =
+        |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
+    let by = |it: &SeenLease| {
+        it.writer
+            .as_ref()
+            .map_or(String::new(), |by| format!(", written by {by}"))
+    };
+    let others = held
+        .iter()
+        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION);
+    let others: Vec<String> = others
+        .filter(in_force)
+        .filter(is_manager)
+        .map(|it| format!("lease {}: {}{}", it.name, it.record.holder, by(it)))
+        .collect();
+    let own = held.iter().find(|it| Some(it.name.as_str()) == own);
+    let check = match own.map(by) {
+        Some(by) if !by.is_empty() => Check {
+            seen: check.seen + &by,
+            ..check
+        },
+        _ => check,
+    };
+    if others.is_empty() {
+        return check;
+    }
+    let seen = match check.outcome {
+        Outcome::Ok if own.is_none() => format!("{}; another manager leads", check.seen),
+        Outcome::Ok => format!("{}; another manager leads besides", check.seen),
+        _ => format!("{}; another manager leads", check.seen),
+    };
+    let remedy = "leave one of them: stop the other, or give this one the other's lease with --leader-elect-resource-name. Two managers undo each \
+                  other's work";
+    LEASE.failed(seen, remedy).with(others)
+}
+
 fn judge_lease(place: &str, record: &LeaseRecord, now: Timestamp) -> Check {
-    const PODS: &str = "look whether the manager's pods run, and at their log";
     if record.is_released() {
-        return LEASE.warning(format!("{place} was given up, nobody holds it"), PODS);
+        return LEASE.failed(format!("{place} was given up, nobody holds it"), PODS);
     }
     let holder = &record.holder;
     let Some(renewed) = record.renew_time else {
-        return LEASE.warning(format!("{place}: {holder} holds it and never renewed it"), PODS);
+        return LEASE.failed(format!("{place}: {holder} holds it and never renewed it"), PODS);
     };
     let age = now.duration_since(renewed);
     if age < -CLOCKS {
@@ -155,7 +234,7 @@ fn judge_lease(place: &str, record: &LeaseRecord, now: Timestamp) -> Check {
         );
     }
     let seen = format!("{place}: {holder}, renewed {} s ago", age.as_secs().max(0));
-    if age > SignedDuration::try_from(record.lease_duration).unwrap_or_default() + CLOCKS {
+    if !is_in_force(record, now) {
         let seen = format!("{seen}, which is longer than it lasts: nobody leads");
         return LEASE.failed(seen, format!("{PODS}; or set the clock of this computer"));
     }
@@ -193,19 +272,26 @@ fn workload(pod: &str) -> Option<&str> {
     pod.rsplitn(3, '-').nth(2)
 }
 
-/// Asked only where it may be: a person may mostly, and the manager may not.
-async fn has_pod(kube: &Kube, namespace: &str, name: &str) -> Option<bool> {
+/// Verb, API group, resource, namespace (empty: all), and name of what is read.
+pub(super) type Asked<'a> = (&'static str, &'static str, &'static str, &'a str, Option<&'a str>);
+
+/// Read only where it may be: a person may mostly, and the manager may not. `None` also if the answer fails.
+pub(super) async fn permitted<T>(
+    kube: &Kube,
+    (verb, group, resource, namespace, name): Asked<'_>,
+    read: impl Future<Output = Result<T, KubeError>>,
+) -> Option<T> {
     let question = Question {
-        verb: "get",
-        group: "",
-        resource: "pods",
-        namespace: Some(namespace.to_owned()),
-        name: Some(name.to_owned()),
+        verb,
+        group,
+        resource,
+        namespace: Some(namespace).filter(|it| !it.is_empty()).map(str::to_owned),
+        name: name.map(str::to_owned),
         rules: Vec::new(),
     };
     let answer = timed(async {
         match kube.may(&question).await {
-            Ok(true) => kube.has_pod(namespace, name).await.ok(),
+            Ok(true) => read.await.ok(),
             _ => None,
         }
     });
@@ -294,8 +380,8 @@ mod tests {
     fn a_lease_is_judged_by_its_holder_and_its_age() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
         for (holder, renewed, outcome, words) in [
-            ("", None, Outcome::Warning, "was given up"),
-            ("a_1", None, Outcome::Warning, "never renewed"),
+            ("", None, Outcome::Failed, "was given up"),
+            ("a_1", None, Outcome::Failed, "never renewed"),
             (
                 "a_1",
                 Some("2026-01-01T00:00:58Z"),
@@ -336,6 +422,48 @@ mod tests {
             let check = judge_lease("lease s/c", &record, now);
             assert_eq!(check.outcome, outcome, "{renewed:?}");
             assert!(check.seen.contains(words), "{}", check.seen);
+        }
+    }
+
+    #[test]
+    fn a_second_manager_is_told_by_its_lease_or_by_the_program_that_writes_it() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let lease = |name: &str, writer: Option<&str>, renewed: &str| SeenLease {
+            name: name.to_owned(),
+            record: LeaseRecord {
+                holder: format!("{name}-holder"),
+                lease_duration: Duration::from_secs(15),
+                renew_time: Some(renewed.parse().unwrap()),
+                ..LeaseRecord::default()
+            },
+            writer: writer.map(str::to_owned),
+        };
+        const NEW: &str = "2026-01-01T00:00:58Z";
+        const OLD: &str = "2026-01-01T00:00:30Z";
+        let judged = |held: &[SeenLease]| judge_others(LEASE.ok("it is held"), Some("ours"), held, now);
+        let quiet = [
+            lease("ours", Some("cloud-controller-manager"), NEW),
+            lease("kube-scheduler", Some("kube-scheduler"), NEW),
+            lease(OF_MIGRATION, Some("kube-controller-manager"), NEW),
+            lease("cloud-controller-manager", None, OLD),
+        ];
+        assert_eq!(
+            judged(&quiet),
+            LEASE.ok("it is held, written by cloud-controller-manager")
+        );
+        for (other, line) in [
+            (
+                lease("cloud-controller-manager", None, NEW),
+                "lease cloud-controller-manager: cloud-controller-manager-holder",
+            ),
+            (
+                lease("x", Some("cloudstack-ccm"), NEW),
+                "lease x: x-holder, written by cloudstack-ccm",
+            ),
+        ] {
+            let check = judged(&[other]);
+            assert_eq!(check.outcome, Outcome::Failed);
+            assert_eq!(check.details, [line]);
         }
     }
 }

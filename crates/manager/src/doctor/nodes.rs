@@ -7,8 +7,10 @@ use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, Po
 use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
-use super::cloud::Answers;
+use super::cloud::{Answers, near};
 use super::{Category, Check, Topic, some_lines, some_of, unread};
+use crate::why::node::{TWINS, without_cloud};
+use crate::why::of_answer;
 
 pub(super) static READ: Topic = Topic::new(Category::Nodes, "Nodes are read", "docs/reference/rbac.md");
 
@@ -88,7 +90,12 @@ pub(super) fn checks(
         READ.ok(format!("{}", nodes.len())),
         owners,
         instances,
-        judge_waiting(&waiting, now, is_initialised_here),
+        judge_waiting(
+            &waiting,
+            answers.map_or(&[], |it| &it.unborne),
+            now,
+            is_initialised_here,
+        ),
     ]
 }
 
@@ -155,19 +162,9 @@ fn judge_owners(answers: &[Answered]) -> Check {
             "give --cloud-provider the cloud of these Nodes: those of another cloud are left alone",
         )
     } else if !with_id.is_empty() {
-        OWNERS.warning(
-            seen,
-            "an instance is one Node: of those with one provider ID, delete the Node objects that no kubelet of that instance keeps",
-        )
+        OWNERS.warning(seen, TWINS)
     } else if has_unasked {
-        OWNERS.warning(
-            seen,
-            format!(
-                "start their kubelets with --cloud-provider=external, and ask for their cloud: \
-                 kubectl taint node NAME {}=true:NoSchedule",
-                keys::TAINT_UNINITIALIZED
-            ),
-        )
+        OWNERS.warning(seen, without_cloud())
     } else {
         OWNERS.ok(seen)
     };
@@ -236,9 +233,16 @@ fn judge_instances(answers: &[Answered]) -> Check {
     } else if has_only_errors {
         INSTANCES.warning(seen, "follow what stands behind the name")
     } else {
+        let is_kept = |(node, answer): &Answered| is_missing(answer) && node.readiness == Readiness::Ready;
         INSTANCES.warning(
             seen,
-            "a Node whose instance is gone is deleted when that is proved; start what is switched off",
+            match of_ours().any(is_kept) {
+                true => {
+                    "a Node that is ready is never deleted: look for its instance, also in other projects; if it is gone, drain the Node and delete it. \
+                     Start what is switched off"
+                }
+                false => "a Node that is not ready is deleted when its cloud has proved that its instance is gone; start what is switched off",
+            },
         )
     };
     check.with(lines)
@@ -247,6 +251,7 @@ fn judge_instances(answers: &[Answered]) -> Check {
 /// Which Nodes wait for their cloud, and why.
 fn judge_waiting(
     waiting: &[(&Node, Option<&InstanceResult>)],
+    names: &[String],
     now: Timestamp,
     is_initialised_here: bool,
 ) -> Check {
@@ -261,16 +266,7 @@ fn judge_waiting(
     let mut oldest = waiting.to_vec();
     oldest.sort_by_key(|(node, _)| node.created);
     let lines = oldest.iter().map(|(node, answer)| {
-        let why = match answer {
-            None => "the cloud does not list its instances".to_owned(),
-            Some(Ok(InstanceAnswer::Foreign)) => "it is of another cloud, which has to do it".to_owned(),
-            Some(Ok(InstanceAnswer::Present(_))) => {
-                "an instance of its ID or name is there: see the Node's events, who leads, and what it may"
-                    .to_owned()
-            }
-            Some(Ok(InstanceAnswer::Absent(proof))) => proof.to_string(),
-            Some(Err(error)) => error.to_string(),
-        };
+        let why = of_answer(node, *answer, near(node, names)).map_or(String::new(), |cause| cause.text);
         format!("{}, for {} min: {why}", node.name, age(node).as_mins().max(0))
     });
     let lines = some_lines(lines.collect());
@@ -430,9 +426,9 @@ mod tests {
         let fresh = node("fresh", "", Some("2026-01-01T00:25:00Z"));
         let late = node("late", "", Some("2026-01-01T00:10:00Z"));
         let (missing, foreign) = (missing(), Ok(InstanceAnswer::Foreign));
-        let young = judge_waiting(&[(&fresh, Some(&missing))], now, true);
+        let young = judge_waiting(&[(&fresh, Some(&missing))], &[], now, true);
         assert_eq!(young.outcome, Outcome::Warning);
-        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], now, true);
+        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], &[], now, true);
         assert_eq!(both.outcome, Outcome::Failed);
         assert_eq!(
             both.details,
@@ -442,11 +438,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            judge_waiting(&[(&late, Some(&foreign))], now, true).outcome,
+            judge_waiting(&[(&late, Some(&foreign))], &[], now, true).outcome,
             Outcome::Warning
         );
-        assert_eq!(judge_waiting(&[], now, true).outcome, Outcome::Ok);
-        let elsewhere = judge_waiting(&[(&late, Some(&missing))], now, false);
+        assert_eq!(judge_waiting(&[], &[], now, true).outcome, Outcome::Ok);
+        let elsewhere = judge_waiting(&[(&late, Some(&missing))], &[], now, false);
         let remedy = elsewhere.remedy;
         assert!(remedy.contains("--controllers"), "{remedy}");
     }

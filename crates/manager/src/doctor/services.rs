@@ -1,11 +1,13 @@
-//! Services that ask for load balancers: how many there are, and how many wait. Why they do is told by a plan.
+//! Services that ask for load balancers: how many there are, and why some wait.
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::{Category, Check, Topic, some_of, unread};
+use super::{Category, Check, NAMED, Outcome, Topic, some_of, unread};
+use crate::why::{self, Known, Unserved, Why};
 
 pub(super) static READ: Topic = Topic::new(Category::Services, "Services are read", "docs/reference/rbac.md");
 
@@ -15,85 +17,80 @@ pub(super) static SETTLED: Topic = Topic::new(
     "docs/guides/troubleshoot.md#services",
 );
 
-/// Why no Service gets a load balancer from this manager.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Unserved {
-    /// The controller is switched off.
-    Controller,
-    /// The provider makes none, as it is configured.
-    Provider,
-}
-
-/// The checks of this category.
+/// The checks of this category that need no cloud. Plans are made only of some Services.
 pub(super) fn checks(
     services: Option<&Result<Vec<Arc<Service>>, KubeError>>,
-    unserved: Option<Unserved>,
+    plans: &[PlanReport],
+    known: Option<&Known<'_>>,
 ) -> Vec<Check> {
-    match services {
-        None => vec![
-            READ.skipped("the API server does not answer"),
-            SETTLED.skipped("Services are not read"),
-        ],
-        Some(Err(error)) => {
-            vec![
+    let (services, known) = match (services, known) {
+        (Some(Err(error)), _) => {
+            return vec![
                 READ.failed(error.to_string(), unread(error)),
                 SETTLED.skipped("Services are not read"),
-            ]
+            ];
         }
-        Some(Ok(services)) => {
-            let asking = services.iter().filter(|it| facts::is_type(it, "LoadBalancer"));
-            let asking: Vec<&Service> = asking.map(|it| &**it).collect();
-            let others = asking.iter().filter(|it| facts::class(it).is_some()).count();
-            let mut seen = format!("{}, {} of type LoadBalancer", services.len(), asking.len());
-            if others > 0 {
-                seen.push_str(&format!(", {others} of these with a class, for others to serve"));
-            }
-            vec![READ.ok(seen), judge(services, unserved)]
-        }
-    }
-}
-
-fn judge(services: &[Arc<Service>], unserved: Option<Unserved>) -> Check {
-    let name = |service: &Arc<Service>| ServiceKey::of(service).to_string();
-    let waits = |it: &&Arc<Service>| facts::is_wanted(it) && facts::published_addresses(it).is_empty();
-    let waiting: Vec<String> = services.iter().filter(waits).map(name).collect();
-    let leaving = services.iter().filter(|it| facts::needs_cleanup(it));
-    let leaving: Vec<String> = leaving.map(name).collect();
-    if waiting.is_empty() && leaving.is_empty() {
-        return SETTLED.ok("all");
-    }
-    let mut lines = Vec::new();
-    if !waiting.is_empty() {
-        lines.push(format!("without address: {}", some_of(waiting.iter().cloned())));
-    }
-    if !leaving.is_empty() {
-        lines.push(format!(
-            "the load balancer is to be removed: {}",
-            some_of(leaving.iter().cloned())
-        ));
-    }
-    let seen = format!("{} not settled", waiting.len() + leaving.len());
-    let remedy = match unserved {
-        None => {
-            "run `plan`, with the same flags and --service NAMESPACE/NAME: it says what would be done, or why it cannot. Where it names steps and they \
-             do not come about, the events of the Service and the log of the manager say what was refused"
-        }
-        Some(Unserved::Controller) => {
-            "this manager serves no Services: --controllers switches service-lb-controller off"
-        }
-        Some(Unserved::Provider) => {
-            "this manager makes no load balancers, as its cloud is configured: see the manual of the cloud"
+        (Some(Ok(services)), Some(known)) => (services, known),
+        _ => {
+            return vec![
+                READ.skipped("the API server does not answer"),
+                SETTLED.skipped("Services are not read"),
+            ];
         }
     };
-    SETTLED.warning(seen, remedy).with(lines)
+    let asking = services.iter().filter(|it| facts::is_type(it, "LoadBalancer"));
+    let (of_others, asking): (Vec<_>, Vec<_>) = asking.partition(|it| facts::class(it).is_some());
+    let mut seen = format!(
+        "{}, {} of type LoadBalancer",
+        services.len(),
+        of_others.len() + asking.len()
+    );
+    if !of_others.is_empty() {
+        let names = of_others.iter().map(|it| ServiceKey::of(it).to_string());
+        seen.push_str(&format!(
+            ", {} of these with a class, for others to serve: {}",
+            of_others.len(),
+            some_of(names)
+        ));
+    }
+    let troubled = services.iter().filter(|it| why::is_troubled(it));
+    let whys = troubled.map(|service| {
+        let name = ServiceKey::of(service).to_string();
+        let plan = plans.iter().find(|plan| plan.object == name);
+        why::of_service(service, plan, known)
+    });
+    vec![READ.ok(seen), judge(&whys.collect::<Vec<_>>(), known.unserved)]
+}
+
+fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
+    if troubled.is_empty() {
+        return SETTLED.ok("all");
+    }
+    let mut lines: Vec<String> = troubled.iter().take(NAMED).flat_map(Why::lines).collect();
+    if troubled.len() > NAMED {
+        lines.push(format!("and {} more", troubled.len() - NAMED));
+    }
+    let seen = format!("{} not settled", troubled.len());
+    let is_failed = troubled.iter().any(|why| why.outcome() == Outcome::Failed);
+    let check = match unserved {
+        Some(unserved) => SETTLED.warning(seen, unserved.text()),
+        None => {
+            let remedy = "do what stands behind each. All that is known of one tells `explain`, with the same flags and service/NAMESPACE/NAME";
+            match is_failed {
+                true => SETTLED.failed(seen, remedy),
+                false => SETTLED.warning(seen, remedy),
+            }
+        }
+    };
+    check.with(lines)
 }
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::plan::{Refusal, ReportedOutcome};
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::Outcome;
 
     fn service(name: &str, spec: serde_json::Value, ip: Option<&str>, is_leaving: bool) -> Arc<Service> {
         let ingress: Vec<_> = ip.iter().map(|ip| json!({ "ip": ip })).collect();
@@ -108,8 +105,18 @@ mod tests {
         Arc::new(serde_json::from_value(service).unwrap())
     }
 
+    fn known() -> Known<'static> {
+        Known {
+            now: "2026-01-01T00:10:00Z".parse().unwrap(),
+            nodes: None,
+            node_set: None,
+            unserved: None,
+            events: &[],
+        }
+    }
+
     #[test]
-    fn services_that_wait_are_named() {
+    fn services_that_wait_are_named_with_the_cause() {
         let balanced = || json!({ "type": "LoadBalancer" });
         let well = service("well", balanced(), Some("192.0.2.1"), false);
         let other = service(
@@ -120,38 +127,49 @@ mod tests {
         );
         let waiting = service("waiting", balanced(), None, false);
         let leaving = service("leaving", balanced(), Some("192.0.2.2"), true);
-        let all = checks(Some(&Ok(vec![Arc::clone(&well), other])), None);
+        let all = checks(Some(&Ok(vec![Arc::clone(&well), other])), &[], Some(&known()));
         assert_eq!(
             all[0].seen,
-            "2, 2 of type LoadBalancer, 1 of these with a class, for others to serve"
+            "2, 2 of type LoadBalancer, 1 of these with a class, for others to serve: default/other"
         );
         assert_eq!(all[1].outcome, Outcome::Ok);
-        let all = [well, waiting, leaving];
-        let switched_off = judge(&all, Some(Unserved::Controller)).remedy;
-        assert!(switched_off.contains("--controllers"), "{switched_off}");
-        let check = judge(&all, None);
+        let services = Ok(vec![well, waiting, leaving]);
+        let unserved = Known {
+            unserved: Some(Unserved::Controller),
+            ..known()
+        };
+        let switched_off = &checks(Some(&services), &[], Some(&unserved))[1];
+        assert!(switched_off.remedy.contains("--controllers"), "{switched_off:?}");
+        let refused = PlanReport {
+            outcome: ReportedOutcome::Refused {
+                refusal: Refusal::new("port 80 is taken").with_remedy("choose another one"),
+            },
+            ..PlanReport::of_nothing("default/waiting".to_owned())
+        };
+        let check = &checks(Some(&services), &[refused], Some(&known()))[1];
         assert_eq!(
             (check.outcome, check.seen.as_str()),
-            (Outcome::Warning, "2 not settled")
+            (Outcome::Failed, "2 not settled")
         );
         assert_eq!(
             check.details,
             [
-                "without address: default/waiting",
-                "the load balancer is to be removed: default/leaving"
+                "service/default/waiting: no address: not possible as it is asked for: port 80 is taken",
+                "  do: choose another one",
+                "service/default/leaving: address 192.0.2.2"
             ]
         );
     }
 
     #[test]
     fn without_services_nothing_is_judged() {
-        let failed = checks(Some(&Err(KubeError::Timeout)), None);
+        let failed = checks(Some(&Err(KubeError::Timeout)), &[], None);
         assert_eq!(
             (failed[0].outcome, failed[1].outcome),
             (Outcome::Failed, Outcome::Skipped)
         );
         assert!(
-            checks(None, None)
+            checks(None, &[], None)
                 .iter()
                 .all(|check| check.outcome == Outcome::Skipped)
         );

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::NodeName;
 use bowline_cloud_provider::{MadeFor, ServiceKey};
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
-use bowline_kube_io::{Kube, KubeOptions};
+use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
-use bowline_manager::doctor::{Cloud, Outcome, Patient, examine};
+use bowline_manager::doctor::{Cloud, Outcome, Patient, Target, examine, explain};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -33,7 +34,10 @@ async fn a_busy_api_server_does_not_have_the_doctor_wait_for_more_than_half_a_mi
         let kube = Kube::with_service(api.service(), KubeOptions::new("bowline/test"));
         let begun = Instant::now();
         let checks = examine(&Patient {
-            config: &Config::default(),
+            config: &Config {
+                election: None,
+                ..Config::default()
+            },
             lookup: None,
             is_manager: false,
             kube: Ok(kube),
@@ -104,4 +108,87 @@ async fn a_load_balancer_that_no_service_asks_for_is_told_with_the_service_that_
     let lines =
         [&marks[1], &marks[2]].map(|it| format!("{}, made for {}, uid {}", it.balancer, it.key, it.uid));
     assert_eq!(told.details, lines);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
+    let api = KubeApi::builder().build();
+    let apply = |object| api.apply_json(object).unwrap();
+    apply(json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web", "namespace": "default" },
+        "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
+    }));
+    apply(
+        json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" }, "spec": { "providerID": "nimbus://1" } }),
+    );
+    let now = api.now().to_string();
+    apply(json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": { "name": "web.1", "namespace": "default" },
+        "involvedObject": { "apiVersion": "v1", "kind": "Service", "namespace": "default", "name": "web" },
+        "reason": "SyncLoadBalancerFailed", "message": "quota reached", "type": "Warning", "count": 3,
+        "firstTimestamp": now, "lastTimestamp": now, "source": { "component": "service-controller" },
+    }));
+    let kube = || {
+        let clock = Arc::new(TokioClock::starting_at(api.now()));
+        let options = KubeOptions {
+            clock,
+            ..KubeOptions::new("bowline/test")
+        };
+        Kube::with_service(api.service(), options)
+    };
+    let config = Config::default();
+    let cloud = Arc::new(TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
+    });
+    let patient = || Patient {
+        config: &config,
+        lookup: None,
+        is_manager: false,
+        kube: Ok(kube()),
+        cloud: Cloud::Built(cloud.clone(), Duration::ZERO),
+        holder: "test".to_owned(),
+        follows: None,
+    };
+    let targets = [
+        Target::Service(ServiceKey::new("default", "web")),
+        Target::Service(ServiceKey::new("default", "nobody")),
+        Target::Node(NodeName::new("n1")),
+    ];
+    let all = explain(&patient(), &targets).await.unwrap();
+    let texts = |index: usize| {
+        all[index]
+            .causes
+            .iter()
+            .map(|it| it.text.as_str())
+            .collect::<Vec<_>>()
+    };
+    for index in 0..3 {
+        assert!(
+            texts(index)[0].ends_with("is not there: no process has led yet"),
+            "{all:?}"
+        );
+        assert_eq!(all[index].outcome(), Outcome::Failed);
+    }
+    // This provider makes no load balancers, which counts before all that was tried.
+    assert!(texts(0)[1].contains("makes no load balancers"), "{all:?}");
+    assert_eq!(texts(1)[1], "there is no such Service");
+    assert_eq!(texts(2)[1], "nothing is known");
+
+    let lease = |name: &str| {
+        apply(json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "namespace": "kube-system", "name": name },
+            "spec": { "holderIdentity": "n1_1", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", api.now()) },
+        }))
+    };
+    lease("cloud-controller-manager");
+    let all = explain(&patient(), &targets[2..]).await.unwrap();
+    assert_eq!(all[0].causes.len(), 1, "{all:?}");
+    lease("another-cloud-controller-manager");
+    let all = explain(&patient(), &targets[2..]).await.unwrap();
+    assert!(
+        all[0].causes[0].text.ends_with("another manager leads besides"),
+        "{all:?}"
+    );
 }

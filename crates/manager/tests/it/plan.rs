@@ -256,8 +256,8 @@ async fn named_services_are_planned_in_the_order_given() {
     assert_eq!(objects, ["default/b", "default/missing", "default/a"]);
     assert_eq!(
         reports[0].outcome,
-        ReportedOutcome::Settled {
-            publishes: Vec::new()
+        ReportedOutcome::NotServed {
+            because: "its type is ClusterIP, and a load balancer is made for type LoadBalancer".into()
         }
     );
     assert_eq!(

@@ -167,7 +167,7 @@ pub(super) async fn the_cloud_is_asked_although_there_is_nothing_in_the_cluster<
             "{balancers:?}"
         );
     }
-    assert_eq!(outcome(&checks, "a process leads"), Outcome::Warning);
+    assert_eq!(outcome(&checks, "a process leads"), Outcome::Failed);
     assert_eq!(outcome(&checks, "Nodes are read"), Outcome::Warning);
 }
 

@@ -166,6 +166,27 @@ pub(super) async fn what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays<
     }
 }
 
+/// As it is in a copy of the API server's data from before the Node joined.
+pub(super) async fn a_route_of_a_node_that_this_process_never_saw_goes_with_its_instance<
+    C: CloudUnderTest,
+>() {
+    let mut world = started::<C>(PERIODIC).await;
+    add_many(&world, 2);
+    world
+        .until("routed", |w| is_routed(w, "n1") && is_routed(w, "n2"))
+        .await;
+    world.kill().await;
+    assert!(world.api.delete("Node", "", "n2"));
+    world.start_with(keeping(PERIODIC));
+    world.pass(SECOND * 700).await;
+    assert_eq!(world.sim.routes(), of_many(2));
+    world.sim.remove_instance("n2");
+    world
+        .until("its route is gone", |w| w.sim.routes() == of_many(1))
+        .await;
+    world.assert_sound();
+}
+
 pub(super) async fn new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
     world.sim.route_by_address();

@@ -293,9 +293,12 @@ fn ports(service: &Service, reader: &mut Reader<'_>) -> Vec<Port> {
             }
         };
         let (Some(number), Some(node_port)) = (valid_port(port.port), node_port(port)) else {
+            // The Go manager says the first half only.
             reader.problem(format!(
-                "service {name}: unknown port: {}",
-                port.node_port.unwrap_or_default()
+                "service {name}: unknown port: {}; port {} has no node port, which members listen on; set \
+                 spec.allocateLoadBalancerNodePorts to true",
+                port.node_port.unwrap_or_default(),
+                port.port
             ));
             continue;
         };

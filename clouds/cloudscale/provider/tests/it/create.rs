@@ -272,7 +272,8 @@ async fn all_problems_are_told_at_once_and_before_any_call() {
     let run = world.run("web").await;
     for fragment in [
         "service web: cannot use SCTP for 132, only TCP and UDP are supported",
-        "service web: unknown port: 0",
+        "service web: unknown port: 0; port ",
+        " has no node port, which members listen on; set spec.allocateLoadBalancerNodePorts to true",
         "cannot convert fast to int (k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms)",
         "not a valid JSON string list: 192.0.2.0/24 (k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs)",
         "failed to parse k8s.cloudscale.ch/loadbalancer-vip-addresses: ",

@@ -89,7 +89,10 @@ pub struct NewListener {
     /// What can be changed later too; `None` gets the API's default.
     #[serde(flatten)]
     pub attributes: ListenerAttributes,
-    /// Where it shall send what it accepts; only inside of a [`NewLoadBalancer`](super::NewLoadBalancer).
+    /// The pool of the load balancer that it shall send to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool_id: Option<PoolId>,
+    /// The same with the pool itself; only inside of a [`NewLoadBalancer`](super::NewLoadBalancer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool: Option<NewPool>,
 }
@@ -100,6 +103,9 @@ pub struct ListenerUpdate {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The pool of the load balancer that it sends to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool_id: Option<PoolId>,
     /// The rest.
     #[serde(flatten)]
     pub attributes: ListenerAttributes,

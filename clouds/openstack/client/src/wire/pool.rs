@@ -84,6 +84,9 @@ impl SessionPersistence {
 /// A pool to be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewPool {
+    /// The load balancer that it shall belong to, where no listener sends to it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loadbalancer_id: Option<LoadBalancerId>,
     /// The listener that shall send to it; `None` inside of a [`NewListener`](super::NewListener).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener_id: Option<ListenerId>,

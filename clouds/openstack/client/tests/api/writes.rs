@@ -104,6 +104,7 @@ fn new_listener() -> NewListener {
         settings: MemberSettings::default(),
     };
     let pool = NewPool {
+        loadbalancer_id: None,
         listener_id: None,
         name: "pool".to_owned(),
         description: "what it is for".to_owned(),
@@ -122,6 +123,7 @@ fn new_listener() -> NewListener {
             connection_limit: Some(-1),
             ..ListenerAttributes::default()
         },
+        default_pool_id: None,
         default_pool: Some(pool),
     }
 }

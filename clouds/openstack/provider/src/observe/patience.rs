@@ -1,5 +1,7 @@
 //! How long a load balancer is waited for.
 
+use std::collections::BTreeSet;
+
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ProvisioningStatus};
 
@@ -10,6 +12,10 @@ use crate::ownership::{self, Found};
 /// The looks at a load balancer that is being deleted, 72 s, before another one is made beside it. A Go manager makes it at once; by
 /// then the address is mostly free again.
 const GOING_LOOKS: usize = 15;
+
+/// The load balancers of a Service that are left alone in `PENDING_DELETE`. A cloud that gets rid of none would be asked for one after the
+/// other.
+const MOST_LEFT_ALONE: usize = 1;
 
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
@@ -35,9 +41,26 @@ pub(super) fn give_up_in_time(
         _ => None,
     };
     if let Some(going) = going {
-        if looks(memory) >= GOING_LOOKS {
-            observed.leave_alone(going);
+        if looks(memory) < GOING_LOOKS {
+            return Ok(());
         }
+        let left = observed.left_alone.iter();
+        let others = observed
+            .balancers
+            .iter()
+            .filter(|there| ownership::is_going(there));
+        let all: BTreeSet<&str> = left
+            .chain(others.map(|it| &it.id))
+            .map(|id| id.as_str())
+            .collect();
+        if all.len() > MOST_LEFT_ALONE {
+            let ids: Vec<&str> = all.into_iter().collect();
+            return Err(CloudError::transient(format!(
+                "load balancers {} stay PENDING_DELETE, and no more of them are made; {PENDING_REMEDY}",
+                ids.join(", ")
+            )));
+        }
+        observed.leave_alone(going);
         return Ok(());
     }
     let is_waited_for = |balancer: &&LoadBalancer| {

@@ -265,7 +265,7 @@ impl Reads {
                 .await
             }
             Need::Ports => add(self.ports.ask(), |it, ports| it.ports = Some(ports)).await,
-            Need::Leaked => add(self.leaked(), |it, leaked| it.leaked = Some(leaked)).await,
+            Need::Leaked => add(self.leaked(own), |it, leaked| it.leaked = Some(leaked)).await,
             Need::FloatingIps => {
                 let read = self.floating_ips.ask().await.map(|listed| own.over(listed));
                 add(ready(read), |it, listed| it.floating_ips = Some(listed)).await

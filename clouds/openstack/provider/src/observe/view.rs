@@ -37,7 +37,7 @@ pub(crate) enum Need {
     Monitors(LoadBalancerId),
     /// The ports of the project.
     Ports,
-    /// Those that Octavia made for load balancers that are not there.
+    /// What a creation that was refused left behind.
     Leaked,
     /// The floating IPs of the project.
     FloatingIps,
@@ -152,10 +152,10 @@ impl<'a> View<'a> {
         known.map(|(_, answer)| answer)
     }
 
-    /// The ports that Octavia made for load balancers that are not there, if there may be some.
+    /// What a creation that was refused left behind, if one was.
     pub(crate) fn leaked(&self) -> Option<&'a Leaked> {
         let read = self.observed.leaked.as_ref();
-        match self.memory.own.seeks_leaks {
+        match self.memory.own.is_creation_refused {
             true => self.known(read, || Need::Leaked),
             false => read,
         }

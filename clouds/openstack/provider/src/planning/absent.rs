@@ -14,13 +14,9 @@ use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
-    let leaked = super::leaks::removal(seen, None);
     if !seen.is_listed(identity) {
         left_over(identity, seen); // goes, whatever is listed
         return look_again();
-    }
-    if !leaked.is_empty() {
-        return apply(leaked);
     }
     let mut held = None;
     match ownership::resolve_removed(identity, seen) {
@@ -204,7 +200,10 @@ pub(super) fn own_parts(
     let refusals = &seen.memory.refusals;
     own.next()
         .map(|listener| parts::removal(parts, listener, refusals))
-        .or_else(|| parts::orphan(identity, balancer, parts, refusals).map(crate::step::delete_pool))
+        .or_else(|| {
+            let mut orphans = parts::orphans(identity, balancer, parts, refusals);
+            orphans.next().map(crate::step::delete_pool)
+        })
 }
 
 /// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7

@@ -38,6 +38,7 @@ pub(super) fn listener_update(
     };
     let update = ListenerUpdate {
         name: None,
+        default_pool_id: None,
         attributes,
     };
     (update != ListenerUpdate::default()).then_some(update)

@@ -6,7 +6,7 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, dangling, floating, guards, leaks, waiting};
+use super::{Next, annotate, apply, dangling, floating, guards, waiting};
 use crate::annotations as keys;
 use crate::desired;
 use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
@@ -53,11 +53,14 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
     match untried(&seen.memory.refusals, new) {
         Err(refusal) => Answer::Refused(refusal),
         Ok(creation) => {
+            seen.ports(); // should it be refused, it is seen whether a port is left behind
             // Nobody gets the address as long as what is left of a refused creation has it.
-            let leaked = leaks::removal(seen, creation.new.vip_address.as_deref());
-            apply(match leaked.is_empty() {
+            let leaked = seen.leaked().into_iter().flat_map(|leaked| &leaked.in_the_way);
+            let leaked = leaked.filter(|_| creation.new.vip_address.is_some());
+            let removal: Vec<CloudStep> = leaked.map(crate::leaks::delete).collect();
+            apply(match removal.is_empty() {
                 true => vec![creation.step()],
-                false => leaked,
+                false => removal,
             })
         }
     }
@@ -67,9 +70,7 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
 pub(super) fn foresee(wanted: &Wanted, features: Features, seen: &View<'_>) {
     let _ = (guards::certificate(wanted, seen), fault_of_members(wanted, seen));
     let _ = new(wanted, features, seen, &mut Vec::new());
-    if wanted.identity.options.manages_security_groups {
-        seen.ports();
-    }
+    seen.ports();
 }
 
 /// A load balancer that is to be made.

@@ -29,14 +29,10 @@ impl<'a> There<'a> {
         (!steps.is_empty()).then(|| apply(steps))
     }
 
-    /// Why a port is not served as it shall be, though everything else is: its pool failed, and Octavia could not mend it.
+    /// Why a port is not served as it shall be, though everything else is: its pool or its listener failed, and Octavia
+    /// could not mend it.
     pub(super) fn unmended(&self) -> Option<Refusal> {
-        let plan = self.plan_of_parts()?;
-        let pool = plan.unmended()?;
-        let refusal = Refusal::new(format!(
-            "pool {} of load balancer {} is in provisioning status ERROR, in which it takes neither members nor a monitor",
-            pool.name, self.balancer.id
-        ));
+        let refusal = Refusal::new(self.plan_of_parts()?.unmended()?);
         Some(refusal.with_remedy(
             "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
         ))

@@ -1,12 +1,12 @@
 //! Listeners, pools, members and monitors of a load balancer that is there: which write comes next.
 //!
 //! Octavia takes one change of a load balancer at a time, so there is one next write. Port by port in the Service's order:
-//! listener, pool, members, monitor. What has to be replaced goes directly before what takes its place. Listeners that nobody
-//! wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
+//! listener, pool, members, monitor. What takes the place of something is made before that goes, where Octavia takes both; else that
+//! goes directly before it. Listeners that nobody wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
 
 use bowline_openstack_client::{
-    Listener, ListenerProtocol, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor,
-    NewPool, Pool, PoolUpdate, ProvisioningStatus,
+    Listener, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor, NewPool,
+    OperatingStatus, Pool, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::{Note, Refusal};
 
@@ -17,10 +17,13 @@ use crate::intent::{Identity, Wanted};
 use crate::observe::{PartRefusals as _, Parts, Refusals, Remembered, View};
 use crate::ownership::{self, Role};
 use crate::placement;
-use crate::step::{PartChange, Room, delete_pool};
+use crate::step::{PartChange, Room, delete_pool, port_space};
 
 mod members;
+mod replaced;
 mod unread;
+
+pub(crate) use members::is_at;
 
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;
@@ -39,22 +42,6 @@ pub(crate) struct PartsPlan<'a> {
     is_held: bool,
     own: &'a Remembered,
     refusals: &'a Refusals,
-}
-
-/// The listeners that cannot stand side by side on one port (Octavia, "Listener port conflict").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PortSpace {
-    Tcp,
-    Udp,
-    Sctp,
-}
-
-fn port_space(protocol: &ListenerProtocol) -> PortSpace {
-    match protocol {
-        ListenerProtocol::Udp => PortSpace::Udp,
-        ListenerProtocol::Sctp => PortSpace::Sctp,
-        _ => PortSpace::Tcp,
-    }
 }
 
 /// Whether a pool failed. Octavia refuses all writes of its members and its monitor then, and takes a write or the deletion of the pool.
@@ -99,30 +86,44 @@ impl<'a> PartsPlan<'a> {
         })
     }
 
-    /// The listener of a wanted port, if it is there.
+    /// The Service's listener on a wanted port, whatever it speaks.
     fn listener_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Listener> {
-        self.on_port(&port.listener).find(|there| {
-            let is_right = self.is_held || there.protocol == port.listener.protocol;
-            is_right && self.is_own(there)
-        })
+        self.on_port(&port.listener).find(|there| self.is_own(there))
     }
 
-    /// The pool of a wanted port, if it is there and can stay.
+    /// The pool that serves a wanted port, whatever it speaks.
     fn pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
-        let listener = self.listener_of(port)?;
-        let pool = self.there.pool_of(&listener.id);
-        pool.filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
+        self.there.pool_of(&self.listener_of(port)?.id)
     }
 
-    /// The pool of a wanted port, if it takes members and a monitor.
-    fn writable_pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
-        self.pool_of(port).filter(|pool| !has_failed(pool))
-    }
-
-    /// A pool that failed, and that this reconcile could not mend. Octavia refuses all members and monitors of it.
-    pub(crate) fn unmended(&self) -> Option<&Pool> {
+    /// A part that failed, so that its port is not served as it shall be, and what of it: a pool that this reconcile could not mend, or a
+    /// listener that was never made.
+    pub(crate) fn unmended(&self) -> Option<String> {
         let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        pools.find(|pool| has_failed(pool))
+        let pool = pools.find(|pool| has_failed(pool));
+        let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
+        let mut listener = || {
+            listeners.find(|there| {
+                there.provisioning_status == ProvisioningStatus::Error
+                    && matches!(
+                        there.operating_status,
+                        OperatingStatus::Error | OperatingStatus::Offline
+                    )
+            })
+        };
+        let pool = pool.map(|pool| {
+            format!(
+                "pool {} of load balancer {} is in provisioning status ERROR, in which it takes neither members nor a monitor",
+                pool.name, self.balancer.id
+            )
+        });
+        pool.or_else(|| {
+            let listener = listener()?;
+            let (name, of, operating) = (&listener.name, &self.balancer.id, &listener.operating_status);
+            Some(format!(
+                "listener {name} of load balancer {of} is in provisioning status ERROR and takes no connections (operating status {operating})"
+            ))
+        })
     }
 
     /// A write of a part as it is, if it failed and stays so: Octavia notes what is asked for before it puts it in place, and any write
@@ -218,7 +219,7 @@ impl<'a> PartsPlan<'a> {
     /// What is told of pools that do not become what the Service asks for.
     pub(crate) fn notes_of_pools(&self) -> Vec<Note> {
         let pools = self.desired.iter().filter(|_| !self.is_held);
-        let pools = pools.filter_map(|port| Some((&port.pool, self.pool_of(port)?)));
+        let pools = pools.filter_map(|port| Some((&port.pool, self.lasting_pool_of(port)?)));
         pools::notes(&self.balancer.id, pools, self.refusals)
     }
 
@@ -258,10 +259,7 @@ impl<'a> PartsPlan<'a> {
         // Whatever Octavia makes of all else, nobody is balanced over who left.
         let members = self.desired.iter().flat_map(|port| {
             let pool = self.pool_of(port);
-            pool.map_or_else(Vec::new, |pool| match has_failed(pool) {
-                true => self.mend(pool).into_iter().collect(),
-                false => self.members(port, pool),
-            })
+            pool.map_or_else(Vec::new, |pool| self.mended_members(port, pool))
         });
         let of_ports = self.desired.iter().flat_map(|port| self.of_port(port));
         // What was to take their place is not there.
@@ -270,14 +268,19 @@ impl<'a> PartsPlan<'a> {
             refused.any(|(change, _)| change.room() == Some(Room::Port))
         };
         let listeners = self.surplus().map(|(_, removal)| removal);
-        let orphan = orphan(self.identity, self.balancer, self.there, self.refusals).map(delete_pool);
-        let removals = listeners.chain(orphan).filter(move |_| !is_short());
+        let listeners = listeners.filter(move |_| !is_short());
+        let is_place_empty = || self.desired.iter().any(|port| self.listener_of(port).is_none());
+        let orphans = orphans(self.identity, self.balancer, self.there, self.refusals);
+        let orphans = orphans.filter(|pool| !self.is_spare(pool)).map(delete_pool);
+        let removals = listeners.chain(orphans.filter(move |_| !(is_short() && is_place_empty())));
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
-        let names = self
-            .desired
-            .iter()
-            .filter_map(|port| self.monitor(port, self.writable_pool_of(port)?));
+        let names = self.desired.iter().flat_map(|port| {
+            let pools = self.pools_to_be(port).filter(|pool| !has_failed(pool));
+            pools
+                .flat_map(|pool| self.monitor(port, pool))
+                .collect::<Vec<_>>()
+        });
         members.chain(of_ports).chain(removals).chain(names)
     }
 
@@ -304,10 +307,10 @@ impl<'a> PartsPlan<'a> {
         changes.find(|change| !self.is_vain(change))
     }
 
-    /// The listeners of the Service that it does not want any more, each with the next write that takes it away.
+    /// The listeners of the Service on ports that it does not want any more, each with the next write that takes it away.
     pub(crate) fn surplus(&self) -> impl Iterator<Item = (&Listener, PartChange)> {
         let is_wanted = |there: &Listener| {
-            let mut wanted = self.desired.iter().filter_map(|port| self.listener_of(port));
+            let mut wanted = self.desired.iter().flat_map(|port| self.on_port(&port.listener));
             wanted.any(|wanted| wanted.id == there.id)
         };
         let listeners = self.there.listeners.iter();
@@ -318,17 +321,7 @@ impl<'a> PartsPlan<'a> {
     /// The writes of a port that have a place now: those that need others to be made before come when these are.
     fn of_port(&self, port: &DesiredPort) -> Vec<PartChange> {
         let Some(listener) = self.listener_of(port) else {
-            // An own listener of another protocol on this port: Octavia takes the new one only when that is gone.
-            let in_the_way = self.on_port(&port.listener).find(|there| self.is_own(there));
-            return vec![match in_the_way {
-                Some(old) => removal(self.there, old, self.refusals),
-                None => PartChange::CreateListener {
-                    new: Box::new(NewListener {
-                        loadbalancer_id: Some(self.balancer.id.clone()),
-                        ..port.listener.clone()
-                    }),
-                },
-            }];
+            return self.or_as_it_was(self.create(port));
         };
         let write = |update| PartChange::UpdateListener {
             id: listener.id.clone(),
@@ -341,39 +334,73 @@ impl<'a> PartsPlan<'a> {
                 ..ListenerUpdate::default()
             })
         };
+        let is_right = listener.protocol == port.listener.protocol;
         let has_failed_itself = listener.provisioning_status == ProvisioningStatus::Error;
         let update =
             attributes::listener_update(&port.listener, listener, &self.identity.name, self.features);
         let of_listener = update
+            .filter(|_| is_right)
             .map(write)
             .or_else(|| self.once_more(listener.id.as_str(), has_failed_itself, again));
         let mut changes: Vec<PartChange> = of_listener.into_iter().collect();
-        match self.pool_of(port) {
-            None => changes.extend(match self.there.pool_of(&listener.id) {
-                // It is told of when all else is done.
-                Some(old) if self.refusals.of_deletion(&old.id).is_some() => None,
-                Some(old) => Some(delete_pool(old)),
-                None => Some(PartChange::CreatePool {
-                    new: Box::new(NewPool {
-                        listener_id: Some(listener.id.clone()),
-                        ..port.pool.clone()
-                    }),
+        let serving = self.there.pool_of(&listener.id);
+        if let Some(refused) = self.refused_in_place_of(port, listener) {
+            changes.extend(serving.into_iter().flat_map(|pool| self.of_pool(port, pool)));
+            changes.push(refused.clone()); // so that it is told
+            return changes;
+        }
+        let Some(pool) = self.pool_to_be(port) else {
+            let is_first = is_right && serving.is_none();
+            changes.push(PartChange::CreatePool {
+                new: Box::new(NewPool {
+                    listener_id: is_first.then(|| listener.id.clone()),
+                    loadbalancer_id: (!is_first).then(|| self.balancer.id.clone()),
+                    ..port.pool.clone()
                 }),
-            }),
-            Some(pool) if has_failed(pool) => changes.extend(self.mend(pool)),
-            Some(pool) => {
-                let updates = pools::updates(&port.pool, pool, self.refusals);
-                changes.extend(updates.map(|update| PartChange::UpdatePool {
-                    id: pool.id.clone(),
-                    name: pool.name.clone(),
-                    update,
-                }));
-                changes.extend(self.members(port, pool));
-                let monitor = self.monitor(port, pool);
-                changes.extend(monitor.filter(|change| !self.is_name_only(change)));
-            }
+            });
+            return changes;
+        };
+        changes.extend(self.of_pool(port, pool));
+        let serves = serving.is_some_and(|serving| serving.id == pool.id);
+        if !serves && !self.is_complete(port, pool) {
+            return changes;
+        }
+        if !is_right {
+            changes.push(PartChange::DeleteListener {
+                id: listener.id.clone(),
+                name: listener.name.clone(),
+            });
+        } else if !serves {
+            changes.push(write(ListenerUpdate {
+                default_pool_id: Some(pool.id.clone()),
+                ..ListenerUpdate::default()
+            }));
         }
         changes
+    }
+
+    fn of_pool(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
+        if has_failed(pool) {
+            return self.mend(pool).into_iter().collect();
+        }
+        let updates = pools::updates(&port.pool, pool, self.refusals);
+        let updates = updates.map(|update| PartChange::UpdatePool {
+            id: pool.id.clone(),
+            name: pool.name.clone(),
+            update,
+        });
+        let members = self.members(port, pool);
+        let monitor = self.monitor(port, pool).into_iter();
+        let monitor = monitor.filter(|change| !self.is_name_only(change));
+        updates.chain(members).chain(monitor).collect()
+    }
+
+    /// The next write to the members of a pool, or to one that takes none because it failed.
+    fn mended_members(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
+        match has_failed(pool) {
+            true => self.mend(pool).into_iter().collect(),
+            false => self.members(port, pool),
+        }
     }
 
     /// Whether a change gives a monitor another name and nothing else.
@@ -390,24 +417,31 @@ impl<'a> PartsPlan<'a> {
         })
     }
 
-    fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
+    /// The writes of the monitor of a pool that have a place now. A pool has one only, so that another kind of monitor takes the place
+    /// of one that goes first: not where such a one was refused, and the one before comes back then.
+    fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
         let delete = |id: &MonitorId, name: &str| PartChange::DeleteMonitor {
             id: id.clone(),
             name: name.to_owned(),
         };
-        match (&port.monitor, &pool.healthmonitor_id) {
-            (None, None) => None,
-            (None, Some(id)) => Some(delete(id, &pool.name)),
-            (Some(new), None) => Some(PartChange::CreateMonitor {
-                new: Box::new(NewMonitor {
-                    pool_id: Some(pool.id.clone()),
-                    ..new.clone()
-                }),
+        let create = |new: &NewMonitor| PartChange::CreateMonitor {
+            new: Box::new(NewMonitor {
+                pool_id: Some(pool.id.clone()),
+                ..new.clone()
             }),
+        };
+        match (&port.monitor, &pool.healthmonitor_id) {
+            (None, None) => Vec::new(),
+            (None, Some(id)) => vec![delete(id, &pool.name)],
+            (Some(new), None) => self.or_as_it_was(create(new)),
             (Some(wanted), Some(id)) => {
-                let there = self.there.monitors.as_ref()?.get(id)?;
+                let monitors = self.there.monitors.as_ref();
+                let Some(there) = monitors.and_then(|monitors| monitors.get(id)) else {
+                    return Vec::new();
+                };
                 if there.kind != wanted.kind {
-                    return Some(delete(id, &there.name));
+                    let refused = self.refusals.of_alike(&create(wanted)).cloned();
+                    return vec![refused.unwrap_or_else(|| delete(id, &there.name))];
                 }
                 let other_name = wanted.name.replace(&self.identity.name, &self.balancer.name);
                 let write = |update| PartChange::UpdateMonitor {
@@ -416,38 +450,41 @@ impl<'a> PartsPlan<'a> {
                     update,
                 };
                 let again = || write(attributes::whole_monitor(wanted));
-                attributes::monitor_update(wanted, &other_name, there)
+                let update = attributes::monitor_update(wanted, &other_name, there);
+                let update = update
                     .map(write)
-                    .or_else(|| self.once_more(id.as_str(), self.is_monitor_stuck(there), again))
+                    .or_else(|| self.once_more(id.as_str(), self.is_monitor_stuck(there), again));
+                update.into_iter().collect()
             }
         }
     }
 }
 
-/// A pool of the Service that no listener sends to, as when a person deleted its listener. Octavia counts a listener that
-/// reaches a pool through a policy too. Pool and listener both tell, so that no pool goes because one list left that out.
+/// Whether no listener sends to a pool. Octavia counts one that reaches it through a policy too. Pool and listener both tell, so that no
+/// pool goes because one list left that out.
+fn is_unused(there: &Parts, pool: &Pool) -> bool {
+    let mut named = there.listeners.iter().map(|listener| &listener.default_pool_id);
+    pool.listeners.is_empty() && named.all(|named| named.as_ref() != Some(&pool.id))
+}
+
+/// The pools of the Service that no listener sends to, as when a person deleted its listener, or another pool took its place.
 ///
 /// One that an L7 policy names although it sends nothing there is left: it may be sent there again.
-pub(crate) fn orphan<'a>(
+pub(crate) fn orphans<'a>(
     identity: &Identity,
     balancer: &LoadBalancer,
     there: &'a Parts,
     refusals: &Refusals,
-) -> Option<&'a Pool> {
-    let is_named = |pool: &Pool| {
-        let mut named = there.listeners.iter().map(|listener| &listener.default_pool_id);
-        named.any(|named| named.as_ref() == Some(&pool.id))
-    };
-    let mut pools = there.pools.iter();
-    pools.find(|pool| {
-        let is_unused =
-            pool.listeners.is_empty() && !is_named(pool) && refusals.of_deletion(&pool.id).is_none();
-        is_unused && ownership::is_own_pool(identity, balancer, pool)
+) -> impl Iterator<Item = &'a Pool> {
+    there.pools.iter().filter(move |pool| {
+        is_unused(there, pool)
+            && refusals.of_deletion(&pool.id).is_none()
+            && ownership::is_own_pool(identity, balancer, pool)
     })
 }
 
 /// The next write that takes a listener away: its pool first, unless another listener uses it, or a policy does or might: with the
-/// listener its policies go, and its pool is an [orphan] then.
+/// listener its policies go, and its pool is one of the [orphans] then.
 pub(crate) fn removal(there: &Parts, listener: &Listener, refusals: &Refusals) -> PartChange {
     let pool = there
         .pool_of(&listener.id)

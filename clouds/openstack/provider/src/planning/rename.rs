@@ -139,6 +139,7 @@ impl<'a> Renaming<'a> {
             name: listener.name.clone(),
             update: Box::new(ListenerUpdate {
                 name: self.renamed(&listener.name),
+                default_pool_id: None,
                 attributes: ListenerAttributes {
                     tags: self.all_tags(&listener.tags),
                     ..ListenerAttributes::default()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
-use bowline_openstack_client::{AddressPair, Port, PortFilter, PortId, PortUpdate};
+use bowline_openstack_client::{AddressPair, NetworkId, Port, PortFilter, PortId, PortUpdate};
 use futures::future::join_all;
 use ipnet::IpNet;
 
@@ -169,17 +169,10 @@ impl RouteTable {
                 .copied()
                 .filter(|hop| !found.contains_key(hop))
                 .collect();
-            let only = match *missing {
-                [] => break,
-                [only] => Some(only.to_string()),
-                _ => None,
-            };
-            let filter = PortFilter {
-                network_id: Some(network),
-                address: only.as_deref(),
-                ..PortFilter::default()
-            };
-            let ports = self.client.ports(&filter).await?;
+            if missing.is_empty() {
+                break;
+            }
+            let ports = self.ports_with(network, &missing).await?;
             found.extend(
                 missing
                     .into_iter()
@@ -187,6 +180,32 @@ impl RouteTable {
             );
         }
         Ok(found)
+    }
+
+    /// Which of these addresses a port has, or several have, in any of the router's networks.
+    pub(super) async fn used(&self, hops: &BTreeSet<IpAddr>) -> Result<BTreeSet<IpAddr>, CloudError> {
+        let all: Vec<IpAddr> = hops.iter().copied().collect();
+        let mut used = BTreeSet::new();
+        for network in &*self.networks().await? {
+            let ports = self.ports_with(network, &all).await?;
+            let addresses = ports.iter().flat_map(|port| &port.fixed_ips);
+            used.extend(addresses.filter_map(|fixed| fixed.ip_address.parse::<IpAddr>().ok()));
+        }
+        Ok(used)
+    }
+
+    /// The ports of a network, or, of a single address, those that have it.
+    async fn ports_with(&self, network: &NetworkId, hops: &[IpAddr]) -> Result<Vec<Port>, CloudError> {
+        let only = match hops {
+            [only] => Some(only.to_string()),
+            _ => None,
+        };
+        let filter = PortFilter {
+            network_id: Some(network),
+            address: only.as_deref(),
+            ..PortFilter::default()
+        };
+        Ok(self.client.ports(&filter).await?)
     }
 }
 

@@ -42,4 +42,5 @@ mod start;
 mod takeover;
 mod tls;
 mod twins;
+mod undone;
 mod world;

@@ -142,26 +142,33 @@ async fn a_network_alone_says_enough() {
 /// A member keeps its subnet for life, so it has to go and come back; never all of them at once.
 #[tokio::test(start_paused = true)]
 async fn members_move_to_another_subnet_half_by_half() {
-    let mut world = World::with_nodes(3);
-    let network = world.sim.home().network;
-    let wide = SubnetSpec::new("wide", network, "10.1.0.0/16".parse().unwrap());
-    let wide = world.sim.add_subnet(wide);
-    world.configure(|_| ());
-    world.run("web").await.settled();
-    world.annotate("web", "member-subnet-id", &wide.to_string());
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    let members = |entry: &Entry| entry.body.as_ref().unwrap()["members"].as_array().unwrap().len();
-    let counts: Vec<usize> = writes.iter().map(members).collect();
-    assert_eq!(counts, [1, 3, 2, 3]);
-    let state = world.sim.snapshot();
-    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
-    assert!(
-        pool.members
-            .iter()
-            .all(|member| member.subnet.as_deref() == Some("wide"))
-    );
-    world.assert_settled("web").await;
+    for is_serial in [false, true] {
+        let mut world = World::with_nodes(3);
+        let network = world.sim.home().network;
+        let wide = SubnetSpec::new("wide", network, "10.1.0.0/16".parse().unwrap());
+        let wide = world.sim.add_subnet(wide);
+        world.configure(|options| options.is_serial = is_serial);
+        world.run("web").await.settled();
+        for member in world.sim.members() {
+            world.sim.edit_member(member.part.id, |member| member.weight = 7);
+        }
+        world.annotate("web", "member-subnet-id", &wide.to_string());
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        if !is_serial {
+            let members = |entry: &Entry| entry.body.as_ref().unwrap()["members"].as_array().unwrap().len();
+            let counts: Vec<usize> = writes.iter().map(members).collect();
+            assert_eq!(counts, [1, 3, 2, 3]);
+        }
+        let state = world.sim.snapshot();
+        let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+        let mut subnets = pool.members.iter().map(|member| member.subnet.as_deref());
+        assert!(subnets.all(|subnet| subnet == Some("wide")));
+        // What a person set on them comes back with them.
+        let weights: Vec<u16> = world.sim.members().iter().map(|member| member.weight).collect();
+        assert_eq!(weights, [7; 3], "serial: {is_serial}");
+        world.assert_settled("web").await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -108,7 +108,11 @@ async fn one_that_bars_another_pool_for_a_port_is_told_of() {
     assert!(run.complaint().contains("in use by L7 policy"), "{run:#?}");
     let protocols = world.sim.pools().into_iter().map(|pool| pool.protocol);
     let proxied = protocols.filter(|it| *it == PoolProtocol::Proxy);
-    assert_eq!(proxied.count(), 1, "that of the other port");
+    assert_eq!(
+        proxied.count(),
+        2,
+        "all is served, and the old one stays beside them"
+    );
 }
 
 /// Nobody else would find the pool of a guest that is not there any more.

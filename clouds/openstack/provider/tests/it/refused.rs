@@ -372,3 +372,130 @@ async fn a_rule_that_is_refused_holds_up_no_other_rule_and_closes_nothing() {
     world.run("web").await.settled();
     world.assert_settled("web").await;
 }
+
+/// The protocols of listener and pool, and how many members, of each port.
+fn protocols(world: &World) -> Vec<(u16, String, String, usize)> {
+    let snapshot = world.sim.snapshot();
+    let mut all: Vec<_> = snapshot.load_balancers[0]
+        .listeners
+        .iter()
+        .map(|it| {
+            let pool = it.pool.as_ref().unwrap();
+            (
+                it.port,
+                it.protocol.clone(),
+                pool.protocol.clone(),
+                pool.members.len(),
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn both(listener: &str, pool: &str, members: usize) -> Vec<(u16, String, String, usize)> {
+    let of = |port| (port, listener.to_owned(), pool.to_owned(), members);
+    [80, 81].map(of).to_vec()
+}
+
+/// A port has one listener: the old one goes first. What is refused in its place costs no other port.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_is_refused_in_the_place_of_another_one_brings_that_back_and_costs_no_other_port() {
+    for (status, said) in [
+        (
+            501,
+            "Provider 'amphora' does not support a requested option: HTTP",
+        ),
+        (403, "Quota has been met for resources: Listener"),
+    ] {
+        let mut world = served().await;
+        let before = world.sim.listeners();
+        let body = json!({ "faultcode": "Client", "faultstring": said, "debuginfo": null });
+        let fault = Fault::operation("octavia.listeners.create");
+        world
+            .sim
+            .faults()
+            .add(fault.answer(Canned::json(status, &body.to_string())));
+        world.annotate("web", "x-forwarded-for", "true");
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains(said), "{run:#?}");
+        assert!(run.published_although_refused.is_some(), "{run:#?}");
+        let gone: Vec<&Entry> = writes
+            .iter()
+            .filter(|entry| entry.operation == "octavia.listeners.delete")
+            .collect();
+        assert_eq!(gone.len(), 1, "{:?}", in_short(&writes));
+        assert!(gone[0].path.ends_with(&before[0].part.id.to_string()));
+        assert_eq!(protocols(&world), both("TCP", "TCP", 2));
+        assert_eq!(world.sim.pools().len(), 2);
+        // Nodes are followed, and nothing goes again for the same soon.
+        world.add_node("node-3");
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains(said), "{run:#?}");
+        assert!(
+            writes.iter().all(|entry| entry.method != Method::DELETE),
+            "{:?}",
+            in_short(&writes)
+        );
+        assert_eq!(protocols(&world), both("TCP", "TCP", 3));
+        tokio::time::advance(std::time::Duration::from_secs(1_800)).await;
+        world.run("web").await.settled();
+        assert_eq!(protocols(&world), both("HTTP", "HTTP", 3));
+        world.assert_settled("web").await;
+    }
+}
+
+/// Octavia takes a pool beside the one that serves.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_is_refused_in_the_place_of_another_one_costs_nothing() {
+    let world = served().await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools = Some(2));
+    world.annotate("web", "proxy-protocol", "true");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("Quota has been met"), "{run:#?}");
+    assert_eq!(in_short(&writes), ["octavia.pools.create"]);
+    assert_eq!(protocols(&world), both("TCP", "TCP", 2));
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.pools = Some(3));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let of = |operation: &str| {
+        let mut all = writes.iter();
+        all.position(|entry| entry.operation == operation).unwrap()
+    };
+    assert!(of("octavia.listeners.update") < of("octavia.pools.delete"));
+    assert_eq!(protocols(&world), both("TCP", "PROXY", 2));
+    world.assert_settled("web").await;
+}
+
+/// A pool has one monitor.
+#[tokio::test(start_paused = true)]
+async fn a_monitor_that_is_refused_in_the_place_of_another_one_brings_that_back() {
+    let world = served().await;
+    let body = json!({ "faultcode": "Client", "faultstring": "no such monitor", "debuginfo": null });
+    let fault = Fault::operation("octavia.healthmonitors.create");
+    world
+        .sim
+        .faults()
+        .add(fault.answer(Canned::json(501, &body.to_string())));
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_traffic_policy = Some("Local".into());
+        spec.health_check_node_port = Some(32_000);
+    });
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("no such monitor"), "{run:#?}");
+    let kinds = || {
+        let monitors = world.sim.snapshot().load_balancers[0].listeners.clone();
+        let monitors = monitors.into_iter().filter_map(|it| it.pool?.monitor);
+        monitors.map(|it| it.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(), ["TCP", "TCP"]);
+    tokio::time::advance(std::time::Duration::from_secs(1_800)).await;
+    world.run("web").await.settled();
+    assert_eq!(kinds(), ["HTTP", "HTTP"]);
+    world.assert_settled("web").await;
+}

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Transport};
 use bowline_cloud_provider::{
-    AddressType, CloudProvider, ClusterFacts, InstancesV2, Labels, LoadBalancer, Node, NodeAddress,
-    ServerVersion, Service, ServiceFacts,
+    AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, Labels,
+    LoadBalancer, Node, NodeAddress, ServerVersion, Service, ServiceFacts,
 };
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_sim::kit::World as SimWorld;
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Behaviour, Builder, Id, OpenstackSim, ServerSpec, UserSpec};
-use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
+use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
 pub(crate) use bowline_provider_kit::{Outcome, Run, service_port};
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,7 +32,7 @@ pub(crate) fn lb_name(service: &str) -> String {
 }
 
 /// A cloud that is nothing but its load balancers.
-pub(crate) struct Balancing(Arc<dyn LoadBalancer>);
+pub(crate) struct Balancing(Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>);
 
 impl CloudProvider for Balancing {
     fn name(&self) -> &'static str {
@@ -50,6 +50,15 @@ impl CloudProvider for Balancing {
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::clone(&self.0))
     }
+
+    fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
+        vec![Arc::clone(&self.1)]
+    }
+}
+
+fn balancing((client, options, metrics): (Client, LoadBalancerOptions, Metrics)) -> Balancing {
+    let (balancers, work) = load_balancers(client, options, metrics);
+    Balancing(balancers, work)
 }
 
 /// The cloud, the provider over it, and the cluster.
@@ -134,7 +143,7 @@ impl World {
         let options = LoadBalancerOptions::default();
         let services = Services::default();
         Self {
-            cloud: Balancing(load_balancers(client(&sim), options.clone(), Metrics::default())),
+            cloud: balancing((client(&sim), options.clone(), Metrics::default())),
             sim,
             options,
             service_loop: ServiceLoop::new(&services),
@@ -163,11 +172,7 @@ impl World {
 
     /// A process that starts anew, perhaps with other options: nothing is remembered.
     pub(crate) fn restart(&mut self) {
-        self.cloud = Balancing(load_balancers(
-            client(&self.sim),
-            self.options.clone(),
-            Metrics::default(),
-        ));
+        self.cloud = balancing((client(&self.sim), self.options.clone(), Metrics::default()));
     }
 
     /// The same for a user who sees the objects of all projects.
@@ -177,13 +182,13 @@ impl World {
             ..UserSpec::new("operator", "operator")
         });
         let client = client_of(&self.sim, "operator");
-        self.cloud = Balancing(load_balancers(client, self.options.clone(), Metrics::default()));
+        self.cloud = balancing((client, self.options.clone(), Metrics::default()));
     }
 
     /// The same, reading no more than so many bytes of an answer.
     pub(crate) fn restart_with_limit(&mut self, bytes: usize) {
         let client = client_that(&self.sim, "demo", |config| config.max_body = bytes);
-        self.cloud = Balancing(load_balancers(client, self.options.clone(), Metrics::default()));
+        self.cloud = balancing((client, self.options.clone(), Metrics::default()));
     }
 
     /// The same with other options.
@@ -264,14 +269,32 @@ impl World {
     }
 
     pub(crate) fn facts(&self, name: &str) -> ServiceFacts {
-        let cluster = ClusterFacts {
+        self.services.facts(name, &self.nodes, self.cluster(), self.now())
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        ClusterFacts {
             name: self.cluster_name.clone(),
             uid: None,
             server_version: Some(ServerVersion { major: 1, minor: 36 }),
             holder: "test".into(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(self.hour.load(Ordering::Relaxed))
+    }
+
+    /// One run of the work that deletes what refused creations left behind.
+    pub(crate) async fn reap(&self) {
+        let facts = || BackgroundFacts {
+            services: Arc::new(self.services.clone()),
+            cluster: Arc::new(self.cluster()),
+            now: self.now(),
         };
-        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(self.hour.load(Ordering::Relaxed));
-        self.services.facts(name, &self.nodes, cluster, now)
+        run_background(&self.cloud, "openstack-leaked-ports", facts)
+            .await
+            .unwrap();
     }
 
     /// Reconciles a Service until it settles, is refused or fails.

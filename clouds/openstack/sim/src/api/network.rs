@@ -93,6 +93,14 @@ impl Call<'_> {
         }
         let mut passing: Vec<Value> = objects.into_iter().filter(|it| self.query.passes(it)).collect();
         passing.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
+        if let Some(limit) = self
+            .query
+            .first("limit")
+            .filter(|it| it.parse::<usize>().is_err())
+        {
+            let text = format!("Bad limit request: Limit must be an integer 0 or greater and not '{limit}'.");
+            return Err(ApiError::neutron(StatusCode::BAD_REQUEST, "BadRequest", text));
+        }
         let page = self.query.page(passing, self.state.behaviour.neutron_page_size);
         let page = page.map_err(|unknown| {
             let (kind, what) = kind_of(collection);
@@ -103,11 +111,8 @@ impl Call<'_> {
         if let Some(marker) = &page.next {
             link("next", &self.query.after(marker, page.limit));
         }
-        if let Some(first) = page
-            .objects
-            .first()
-            .filter(|_| self.query.first("marker").is_some())
-        {
+        // Also before the first page.
+        if let Some(first) = page.objects.first().filter(|_| page.limit.is_some()) {
             let first = first["id"].as_str().unwrap_or_default();
             let query = self.query.after(first, page.limit);
             link("previous", &format!("{query}&page_reverse=True"));

@@ -217,7 +217,7 @@ impl Call<'_> {
         let passing = passing.into_iter().map(|it| self.dated(it)).collect();
         let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
         let page = page.map_err(|unknown| {
-            let text = format!("Invalid marker: {}", unknown.0);
+            let text = format!("Supplied pagination marker '{}' is not valid.", unknown.0);
             ApiError::octavia(StatusCode::BAD_REQUEST, text)
         })?;
         let links = page.next.map(|marker| {

@@ -7,6 +7,7 @@ use super::Behaviour;
 const CONFIGURATION: &str = "The service's configuration reference.";
 const REFUSALS: &str = "The walk `refusals` on the real services.";
 const PARTS: &str = "The walk `parts` on the real services.";
+const NEUTRON: &str = "The walk `neutron` on the real services.";
 const ANY: &str = "Any API may.";
 
 const fn documented(name: &'static str, does: &'static str, source: &'static str) -> Row<Behaviour> {
@@ -56,6 +57,11 @@ impl Behaves for Behaviour {
         on_demand(
             "failing_changes",
             "So many changes of a load balancer end in `ERROR`.",
+        ),
+        read(
+            "failing_deletes",
+            "So many deletions of load balancers end in `ERROR`, and all parts stay.",
+            "Octavia's `worker/v2/tasks/lifecycle_tasks.py`, `LoadBalancerToErrorOnRevertTask`.",
         ),
         read(
             "failing_part_changes",
@@ -243,15 +249,21 @@ impl Behaves for Behaviour {
             "What its driver does not know is refused with 501.",
             "`driver.py` of ovn-octavia-provider.",
         ),
-        read(
+        seen(
             "the order of Octavia's lists",
             "The second of their creation, then the ID, which says nothing.",
-            "`DEFAULT_SORT_KEYS` of Octavia.",
+            NEUTRON,
         ),
-        read(
-            "the order of Neutron's lists",
-            "The ID.",
-            "`PaginationNativeHelper` of Neutron's `api_common.py`.",
+        seen("the order of Neutron's lists", "The ID.", NEUTRON),
+        seen(
+            "twins of security group rules",
+            "A protocol is its number too, and no prefix at all is everybody: such rules are refused with 409.",
+            NEUTRON,
+        ),
+        seen(
+            "a group that a port is asked to join twice",
+            "The change is refused with 400.",
+            NEUTRON,
         ),
     ];
 }

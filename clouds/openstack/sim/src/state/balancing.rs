@@ -35,7 +35,7 @@ impl State {
         let behaviour = &mut self.behaviour;
         let (wait, failing) = match status {
             Provisioning::PendingCreate => (behaviour.lb_create_time, Some(&mut behaviour.failing_creates)),
-            Provisioning::PendingDelete => (behaviour.lb_delete_time, None),
+            Provisioning::PendingDelete => (behaviour.lb_delete_time, Some(&mut behaviour.failing_deletes)),
             _ => (behaviour.lb_change_time, Some(&mut behaviour.failing_changes)),
         };
         let fails = failing.is_some_and(|left| {
@@ -111,7 +111,7 @@ impl State {
         }
         let fails = change.is_some_and(|change| change.fails);
         let part_fails = change.is_some_and(|change| change.part_fails);
-        if balancer.part.status == Provisioning::PendingDelete {
+        if balancer.part.status == Provisioning::PendingDelete && !fails {
             return self.remove_load_balancer(id);
         }
         let end = match fails {

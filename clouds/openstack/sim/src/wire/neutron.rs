@@ -193,7 +193,7 @@ impl Wire<'_> {
             "port_range_max": content.port_max,
             "remote_ip_prefix": content.remote_prefix,
             "remote_address_group_id": null,
-            "normalized_cidr": content.remote_prefix,
+            "normalized_cidr": content.remote_prefix.as_deref().map(without_host),
             "remote_group_id": content.remote_group,
             "belongs_to_default_sg": false,
         });
@@ -201,4 +201,10 @@ impl Wire<'_> {
         shown["description"] = json!(rule.description);
         shown
     }
+}
+
+/// A range without the bits of a host.
+fn without_host(range: &str) -> String {
+    let range: Result<ipnet::IpNet, _> = range.parse();
+    range.map_or_else(|_| String::new(), |range| range.trunc().to_string())
 }

@@ -116,13 +116,17 @@ async fn bad_rules_are_refused() {
             400,
             "SecurityGroupInvalidPortRange",
         ),
-        (json!({ "port_range_max": 70000 }), 400, "HTTPBadRequest"),
+        (
+            json!({ "port_range_max": 70000 }),
+            400,
+            "SecurityGroupInvalidPortValue",
+        ),
         (
             json!({ "remote_ip_prefix": "fd00::/8" }),
             400,
             "SecurityGroupRuleParameterConflict",
         ),
-        (json!({ "remote_ip_prefix": "nonsense" }), 400, "HTTPBadRequest"),
+        (json!({ "remote_ip_prefix": "nonsense" }), 400, "InvalidCIDR"),
         (
             json!({ "remote_group_id": group }),
             400,

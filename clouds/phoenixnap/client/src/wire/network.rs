@@ -1,6 +1,6 @@
 //! Public networks (Networks API, "Public Networks").
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// A public network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,12 +17,37 @@ pub struct PublicNetwork {
     /// Its VLAN.
     #[serde(default)]
     pub vlan_id: Option<u32>,
-    /// The blocks that are attached.
-    #[serde(default, deserialize_with = "super::list")]
-    pub ip_blocks: Vec<NetworkBlock>,
+    /// What it is doing, as the API writes it: `BUSY`, `READY`, `DELETING` or `ERROR`.
+    #[serde(default, deserialize_with = "super::text_or_none")]
+    pub status: Option<String>,
+    /// The blocks that are attached; `None` if the API does not say.
+    #[serde(default, deserialize_with = "list_if_said")]
+    pub ip_blocks: Option<Vec<NetworkBlock>>,
     /// The servers in it.
     #[serde(default, deserialize_with = "super::list")]
     pub memberships: Vec<Membership>,
+}
+
+impl PublicNetwork {
+    /// Whether it changes, and takes a block later.
+    pub fn is_busy(&self) -> bool {
+        self.has_status(&["busy"])
+    }
+
+    /// Whether it goes or has failed, so that it takes no block any more.
+    pub fn is_lost(&self) -> bool {
+        self.has_status(&["deleting", "error"])
+    }
+
+    fn has_status(&self, words: &[&str]) -> bool {
+        let status = self.status.as_deref().map(super::plain);
+        status.is_some_and(|status| words.contains(&status.as_str()))
+    }
+}
+
+/// A list of `null` is an empty one.
+fn list_if_said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<NetworkBlock>>, D::Error> {
+    super::list(deserializer).map(Some)
 }
 
 /// A block that is attached to a network.

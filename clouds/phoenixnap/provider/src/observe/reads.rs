@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::network::Network;
 use super::{Memory, Observed, Purchase, Remembered};
 use crate::blocks;
-use crate::claim::AFTERMATH;
+use crate::claim::PATIENCE;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::servers::ServerIndex;
 use crate::tags::{self, ClusterTags};
@@ -36,7 +36,7 @@ pub(crate) struct Reads {
     network: Option<Arc<Network>>,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
-    /// The last purchase for each Service.
+    /// The last purchase for each Service, by its name: the tags of a block have no UID, and another Service of that name takes it.
     purchases: Kept<Asker, Begun>,
 }
 
@@ -50,14 +50,23 @@ struct Listing {
 }
 
 /// A purchase that was begun.
-#[derive(Default)]
 pub(crate) struct Begun {
     /// The reconcile under whose claim.
     pub(crate) reconcile: u64,
-    /// When the API answered that it had failed. It may have sold a block all the same.
-    pub(crate) failed: Option<Instant>,
-    /// The ID of the block, until a list shows it.
-    pub(crate) unlisted: Option<String>,
+    /// When.
+    pub(crate) at: Instant,
+    /// What came of it.
+    pub(crate) end: End,
+}
+
+/// What came of a purchase.
+pub(crate) enum End {
+    /// Nobody knows: the answer has not come, was lost, or said that the API had failed.
+    Unknown,
+    /// A block, which no list has shown.
+    Unlisted(String),
+    /// Its block was seen.
+    Seen,
 }
 
 impl Reads {
@@ -159,17 +168,34 @@ impl Reads {
             listed,
             missing_names: None,
             is_claim_void: self.is_void(identity),
+            asked: self.asked(identity),
             network: None,
             full: None,
+            stray: None,
             // Looked at anew: it is tried again.
             busy: None,
         };
-        if let Intent::Wanted(wanted) = intent
-            && observed.blocks.is_empty()
-            && is_buyer(wanted)
-        {
-            self.before_purchase(&wanted.identity.key, &mut observed, own)
-                .await?;
+        match intent {
+            Intent::Absent(_) => self
+                .network()
+                .into_iter()
+                .for_each(|it| it.bought(&identity.key, None)),
+            Intent::Wanted(_) if !observed.blocks.is_empty() => {}
+            Intent::Wanted(wanted) if is_buyer(wanted) => {
+                self.before_purchase(&identity.key, &mut observed, own).await?;
+            }
+            Intent::Wanted(_) => {
+                if let Ok(Some(address)) = identity.address() {
+                    let of_cluster = self.blocks_of_cluster(&identity.cluster).await?.entries;
+                    let found = of_cluster
+                        .into_iter()
+                        .find(|block| blocks::contains(block, address));
+                    // A list that was behind may not have shown it.
+                    let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
+                    observed.blocks.extend(found.clone().filter(is_ours));
+                    observed.stray = found;
+                }
+            }
         }
         Ok(observed)
     }
@@ -207,26 +233,33 @@ impl Reads {
         asker: &Asker,
         listed: &mut Vec<IpBlock>,
     ) -> Result<(), CloudError> {
-        let unlisted = |last: &mut Option<Begun>| last.as_ref()?.unlisted.clone();
-        let Some(id) = self.purchases.with(asker, unlisted) else {
+        let Identity { key, cluster, .. } = identity;
+        let unlisted = self.purchases.with(asker, |last| match &last.as_ref()?.end {
+            End::Unlisted(id) => Some(Some(id.clone())),
+            // What is listed was bought by then: there was none before it.
+            End::Unknown if !listed.is_empty() => Some(None),
+            End::Unknown | End::Seen => None,
+        });
+        let Some(unlisted) = unlisted else {
             return Ok(());
         };
-        let Identity { key, cluster, .. } = identity;
-        if !listed.iter().any(|block| block.id == id) {
+        let mut end = End::Seen;
+        if let Some(id) = unlisted.filter(|id| !listed.iter().any(|block| block.id == *id)) {
             match self.client.ip_block(&id).await {
                 Ok(block) if cluster.is_active_for(&block, key) => {
                     listed.push(block);
                     return Ok(());
                 }
-                // It was marked or given back since, and is nobody's any more.
+                // It was marked since, and is nobody's any more.
                 Ok(_) => {}
-                Err(error) if error.may_be_gone() => {}
+                // It was given back, or is as late here as in the list.
+                Err(error) if error.may_be_gone() => end = End::Unknown,
                 Err(error) => return Err(error.into()),
             }
         }
         self.purchases.with(asker, |last| {
             if let Some(last) = last {
-                last.unlisted = None;
+                last.end = end;
             }
         });
         Ok(())
@@ -254,7 +287,7 @@ impl Reads {
         }
         let network = async {
             match &self.network {
-                Some(network) => network.in_a_moment().await,
+                Some(network) => Some(network.in_a_moment().await),
                 None => None,
             }
         };
@@ -312,19 +345,24 @@ impl Reads {
         self.purchases.with(&asker(identity), |last| *last = purchase);
     }
 
+    /// How long ago a purchase of this process for a Service began of which nobody knows what came of it, if it may still come true.
+    /// The claim says the same to others, and anybody may take it off the Service.
+    fn asked(&self, identity: &Identity) -> Option<Duration> {
+        self.purchases.with(&asker(identity), |last| {
+            let last = last.as_ref().filter(|last| matches!(last.end, End::Unknown))?;
+            Some(last.at.elapsed()).filter(|age| *age < PATIENCE)
+        })
+    }
+
     /// Whether the claim on a Service is this process's own, and nothing was bought under it: its reconcile was cut short
-    /// by a change of the Service, and of one Service there is one reconcile at a time; or the API failed, and no list has
-    /// shown a block since.
+    /// by a change of the Service, and of one Service there is one reconcile at a time.
     fn is_void(&self, identity: &Identity) -> bool {
         let Some(claim) = identity.claim_of_process() else {
             return false;
         };
-        self.purchases.with(&asker(identity), |last| match last {
-            Some(last) if last.reconcile == claim.reconcile => {
-                last.failed.is_some_and(|failed| failed.elapsed() >= AFTERMATH)
-            }
-            Some(last) => last.reconcile < claim.reconcile,
-            None => true,
+        self.purchases.with(&asker(identity), |last| {
+            let last = last.as_ref();
+            last.is_none_or(|last| last.reconcile < claim.reconcile)
         })
     }
 }

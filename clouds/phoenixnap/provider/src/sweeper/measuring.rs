@@ -3,8 +3,8 @@
 use bowline_cloud_provider::Measurement;
 
 use super::Observed;
-use super::planning::{Fate, fate};
-use crate::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK};
+use super::planning::{Fate, active_by_service, fate};
+use crate::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK, SURPLUS};
 use crate::tags;
 
 /// Every state is counted, so that a number that becomes 0 is seen to become it.
@@ -18,15 +18,19 @@ pub(super) fn measure(observed: &Observed, network: &str) -> Vec<Measurement> {
     let marked = || blocks.iter().filter(|block| tags::is_marked(block));
     let active = blocks
         .iter()
-        .filter(|block| !tags::is_marked(block) && !orphans.contains(&block.id));
+        .filter(|block| !tags::is_marked(block) && !orphans.contains(&block.id))
+        .count();
+    let by_service = active_by_service(observed);
+    let surplus: usize = by_service.values().map(|blocks| blocks.len() - 1).sum();
     let stuck = marked().filter(|block| {
         let has_failed = failed.contains_key(&block.id);
         has_failed || matches!(fate(block, network), Fate::LeaveAlone(_))
     });
     vec![
-        BLOCKS.measure(ACTIVE, active.count()),
+        BLOCKS.measure(ACTIVE, active - surplus),
         BLOCKS.measure(MARKED, marked().count()),
         BLOCKS.measure(ORPHANED, orphans.len()),
+        BLOCKS.measure(SURPLUS, surplus),
         STUCK.measure("", stuck.count()),
     ]
 }

@@ -1,14 +1,17 @@
 //! Decides what is done with each block. Pure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, ServiceKey};
 use bowline_phoenixnap_client::{BlockStatus, IpBlock};
 use bowline_plan::{Answer, Note};
 
 use super::{Intent, Observed, address_of};
 use crate::blocks::{self, Attachment, Place};
-use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, SWEEP_FAILED};
+use crate::events::{
+    ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
+};
 use crate::planning::{Next, wait};
 use crate::step::CloudStep;
 use crate::tags;
@@ -25,9 +28,14 @@ pub(super) enum Fate {
     LeaveAlone(String),
 }
 
-pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next, Vec<Note>) {
+pub(super) fn plan(
+    intent: &Intent,
+    observed: &Observed,
+    refusals: &Refusals<CloudStep>,
+    network: &str,
+) -> (Next, Vec<Note>) {
     let mut steps = Vec::new();
-    let mut notes = Vec::new();
+    let mut notes = several(observed);
     let mut is_waiting = false;
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
@@ -44,11 +52,19 @@ pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next
             )));
         }
         if !tags::is_marked(block) {
-            steps.extend(heal(intent, block, network));
+            let heal = heal(intent, block, network);
+            match heal.as_ref().and_then(|step| refusals.why(step)) {
+                None => steps.extend(heal),
+                Some(why) => notes.push(FALLEN_OFF.note(fallen_off(block, &why.reason))),
+            }
             notes.extend(look_at(intent, observed, block));
             continue;
         }
-        match fate(block, network) {
+        let fate = fate(block, network);
+        if !matches!(fate, Fate::LeaveAlone(_)) {
+            notes.extend(released(intent, block));
+        }
+        match fate {
             Fate::Wait => is_waiting = true,
             Fate::LeaveAlone(why) => {
                 notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
@@ -95,6 +111,48 @@ pub(super) fn fate(block: &IpBlock, network: &str) -> Fate {
             Fate::LeaveAlone(format!("is {}", block.status))
         }
     }
+}
+
+/// The active blocks of each Service that the tags name.
+pub(super) fn active_by_service(observed: &Observed) -> BTreeMap<ServiceKey, Vec<&IpBlock>> {
+    let mut by_service: BTreeMap<ServiceKey, Vec<&IpBlock>> = BTreeMap::new();
+    let is_active = |block: &&IpBlock| !tags::is_marked(block) && !observed.orphans.contains(&block.id);
+    for block in observed.blocks.iter().filter(is_active) {
+        if let Some(key) = tags::service_of(block) {
+            by_service.entry(key).or_default().push(block);
+        }
+    }
+    by_service
+}
+
+/// The Services that have more than one block. A Service at which nothing changes is looked at every ten minutes only.
+fn several(observed: &Observed) -> Vec<Note> {
+    let by_service = active_by_service(observed).into_iter();
+    let several = by_service.filter(|(_, blocks)| blocks.len() > 1);
+    let told = several.map(|(key, blocks)| {
+        let ids: Vec<&str> = blocks.iter().map(|block| block.id.as_str()).collect();
+        let text = format!(
+            "service {key} has {} IP blocks, and all of them are billed: {}",
+            ids.len(),
+            ids.join(", ")
+        );
+        SURPLUS.note(text).about(key.to_string())
+    });
+    told.collect()
+}
+
+/// That a marked block goes on whose address a Service lives.
+fn released(intent: &Intent, block: &IpBlock) -> Option<Note> {
+    let IpBlock { id, cidr, .. } = block;
+    let mut services = intent.services.iter();
+    let (key, address) = services.find_map(|(key, service)| {
+        let address = address_of(service)?;
+        blocks::contains(block, address).then_some((key, address))
+    })?;
+    let text = format!(
+        "IP block {id} ({cidr}) has the tag `delete`, so it is taken off its network and given back; {address}, the address of service {key}, leads nowhere then"
+    );
+    Some(RELEASED.note(text).about(key.to_string()))
 }
 
 /// Attaches an active block again that fell off, if a Service lives on its address.

@@ -306,7 +306,7 @@ async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
         run.complaint().contains("cannot be requested by address"),
         "{run:?}"
     );
-    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.list"]);
     assert_eq!(world.field("x/y"), "203.0.113.200");
     world.set_field("x/y", "");
     world.run("x/y").await.settled();
@@ -661,6 +661,33 @@ async fn an_attachment_that_stays_half_done_is_tried_again_less_and_less_often()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sweeper_tries_an_attachment_that_is_refused_less_and_less_often() {
+    let world = World::with_service();
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.failing_attachments = 1;
+        behaviour.failed_attachment_is_final = false;
+        behaviour.failed_attachment_stays = true;
+    });
+    world.run(KEY).await.settled();
+    let attach = "public-networks.attach";
+    let refusal = Fault::operation(attach).always().status(409);
+    let refusal = world.sim.faults().add(refusal);
+    let mut tries = 0;
+    for _ in 0..120 {
+        let (notes, calls) = world.calls_of(world.sweep()).await;
+        let of_block = notes.iter().filter(|note| note.reason == "IPBlockFallenOff");
+        assert_eq!(of_block.count(), 1, "{notes:?}");
+        tries += calls.iter().filter(|call| *call == attach).count();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    assert!((8..=10).contains(&tries), "{tries}");
+    world.sim.faults().remove(refusal);
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+    world.sweep().await;
+    assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+#[tokio::test(start_paused = true)]
 async fn why_a_block_is_not_attached_yet_is_told_once_and_after_minutes_as_a_warning() {
     let refusal = "409 Conflict: The network is BUSY.";
     for (refusals, reasons) in [
@@ -712,7 +739,7 @@ async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fr
     let world = World::with(&[("PNAP_LOCATION", "XYZ"), BALANCING]);
     world.add(KEY);
     let network = Fault::operation("public-networks.read").always();
-    world.sim.faults().add(network.status(503));
+    world.sim.faults().add(network.status(404));
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("400"), "{run:?}");
     let of = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();

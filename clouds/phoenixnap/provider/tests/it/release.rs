@@ -245,6 +245,93 @@ async fn a_tag_delete_that_says_false_gives_no_live_block_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_with_two_blocks_is_told_of_by_the_sweeper() {
+    let world = ready().await;
+    let second = BlockSpec::of_service(CLUSTER, "shop", "checkout");
+    let second = world.sim.add_block(second.network(NETWORK));
+    let notes = world.sweep().await;
+    assert_eq!(notes[0].reason, "IPBlockSurplus", "{notes:?}");
+    assert!(notes[0].text.contains(&second), "{notes:?}");
+    assert_eq!(notes[0].about.as_deref(), Some(KEY));
+    let measured = world.measure().await;
+    for counted in [
+        "phoenixnap_ip_blocks{state=active} 1",
+        "phoenixnap_ip_blocks{state=surplus} 1",
+    ] {
+        assert!(measured.iter().any(|it| it == counted), "{measured:?}");
+    }
+    assert_eq!(world.sim.blocks().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_block_of_a_living_service_that_somebody_marks_is_released_with_an_event_of_that_service() {
+    for keeps_its_names in [true, false] {
+        let world = ready().await;
+        let block = world.sim.blocks()[0].id.clone();
+        world.sim.edit_block(&block, |block| {
+            block
+                .tags
+                .retain(|tag| keeps_its_names || !tag.name.starts_with("service"));
+            block.tags.push(Tag::new("delete", "true"));
+        });
+        let detach = Duration::from_secs(5);
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.detach_time = detach);
+        // What the Service itself says meanwhile.
+        let run = world.run(KEY).await;
+        assert!(
+            run.complaint().contains("has the tag `delete` and is given back"),
+            "{run:#?}"
+        );
+        assert!(run.complaint().contains("remove the tag"), "{run:#?}");
+        let sweep = world.sweep().await;
+        let told = sweep.iter().filter(|note| note.reason == "IPBlockReleased");
+        let told: Vec<&Note> = told.collect();
+        assert!(!told.is_empty(), "{sweep:?}");
+        assert!(told[0].text.contains(&block) && told[0].text.contains("tag `delete`"));
+        assert_eq!(told[0].about.as_deref(), Some(KEY));
+        assert!(world.sim.blocks().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_serving_block_whose_tags_were_removed_is_named_and_no_other_one_is_advised() {
+    let world = ready().await;
+    let block = world.sim.blocks()[0].id.clone();
+    let tags = world.sim.blocks()[0].tags.clone();
+    for lost in [&["serviceName", "serviceNamespace"][..], &["serviceName"]] {
+        world.sim.edit_block(&block, |block| {
+            block.tags.retain(|tag| !lost.contains(&tag.name.as_str()));
+        });
+        let complaint = world.run(KEY).await.complaint().to_owned();
+        for words in [
+            &block,
+            "put the tags serviceNamespace=shop and serviceName=checkout back",
+        ] {
+            assert!(complaint.contains(words), "{complaint}");
+        }
+        world.sim.edit_block(&block, |block| block.tags.clone_from(&tags));
+        world.run(KEY).await.settled();
+    }
+    // One that is another Service's is nobody else's to take.
+    world.sim.edit_block(&block, |block| {
+        block
+            .tags
+            .iter_mut()
+            .filter(|tag| tag.name == "serviceName")
+            .for_each(|tag| {
+                tag.value = Some("search".to_owned());
+            });
+    });
+    let complaint = world.run(KEY).await.complaint().to_owned();
+    assert!(
+        complaint.contains("has the tags of service shop/search"),
+        "{complaint}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_block_that_no_service_has_is_told_of_and_never_deleted() {
     let world = World::new();
     world.add("shop/plain");
@@ -311,6 +398,7 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
             format!("phoenixnap_ip_blocks{{state=active}} {active}"),
             format!("phoenixnap_ip_blocks{{state=marked}} {marked}"),
             format!("phoenixnap_ip_blocks{{state=orphaned}} {orphaned}"),
+            "phoenixnap_ip_blocks{state=surplus} 0".to_owned(),
             format!("phoenixnap_ip_blocks_stuck {stuck}"),
         ]
     };

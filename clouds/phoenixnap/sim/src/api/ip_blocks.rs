@@ -1,5 +1,6 @@
 //! `/ips/v1/ip-blocks`
 
+use bowline_cloud_kit::clock::{later, pending};
 use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde::Deserialize;
@@ -58,7 +59,7 @@ impl Call<'_> {
             .state
             .blocks
             .values()
-            .filter(|it| self.passes(&conditions, &it.tags));
+            .filter(|it| !pending(it.listed_from) && self.passes(&conditions, &it.tags));
         Ok(json(
             StatusCode::OK,
             &blocks.map(|it| wire::block(self.state, it)).collect(),
@@ -107,6 +108,7 @@ impl Call<'_> {
             description: wish.description,
             tags: wish.tags,
             created_on: self.state.clock.rfc3339_millis(),
+            listed_from: later(self.state.behaviour.list_lag),
         });
         self.block_reply(StatusCode::CREATED, &id)
     }

@@ -35,6 +35,10 @@ impl Behaves for Behaviour {
         ),
         known("detach_time_ms", "A block is `unassigning` for this time.", API),
         on_demand(
+            "list_lag_ms",
+            "Lists do not show a block for this time after its purchase.",
+        ),
+        on_demand(
             "failing_attachments",
             "So many attachments end in `error assigning`.",
         ),

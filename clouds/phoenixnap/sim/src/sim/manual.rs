@@ -192,6 +192,7 @@ pub(crate) fn insert_block(state: &mut State, spec: BlockSpec) -> Result<String,
         description: None,
         tags: spec.tags,
         created_on: spec.created_on.unwrap_or_else(|| state.clock.rfc3339_millis()),
+        listed_from: None,
     };
     state.blocks.insert(id.clone(), block);
     Ok(id)

@@ -206,6 +206,17 @@ const OUTPUT: Flag = Flag::new(
 
 pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
 
+pub(super) static EXPLAIN: &[Flag] = &[
+    Flag::new(
+        "namespace",
+        Kind::Text,
+        "default",
+        "The namespace of Services that are named without one.",
+    )
+    .short('n'),
+    OUTPUT,
+];
+
 pub(super) static PLAN: &[Flag] = &[
     OUTPUT,
     Flag::new(

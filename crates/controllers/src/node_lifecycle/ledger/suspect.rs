@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::{Moment, Ruling, Seen, Verdict};
 use crate::events;
+use crate::said::Said;
 use crate::sighting::Sighting;
-use bowline_cloud_provider::Said;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ErrorKind, Route, RouteChange};
+use bowline_cloud_provider::{ErrorKind, NodeName, Route, RouteChange};
 use bowline_kube_io::KubeError;
 use futures::future::{self, BoxFuture, FutureExt as _, Shared};
 use ipnet::IpNet;
@@ -26,10 +26,68 @@ const LISTED_WITHIN: Duration = Duration::from_secs(120);
 /// Why a route is kept whose Node is not known.
 const IS_THERE: &str = "its node was missing from the list of nodes, but is there";
 
+/// Why a route is kept whose Node this process never saw.
+const NEVER_SEEN: &str = "no node had its network while this process watched, and what it leads to lives: it may be a route of the cluster \
+     that this one is a copy of; delete it in the cloud if nothing needs it";
+
 /// The deletions of routes to one destination, for those who have to wait for them.
 pub(super) type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
 
 impl RouteController {
+    /// Takes out of the deletions what may be needed by another copy of this cluster: routes to Nodes that are not known, and to networks
+    /// that no Node had while this process watched, unless the cloud proves that they lead to nothing.
+    pub(super) async fn keep_what_was_never_seen(&self, pass: &Pass, plan: &mut Plan) {
+        let ids = self.provider_ids(&plan.deletions);
+        let (doubtful, mut sure): (Vec<Route>, Vec<Route>) = {
+            let seen = self.seen();
+            let is_doubtful = |route: &Route| {
+                let is_known = match &route.target_node {
+                    Some(name) => self.is_known(route, name, &ids),
+                    None => route.next_hop.is_some() && !route.is_blackhole,
+                };
+                !is_known
+                    && !seen.contains(&route.destination.trunc())
+                    && self.is_due(pass, &Wish::delete(route))
+            };
+            std::mem::take(&mut plan.deletions)
+                .into_iter()
+                .partition(is_doubtful)
+        };
+        if !doubtful.is_empty() {
+            let _working = self.ctx.heartbeat.begin();
+            let live = self.routes.live(&doubtful).await;
+            for (at, route) in doubtful.into_iter().enumerate() {
+                match &live {
+                    Ok(live) if live.get(at) == Some(&false) => sure.push(route),
+                    Ok(_) => self.keep(pass, &route, NEVER_SEEN, Next::Refused),
+                    Err(error) => {
+                        let why = format!("it is not known whether what it leads to lives: {error}");
+                        self.keep(pass, &route, &why, Next::Soon(Stated::by_cloud(error)));
+                    }
+                }
+            }
+        }
+        plan.deletions = sure;
+    }
+
+    /// The provider IDs of all Nodes, once for all routes; none where there are no routes.
+    fn provider_ids(&self, routes: &[Route]) -> BTreeSet<Arc<str>> {
+        match routes.is_empty() {
+            true => BTreeSet::new(),
+            false => {
+                let nodes = self.ctx.nodes.all();
+                nodes.iter().filter_map(|node| node.provider_id.clone()).collect()
+            }
+        }
+    }
+
+    /// Whether the Node of this name, to which a route leads, is known, or another one that has the provider ID.
+    fn is_known(&self, route: &Route, name: &NodeName, ids: &BTreeSet<Arc<str>>) -> bool {
+        let nodes = &self.ctx.nodes;
+        let id = route.target_provider_id.as_deref();
+        nodes.get(name).is_some() && !nodes.is_unreadable(name) || id.is_some_and(|id| ids.contains(id))
+    }
+
     /// Takes the routes to an address out of the deletions, unless it is certain that no Node has the address. That none is
     /// known is no proof: the API server is asked for all Nodes, once for all such routes.
     pub(super) async fn keep_what_leads_to_nodes(&self, pass: &Pass, plan: &mut Plan) {
@@ -59,7 +117,7 @@ impl RouteController {
             };
             match &known {
                 Ok(known) if !known.contains(&address) => return true,
-                Ok(_) => self.keep(pass, route, IS_THERE, Stated::Nothing),
+                Ok(_) => self.keep(pass, route, IS_THERE, Next::Soon(Stated::Nothing)),
                 Err(error) => self.cannot_tell(pass, route, error),
             }
             false
@@ -80,14 +138,7 @@ impl RouteController {
                 .or_default()
                 .push(route);
         }
-        // Once for all routes.
-        let ids: Arc<BTreeSet<Arc<str>>> = match routes.is_empty() {
-            true => Arc::default(),
-            false => {
-                let nodes = self.ctx.nodes.all();
-                Arc::new(nodes.iter().filter_map(|node| node.provider_id.clone()).collect())
-            }
-        };
+        let ids = Arc::new(self.provider_ids(routes));
         by_destination
             .into_iter()
             .map(|(destination, routes)| {
@@ -135,12 +186,8 @@ impl RouteController {
     /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
     /// is no proof: the API server is asked for it by its name.
     async fn has_no_node(&self, pass: &Pass, route: &Route, ids: &BTreeSet<Arc<str>>) -> bool {
-        let nodes = &self.ctx.nodes;
-        let id = route.target_provider_id.as_deref();
-        let is_known = |name| {
-            nodes.get(name).is_some() && !nodes.is_unreadable(name) || id.is_some_and(|id| ids.contains(id))
-        };
-        let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
+        let target = route.target_node.as_ref();
+        let Some(name) = target.filter(|name| !self.is_known(route, name, ids)) else {
             return true;
         };
         let Ok(_turn) = pass.requests.acquire().await else {
@@ -150,7 +197,7 @@ impl RouteController {
         match self.ctx.kube.has_node(name).await {
             Ok(false) => true,
             Ok(true) => {
-                self.keep(pass, route, IS_THERE, Stated::Nothing);
+                self.keep(pass, route, IS_THERE, Next::Soon(Stated::Nothing));
                 false
             }
             Err(error) => {
@@ -163,12 +210,12 @@ impl RouteController {
     /// Remembers that a route is kept because its Node may be there.
     fn cannot_tell(&self, pass: &Pass, route: &Route, error: &KubeError) {
         let why = format!("it is not known whether its node is gone: {error}");
-        self.keep(pass, route, &why, Stated::by_kube(error));
+        self.keep(pass, route, &why, Next::Soon(Stated::by_kube(error)));
     }
 
     /// Remembers that a route is kept, and why: it is asked about again later.
-    fn keep(&self, pass: &Pass, route: &Route, why: &str, stated: Stated) {
-        let (wish, next) = (Wish::delete(route), Next::Soon(stated));
+    fn keep(&self, pass: &Pass, route: &Route, why: &str, next: Next) {
+        let wish = Wish::delete(route);
         let say = self
             .attempts()
             .failed(wish, why, next, pass.share, || why.to_owned());

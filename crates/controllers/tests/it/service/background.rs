@@ -79,3 +79,19 @@ async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
     world.pass(seconds(70)).await;
     assert_eq!(log.count("block 7 is nobody's"), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_about_a_service_is_an_event_of_that_one() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let note = Note::warning("Surplus", "two blocks").about("default/web");
+    world.cloud.set(|cloud| cloud.sweep_note = Some(note));
+    world.pass(seconds(95)).await;
+    let told = world.reasons("web");
+    assert_eq!(
+        told.iter().filter(|reason| *reason == "Surplus").count(),
+        1,
+        "{told:?}"
+    );
+}

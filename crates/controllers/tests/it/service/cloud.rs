@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) read_errors: VecDeque<CloudError>,
     /// Says *wait* for so many looks before it settles.
     pub(super) busy_looks: u32,
+    /// No balancer goes: each look says *wait*.
+    pub(super) deletes_nothing: bool,
     /// Wants to look again a minute after it settled, so many times.
     pub(super) later_looks: u32,
     /// Waits before it makes a balancer until this Node is there.
@@ -306,6 +308,10 @@ impl Reconciler for Cloud {
             }
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
+            (false, Some(_)) if state.deletes_nothing => Answer::Wait {
+                after: Duration::from_secs(5),
+                reason: "balancer is being deleted".into(),
+            },
             (_, Some(_)) if state.busy_looks > 0 => {
                 state.busy_looks -= 1;
                 Answer::Wait {

@@ -522,3 +522,42 @@ async fn a_service_that_is_made_again_under_the_same_name_gets_a_balancer_of_its
         world.settled(name).await;
     }
 }
+
+/// Somebody takes the finalizer off a Service, deletes it and makes another one of its name, and the cloud does not get rid of the first
+/// one's balancer.
+#[tokio::test(start_paused = true)]
+async fn who_has_the_name_of_a_service_that_vanished_is_served_although_the_cloud_does_not_get_rid_of_that_ones_balancer()
+ {
+    for is_failing in [false, true] {
+        let world = World::running(&["a"]).await;
+        let gone = world.add_service("web");
+        world.settled("web").await;
+        world.cloud.set(|cloud| {
+            cloud.deletes_nothing = !is_failing;
+            if is_failing {
+                cloud.write_errors.push_back(CloudError::other("busy"));
+            }
+        });
+        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+        world.api.delete("Service", "default", "web");
+        let successor = world.add_service("web");
+        let begun = Instant::now();
+        world
+            .until("the successor is served", |w| w.address("web").is_some())
+            .await;
+        assert!(begun.elapsed() < seconds(120), "{:?}", begun.elapsed());
+        assert!(world.cloud.balancer(&gone).is_some() && world.cloud.balancer(&successor).is_some());
+        if is_failing {
+            let events = world.events("web");
+            let told = format!("load balancer of an earlier Service of this name (uid {gone}): ");
+            assert!(events.iter().any(|(_, text)| text.contains(&told)), "{events:#?}");
+        }
+        world.cloud.set(|cloud| cloud.deletes_nothing = false);
+        world
+            .until("the first one's is gone", |w| w.cloud.balancer(&gone).is_none())
+            .await;
+        world.pass(seconds(10)).await;
+        assert!(world.cloud.balancer(&successor).is_some());
+        assert_eq!(world.count("EnsuredLoadBalancer"), 2);
+    }
+}

@@ -78,7 +78,7 @@ impl Cluster {
     /// A cluster of two nodes on a ground.
     pub(super) async fn on(ground: Ground, options: LoadBalancerOptions) -> Self {
         let services = Services::default();
-        let cloud = Balancing(load_balancers(client(&ground), options, Metrics::default()));
+        let cloud = Balancing(load_balancers(client(&ground), options, Metrics::default()).0);
         let mut nodes = Vec::new();
         for name in ["node-1", "node-2"] {
             let server = ground.server(name).await;

@@ -1,16 +1,17 @@
 //! What is read again in a reconcile: while Octavia is at work, and after the writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, PoolId, ProvisioningStatus};
 
 use super::{Listing, Reads};
 use crate::intent::{Identity, Intent};
 use crate::learn::predicted;
-use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience};
+use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
 use crate::ownership;
+use crate::step::CloudStep;
 
 impl Reads {
     /// Looks again at load balancers that are pending or went, and reads what is missing by now.
@@ -35,6 +36,7 @@ impl Reads {
             self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
             memory.own.change_pause = self.under_way.pause();
+            undone::note(&observed, memory, false);
             patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
             if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
@@ -69,8 +71,29 @@ impl Reads {
                 .await?;
             memory.own.is_unseen = false;
         }
+        self.confirm_parts(&mut observed, memory).await?;
         self.complete(intent, &mut observed, memory).await?;
+        undone::note(&observed, memory, true);
         Ok(observed)
+    }
+
+    /// Reads the parts of load balancers again of which some were made or taken away.
+    async fn confirm_parts(&self, observed: &mut Observed, memory: &Memory) -> Result<(), CloudError> {
+        let written = memory.own.unconfirmed.iter();
+        let written = written.filter(|step| matches!(step, CloudStep::Part { .. }));
+        let of: BTreeSet<LoadBalancerId> = written.filter_map(CloudStep::balancer).cloned().collect();
+        for of in of {
+            let Some(before) = observed.parts.remove(&of) else {
+                continue;
+            };
+            let mut now = self.parts(observed, of.clone()).await?;
+            let is_there = |id: &PoolId| now.pools.iter().any(|pool| pool.id == *id);
+            now.members = before.members;
+            now.members.retain(|pool, _| is_there(pool));
+            now.unread = before.unread;
+            observed.parts.insert(of, now);
+        }
+        Ok(())
     }
 
     /// Forgets the members of pools that were written and may not be as they were written, so that they are read.

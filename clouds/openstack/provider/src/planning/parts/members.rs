@@ -9,24 +9,26 @@ use crate::observe::PartRefusals as _;
 use crate::step::PartChange;
 
 /// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
-fn is_at(there: &Member, wanted: &NewMember) -> bool {
+pub(crate) fn is_at(there: &Member, wanted: &NewMember) -> bool {
     there.protocol_port == wanted.protocol_port && spelling::of_address(&there.address) == wanted.address
 }
 
-/// Wanted members with what people set on those that are there: a list that leaves it out takes it back.
-fn with_settings(wanted: &[NewMember], there: &[Member]) -> Vec<NewMember> {
-    let settings = |wanted: &NewMember| {
-        let there = there.iter().find(|there| is_at(there, wanted));
-        there.map(|there| there.settings.clone()).unwrap_or_default()
-    };
-    let with = |wanted: &NewMember| NewMember {
-        settings: settings(wanted),
-        ..wanted.clone()
-    };
-    wanted.iter().map(with).collect()
-}
-
 impl PartsPlan<'_> {
+    /// Wanted members with what people set on those that are there, or went to come back in another subnet: a list that leaves it out
+    /// takes it back.
+    fn with_settings(&self, wanted: &[NewMember], pool: &Pool, there: &[Member]) -> Vec<NewMember> {
+        let left = self.own.left.iter().rev().filter(|(of, _)| *of == pool.id);
+        let known = there.iter().chain(left.map(|(_, member)| member));
+        let with = |wanted: &NewMember| {
+            let there = known.clone().find(|there| is_at(there, wanted));
+            NewMember {
+                settings: there.map(|there| there.settings.clone()).unwrap_or_default(),
+                ..wanted.clone()
+            }
+        };
+        wanted.iter().map(with).collect()
+    }
+
     /// The writes to the members that have a place now, if they are not as they shall be.
     pub(super) fn members(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
         let Some(there) = self.there.members.get(&pool.id) else {
@@ -47,7 +49,7 @@ impl PartsPlan<'_> {
                 false => PartChange::SetMembers {
                     pool: pool.id.clone(),
                     name: pool.name.clone(),
-                    members: with_settings(&port.members, there),
+                    members: self.with_settings(&port.members, pool, there),
                     removed: 0,
                 },
             };
@@ -66,7 +68,7 @@ impl PartsPlan<'_> {
     /// The list that replaces the members. Where Octavia refuses it, as for a quota, those that are there and stay are a list too: who left
     /// goes, which may make the room. The last ones stay until others serve.
     fn as_a_list(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
-        let wanted = with_settings(&port.members, there);
+        let wanted = self.with_settings(&port.members, pool, there);
         let shown: Vec<(NewMember, &Member)> = there
             .iter()
             .map(|member| (self.as_wanted(member, &wanted), member))
@@ -93,7 +95,8 @@ impl PartsPlan<'_> {
     /// members stay as they are.
     fn one_by_one(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
         let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
-        let (staying, lacking): (Vec<_>, Vec<_>) = port.members.iter().partition(is_there);
+        let wanted = self.with_settings(&port.members, pool, there);
+        let (staying, lacking): (Vec<_>, Vec<_>) = wanted.iter().partition(is_there);
         let wanted_at = |there: &Member| port.members.iter().find(|wanted| is_at(there, wanted));
         // Bowline writes the members before the monitor: those without a port of their own under this monitor are the Go manager's.
         let is_unread = self.there.unread.monitors.is_some();

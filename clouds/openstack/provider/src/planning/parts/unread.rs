@@ -16,7 +16,7 @@ impl PartsPlan<'_> {
             return;
         }
         let unread = &self.there.unread.members;
-        let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        let pools = self.desired.iter().flat_map(|port| self.pools_to_be(port));
         let pools =
             pools.filter(|pool| !self.there.members.contains_key(&pool.id) && !unread.contains_key(&pool.id));
         let pools: Vec<PoolId> = pools.map(|pool| pool.id.clone()).collect();
@@ -31,7 +31,7 @@ impl PartsPlan<'_> {
     /// What could not be read of the Service's parts, so that it may not be as it shall be, and why.
     pub(crate) fn unread(&self) -> Option<String> {
         let unread = &self.there.unread;
-        let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        let mut pools = self.desired.iter().flat_map(|port| self.pools_to_be(port));
         let members = pools.find_map(|pool| {
             let why = unread.members.get(&pool.id)?;
             Some(format!("the members of pool {} cannot be read: {why}", pool.name))
@@ -44,10 +44,7 @@ impl PartsPlan<'_> {
     fn needs_monitors(&self) -> bool {
         let mut ports = self.desired.iter();
         ports.any(|port| {
-            port.monitor.is_some()
-                && self
-                    .pool_of(port)
-                    .is_some_and(|pool| pool.healthmonitor_id.is_some())
+            port.monitor.is_some() && self.pools_to_be(port).any(|pool| pool.healthmonitor_id.is_some())
         })
     }
 }

@@ -130,6 +130,23 @@ async fn a_route_that_could_not_be_deleted_is_incomplete() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_leads_to_a_port_lives_whoever_has_it() {
+    let world = with_routes();
+    let listed = world.list().await;
+    assert_eq!(world.routes.live(&listed).await.unwrap(), [true, true]);
+    world.sim.remove_port(world.port(2));
+    for asked in [&listed[..], &listed[1..]] {
+        let live = world.routes.live(asked).await.unwrap();
+        assert_eq!(live.last(), Some(&false), "{asked:?}");
+    }
+    world
+        .sim
+        .faults()
+        .add(Fault::path("/network/v2.0/ports").always().status(500));
+    assert!(world.routes.live(&listed).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_complete_table_is_taken_over_without_a_write() {
     let world = with_routes();
     give_pair(&world, 2, &pods(2));

@@ -94,8 +94,20 @@ impl Call<'_> {
         fields.only(&["name", "description", "security_groups", "allowed_address_pairs"])?;
         port.name = fields.text("name")?.unwrap_or(port.name);
         port.meta.description = fields.text("description")?.unwrap_or(port.meta.description);
-        let groups: Option<Vec<Id>> = fields.read("security_groups", "is not a list of UUIDs")?;
-        if let Some(groups) = groups {
+        if let Some(named) = fields.texts("security_groups")? {
+            let mut groups: Vec<Id> = Vec::new();
+            for name in named {
+                let why = match path_id(&name) {
+                    None => format!("'{name}' is not a valid UUID."),
+                    Some(id) if groups.contains(&id) => format!("Duplicate items in the list: '{id}'."),
+                    Some(id) => {
+                        groups.push(id);
+                        continue;
+                    }
+                };
+                let text = format!("Invalid input for security_groups. Reason: {why}");
+                return Err(ApiError::bad_input(text));
+            }
             let is_known = |id: &&Id| {
                 let group = self.state.groups.get(*id);
                 group.is_some_and(|it| self.sees(&it.meta.project))
@@ -126,16 +138,22 @@ impl Call<'_> {
             let mut known: Vec<AddressPair> = Vec::new();
             for pair in pairs {
                 pair.only(&["ip_address", "mac_address"])?;
-                let address = pair.given("ip_address", pair.text("ip_address")?)?;
+                let text = "AllowedAddressPair must contain ip_address";
+                let lacking =
+                    || ApiError::neutron(StatusCode::BAD_REQUEST, "AllowedAddressPairsMissingIP", text);
+                let address = pair.text("ip_address")?.ok_or_else(lacking)?;
                 if address.parse::<ipnet::IpNet>().is_err() && address.parse::<std::net::IpAddr>().is_err() {
-                    return Err(pair.bad("ip_address", "is not a valid IP address or subnet"));
+                    let text = format!("'{address}' is not a valid IP address");
+                    return Err(ApiError::bad_input(text));
                 }
-                let mac = pair.text("mac_address")?.unwrap_or_else(|| port.mac.clone());
+                let named = pair.text("mac_address")?;
+                let shown = named.clone().unwrap_or_else(|| "None".to_owned());
+                let mac = named.unwrap_or_else(|| port.mac.clone());
                 let pair = AddressPair { address, mac };
                 if known.contains(&pair) {
                     let text = format!(
                         "Request contains duplicate address pair: mac_address {} ip_address {}.",
-                        pair.mac, pair.address
+                        shown, pair.address
                     );
                     return Err(ApiError::neutron(
                         StatusCode::BAD_REQUEST,

@@ -151,12 +151,20 @@ fn routes(fields: &Fields) -> Result<Vec<Route>, ApiError> {
         route.only(&["destination", "nexthop"])?;
         let destination = route.given("destination", route.text("destination")?)?;
         if destination.parse::<IpNet>().is_err() {
-            return Err(route.bad("destination", "is not a valid IP subnet"));
+            let text = format!("Invalid input for routes. Reason: '{destination}' is not a valid CIDR.");
+            return Err(ApiError::bad_input(text));
         }
-        let nexthop: IpAddr = route.given("nexthop", route.address("nexthop")?)?;
+        let nexthop = route.given("nexthop", route.text("nexthop")?)?;
+        let nexthop: IpAddr = nexthop.parse().map_err(|_| {
+            let text = format!("Invalid input for routes. Reason: '{nexthop}' is not a valid IP address.");
+            ApiError::bad_input(text)
+        })?;
         let route = Route { destination, nexthop };
         if routes.contains(&route) {
-            let text = format!("Duplicate items in the list: '{}'", route.destination);
+            let text = format!(
+                "Invalid input for routes. Reason: Duplicate hostroute '{{'destination': '{}', 'nexthop': '{}'}}'.",
+                route.destination, route.nexthop
+            );
             return Err(ApiError::bad_input(text));
         }
         routes.push(route);

@@ -25,6 +25,18 @@ const RULE_FILTERS: [&str; 8] = [
 /// Protocols by name; a number is good too.
 const PROTOCOLS: [&str; 8] = ["tcp", "udp", "sctp", "icmp", "icmpv6", "ipv6-icmp", "esp", "ah"];
 
+/// Their numbers.
+const NUMBERS: [(&str, &str); 8] = [
+    ("tcp", "6"),
+    ("udp", "17"),
+    ("sctp", "132"),
+    ("icmp", "1"),
+    ("icmpv6", "58"),
+    ("ipv6-icmp", "58"),
+    ("esp", "50"),
+    ("ah", "51"),
+];
+
 fn conflict(kind: &str, text: impl Into<String>) -> ApiError {
     ApiError::neutron(StatusCode::CONFLICT, kind, text)
 }
@@ -171,7 +183,7 @@ impl Call<'_> {
             self.group(&remote.to_string())?;
         }
         let description = fields.text("description")?.unwrap_or_default();
-        if let Some(twin) = self.state.rules_of(id).find(|it| it.content == content) {
+        if let Some(twin) = self.state.rules_of(id).find(|it| is_twin(&it.content, &content)) {
             let text = format!("Security group rule already exists. Rule id is {}.", twin.id);
             return Err(conflict("SecurityGroupRuleExists", text));
         }
@@ -188,12 +200,33 @@ impl Call<'_> {
     }
 }
 
+/// Whether Neutron takes two rules for one (`_rule_to_key`): a protocol is its number too, and everybody is nobody in particular.
+fn is_twin(one: &RuleContent, other: &RuleContent) -> bool {
+    let plain = |content: &RuleContent| {
+        let everybody = ["0.0.0.0/0", "::/0"];
+        let mut content = content.clone();
+        content.remote_prefix = content
+            .remote_prefix
+            .filter(|it| !everybody.contains(&it.as_str()));
+        content.protocol = content.protocol.map(|name| {
+            let number = NUMBERS.iter().find(|(known, _)| *known == name);
+            number.map_or(name, |(_, number)| (*number).to_owned())
+        });
+        content
+    };
+    plain(one) == plain(other)
+}
+
 fn rule_content(fields: &Fields) -> Result<RuleContent, ApiError> {
     let one_of = |name: &str, words: &[&str]| {
         let word = fields.text(name)?;
         match word.as_ref().is_none_or(|it| words.contains(&it.as_str())) {
             true => Ok(word),
-            false => Err(fields.bad(name, format!("is not in {words:?}"))),
+            false => {
+                let value = word.unwrap_or_default();
+                let text = format!("Invalid input for {name}. Reason: {value} is not in valid_values.");
+                Err(ApiError::bad_input(text))
+            }
         }
     };
     let direction = fields.given("direction", one_of("direction", &["ingress", "egress"])?)?;
@@ -208,7 +241,15 @@ fn rule_content(fields: &Fields) -> Result<RuleContent, ApiError> {
         );
         return Err(bad_rule("SecurityGroupRuleInvalidProtocol", text));
     }
-    let (port_min, port_max) = (fields.port("port_range_min")?, fields.port("port_range_max")?);
+    let port = |name: &str| -> Result<Option<u16>, ApiError> {
+        let number = fields.number(name, i64::MIN, i64::MAX)?;
+        let port = number.map(|it| u16::try_from(it).ok().filter(|it| *it > 0).ok_or(it));
+        port.transpose().map_err(|it| {
+            let text = format!("Invalid value for port {it}");
+            bad_rule("SecurityGroupInvalidPortValue", text)
+        })
+    };
+    let (port_min, port_max) = (port("port_range_min")?, port("port_range_max")?);
     if (port_min.is_some() || port_max.is_some()) && protocol.is_none() {
         let text = "Must also specify protocol if port range is given.";
         return Err(bad_rule("SecurityGroupProtocolRequiredWithPorts", text));
@@ -220,12 +261,11 @@ fn rule_content(fields: &Fields) -> Result<RuleContent, ApiError> {
     let remote_prefix = fields.text("remote_ip_prefix")?;
     let remote_group = fields.id("remote_group_id")?;
     if remote_prefix.is_some() && remote_group.is_some() {
-        let text = "Only remote_ip_prefix or remote_group_id may be provided.";
+        let text =
+            "Only one of remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.";
         return Err(bad_rule("SecurityGroupMultipleRemoteEntites", text));
     }
-    let remote_prefix = remote_prefix
-        .map(|text| network(fields, &ethertype, &text))
-        .transpose()?;
+    let remote_prefix = remote_prefix.map(|text| network(&ethertype, &text)).transpose()?;
     Ok(RuleContent {
         direction,
         ethertype,
@@ -238,10 +278,13 @@ fn rule_content(fields: &Fields) -> Result<RuleContent, ApiError> {
 }
 
 /// A range of the rule's family, as it was written; an address alone is a range of one.
-fn network(fields: &Fields, ethertype: &str, text: &str) -> Result<String, ApiError> {
+fn network(ethertype: &str, text: &str) -> Result<String, ApiError> {
     let alone = || text.parse::<std::net::IpAddr>().map(IpNet::from);
     let range = text.parse::<IpNet>().or_else(|_| alone());
-    let range = range.map_err(|_| fields.bad("remote_ip_prefix", "is not a valid IP subnet"))?;
+    let range = range.map_err(|_| {
+        let text = format!("Invalid CIDR {text} given as IP prefix.");
+        bad_rule("InvalidCIDR", text)
+    })?;
     let family = if range.addr().is_ipv4() { "IPv4" } else { "IPv6" };
     match family == ethertype {
         true if text.contains('/') => Ok(text.to_owned()),

@@ -18,6 +18,7 @@ fn expected(active: usize, marked: usize, orphaned: usize, stuck: usize) -> Vec<
         format!("phoenixnap_ip_blocks{{state=\"active\"}} {active}"),
         format!("phoenixnap_ip_blocks{{state=\"marked\"}} {marked}"),
         format!("phoenixnap_ip_blocks{{state=\"orphaned\"}} {orphaned}"),
+        "phoenixnap_ip_blocks{state=\"surplus\"} 0".to_owned(),
         format!("phoenixnap_ip_blocks_stuck {stuck}"),
     ]
 }

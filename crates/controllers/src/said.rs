@@ -16,7 +16,7 @@ const NOTED_AGAIN: Duration = Duration::from_secs(5 * 60);
 ///
 /// It stands beside what else is remembered of the object, and is forgotten with it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said(Vec<Saying>);
+pub(crate) struct Said(Vec<Saying>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Saying {
@@ -44,7 +44,7 @@ impl Saying {
 
 impl Said {
     /// Whether this is to be said: it is another text than the last one on the subject, or was said [long ago](AGAIN).
-    pub fn is_news(&mut self, subject: &'static str, text: &str) -> bool {
+    pub(crate) fn is_news(&mut self, subject: &'static str, text: &str) -> bool {
         let mut said = self.0.iter_mut();
         if let Some(said) = said.find(|said| (said.subject, said.text.as_str()) == (subject, text)) {
             return said.again(AGAIN);
@@ -60,14 +60,14 @@ impl Said {
     }
 
     /// The text that was said last on the subject, if it is due to be said again.
-    pub fn again(&mut self, subject: &str) -> Option<&str> {
+    pub(crate) fn again(&mut self, subject: &str) -> Option<&str> {
         let said = self.0.iter_mut().find(|said| said.subject == subject)?;
         said.again(AGAIN).then_some(&said.text)
     }
 
     /// Which of a plan's notes are to be said: those that were not yet, and warnings that still hold [after a while](NOTED_AGAIN). What
     /// the plan does not note any more is forgotten, but for subjects that last beyond it: it is news when it comes back.
-    pub fn news<'n>(&mut self, notes: &'n [Note], lasts: impl Fn(&str) -> bool) -> Vec<&'n Note> {
+    pub(crate) fn news<'n>(&mut self, notes: &'n [Note], lasts: impl Fn(&str) -> bool) -> Vec<&'n Note> {
         self.0
             .retain(|said| lasts(said.subject) || notes.iter().any(|note| said.is(note)));
         let is_news = |note: &&Note| match self.0.iter_mut().find(|said| said.is(note)) {
@@ -87,12 +87,12 @@ impl Said {
     }
 
     /// Whether a note was said.
-    pub fn has(&self, note: &Note) -> bool {
+    pub(crate) fn has(&self, note: &Note) -> bool {
         self.0.iter().any(|said| said.is(note))
     }
 
     /// Nothing holds on this subject any more: whatever comes next is news.
-    pub fn over(&mut self, subject: &str) {
+    pub(crate) fn over(&mut self, subject: &str) {
         self.0.retain(|said| said.subject != subject);
     }
 }

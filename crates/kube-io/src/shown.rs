@@ -1,0 +1,158 @@
+//! What a cluster shows beside an object: its events, and who holds leases. For the commands that a person runs; the
+//! manager's own role does not grant these lists.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::client::Kube;
+use crate::error::KubeError;
+use crate::exchange::{Call, segment};
+use crate::lease::LeaseRecord;
+use crate::reads::{lenient, read};
+use crate::writers::last_of;
+
+/// Objects that are asked for at once: one page, and what is beyond is left out.
+const MOST: usize = 2_000;
+
+/// An event as the API server shows it, whoever recorded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenEvent {
+    /// The object that it is about: `namespace/name`, or the name alone.
+    pub object: String,
+    /// Whether it warns.
+    pub is_warning: bool,
+    /// The reason: one word.
+    pub reason: String,
+    /// The text.
+    pub message: String,
+    /// How often it was recorded.
+    pub count: u32,
+    /// When it was recorded last.
+    pub last: Timestamp,
+}
+
+/// A lease with a holder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenLease {
+    /// The name.
+    pub name: String,
+    /// What it says.
+    pub record: LeaseRecord,
+    /// The program that renewed it last, by its `User-Agent`; `None` if the API server keeps none.
+    pub writer: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    items: Vec<T>,
+}
+
+// What is of another form than it should have counts as not there.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Event {
+    #[serde(deserialize_with = "lenient")]
+    involved_object: BTreeMap<String, String>,
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    kind: String,
+    #[serde(deserialize_with = "lenient")]
+    reason: String,
+    #[serde(deserialize_with = "lenient")]
+    message: String,
+    #[serde(deserialize_with = "lenient")]
+    count: u32,
+    #[serde(deserialize_with = "lenient")]
+    last_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    event_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    metadata: Created,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Created {
+    #[serde(deserialize_with = "lenient")]
+    creation_timestamp: Option<Timestamp>,
+}
+
+impl Event {
+    fn seen(self) -> SeenEvent {
+        let part = |key: &str| self.involved_object.get(key).map_or("", String::as_str);
+        let object = match part("namespace") {
+            "" => part("name").to_owned(),
+            namespace => format!("{namespace}/{}", part("name")),
+        };
+        let last = self.last_timestamp.or(self.event_time);
+        SeenEvent {
+            object,
+            is_warning: self.kind == "Warning",
+            reason: self.reason,
+            message: self.message,
+            count: self.count.max(1),
+            last: last.or(self.metadata.creation_timestamp).unwrap_or_default(),
+        }
+    }
+}
+
+impl Kube {
+    /// The events about the objects of a kind, the newest last; about one alone if its namespace and name are given. The
+    /// namespace of what has none is empty.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] for whoever may not list events, as the manager's role.
+    pub async fn events_about(
+        &self,
+        kind: &str,
+        one: Option<(&str, &str)>,
+    ) -> Result<Vec<SeenEvent>, KubeError> {
+        let (scope, name) = match one {
+            None => (String::new(), String::new()),
+            Some((namespace, name)) => {
+                let kept_in = if namespace.is_empty() {
+                    "default"
+                } else {
+                    namespace
+                };
+                (
+                    format!("namespaces/{}/", segment(kept_in)),
+                    format!(",involvedObject.name%3D{}", segment(name)),
+                )
+            }
+        };
+        let path =
+            format!("/api/v1/{scope}events?limit={MOST}&fieldSelector=involvedObject.kind%3D{kind}{name}");
+        let List::<Event> { items } = read(&self.exchange(Call::get(path)).await?)?;
+        let mut events: Vec<SeenEvent> = items.into_iter().map(Event::seen).collect();
+        events.sort_by_key(|event| event.last);
+        Ok(events)
+    }
+
+    /// The leases of a namespace that somebody holds, by their last word: one that ran out is among them.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] for whoever may not list leases, as the manager's role.
+    pub async fn held_leases(&self, namespace: &str) -> Result<Vec<SeenLease>, KubeError> {
+        let folder = format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases?limit={MOST}",
+            segment(namespace)
+        );
+        let List::<Map<String, Value>> { items } = read(&self.exchange(Call::get(folder)).await?)?;
+        let renewal = [["f:spec", "f:renewTime"].map(str::to_owned).to_vec()];
+        let seen = items.into_iter().map(|lease| {
+            let metadata = lease.get("metadata").cloned().unwrap_or_default();
+            let managed = metadata["managedFields"].as_array().cloned().unwrap_or_default();
+            SeenLease {
+                name: metadata["name"].as_str().unwrap_or_default().to_owned(),
+                record: LeaseRecord::from_object(lease),
+                writer: last_of(managed, &renewal, ""),
+            }
+        });
+        Ok(seen.filter(|lease| !lease.record.is_released()).collect())
+    }
+}

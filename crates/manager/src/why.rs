@@ -1,0 +1,559 @@
+//! Why an object is as it is: one value, made from what the cluster shows (status, condition, events), what the cloud told and
+//! what a plan would do. Pure. `explain` prints the whole of it; `doctor` and `plan` take their words from it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
+use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts, keys};
+use bowline_controllers::events::EVENTS;
+use bowline_controllers::node_set::left_out_by;
+use bowline_kube_io::SeenEvent;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::doctor::Outcome;
+
+pub(crate) mod node;
+
+pub use node::{of_answer, of_node};
+
+/// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
+const RECENT: SignedDuration = SignedDuration::from_mins(20);
+
+/// What is told of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// `service/NAMESPACE/NAME` or `node/NAME`.
+    pub object: String,
+    /// How it is.
+    pub is: Vec<String>,
+    /// How it should be.
+    pub should: Vec<String>,
+    /// Why it is not so; empty if it is.
+    pub causes: Vec<Cause>,
+    /// What happens next, if nobody does anything.
+    pub next: String,
+}
+
+/// One reason why an object is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Whether it keeps the object from its use.
+    pub outcome: Outcome,
+    /// The reason.
+    pub text: String,
+    /// Since when it is so, in words; empty if that is not known.
+    pub since: String,
+    /// Who has to do what.
+    pub remedy: String,
+}
+
+impl Cause {
+    pub(crate) fn new(outcome: Outcome, text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (text, remedy) = (text.into(), remedy.into());
+        Self {
+            outcome,
+            text,
+            since: String::new(),
+            remedy,
+        }
+    }
+}
+
+/// Why no Service gets a load balancer from this manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unserved {
+    /// The controller is switched off.
+    Controller,
+    /// The provider makes none, as it is configured.
+    Provider,
+}
+
+impl Unserved {
+    /// In words, with what says so.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Controller => {
+                "this manager serves no Services: --controllers switches service-lb-controller off"
+            }
+            Self::Provider => {
+                "this manager makes no load balancers, as its cloud is configured: see the manual of the cloud"
+            }
+        }
+    }
+}
+
+/// What is known of the cluster and its manager.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The wall time.
+    pub now: Timestamp,
+    /// The Nodes; `None` if they are not known.
+    pub nodes: Option<&'a [Arc<Node>]>,
+    /// Which of them are balanced over; `None` if there are no load balancers.
+    pub node_set: Option<NodeSet>,
+    /// Why no Service is served.
+    pub unserved: Option<Unserved>,
+    /// Events, the newest last; empty where they may not be read.
+    pub events: &'a [SeenEvent],
+}
+
+impl Why {
+    pub(crate) fn new(object: String) -> Self {
+        Self {
+            object,
+            is: Vec::new(),
+            should: Vec::new(),
+            causes: Vec::new(),
+            next: "nothing, until the object, the Nodes or the cloud change".to_owned(),
+        }
+    }
+
+    /// The worst of all causes.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let outcomes = self.causes.iter().map(|cause| cause.outcome);
+        outcomes.max().unwrap_or(Outcome::Ok)
+    }
+
+    /// What keeps every object from being worked on stands before all else.
+    pub(crate) fn first(&mut self, cause: Cause, next: &str) {
+        self.causes.insert(0, cause);
+        next.clone_into(&mut self.next);
+    }
+
+    /// The causes in lines, each with what to do about it.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let is = self.is.first().map_or("", String::as_str);
+        let mut lines = Vec::new();
+        for Cause {
+            text, since, remedy, ..
+        } in &self.causes
+        {
+            let dash = if since.is_empty() { "" } else { ", " };
+            lines.push(format!("{}: {is}{dash}{since}: {text}", self.object));
+            if !remedy.is_empty() {
+                lines.push(format!("  do: {remedy}"));
+            }
+        }
+        if lines.is_empty() {
+            lines.push(format!("{}: {is}", self.object));
+        }
+        lines
+    }
+}
+
+/// Why a Service is not for this manager, by its type or class; `None`: it is, or something has to be removed for it.
+#[must_use]
+pub fn not_served(service: &Service) -> Option<String> {
+    if facts::wants_load_balancer(service) || facts::needs_cleanup(service) {
+        return None;
+    }
+    if let (true, Some(class)) = (facts::is_type(service, "LoadBalancer"), facts::class(service)) {
+        return Some(format!(
+            "its spec.loadBalancerClass is {class:?}, and this manager serves Services without a class"
+        ));
+    }
+    let kind = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
+    Some(format!(
+        "its type is {}, and a load balancer is made for type LoadBalancer",
+        kind.unwrap_or("ClusterIP")
+    ))
+}
+
+/// Whether something is wrong with a Service by what it shows, or its load balancer is to be removed.
+#[must_use]
+pub fn is_troubled(service: &Service) -> bool {
+    let is_unwell = || facts::published_addresses(service).is_empty() || facts::trouble(service).is_some();
+    facts::needs_cleanup(service) || facts::is_wanted(service) && is_unwell()
+}
+
+/// Events that say that the last try failed.
+const FAILED: [&str; 3] = [
+    "SyncLoadBalancerFailed",
+    "UpdateLoadBalancerFailed",
+    "DeleteLoadBalancerFailed",
+];
+
+/// Events that say that it did not.
+const DONE: [&str; 3] = [
+    "EnsuredLoadBalancer",
+    "UpdatedLoadBalancer",
+    "DeletedLoadBalancer",
+];
+
+/// The event that says what the count of members says.
+const NO_NODES: &str = "UnAvailableLoadBalancer";
+
+/// A failure that the manager has told of, and that has not been followed by a success.
+struct Failure<'a> {
+    /// The reason of the condition; empty if there is none (yet).
+    reason: &'a str,
+    text: &'a str,
+    since: Option<Timestamp>,
+    last: Option<(Timestamp, u32)>,
+}
+
+impl<'a> Failure<'a> {
+    fn of(service: &'a Service, known: &Known<'a>) -> Option<Self> {
+        let key = ServiceKey::of(service).to_string();
+        let ends = |it: &&SeenEvent| FAILED.contains(&&*it.reason) || DONE.contains(&&*it.reason);
+        let last = known.events.iter().rfind(|it| it.object == key && ends(it));
+        let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
+        let shown = facts::trouble(service);
+        let text = failed.map(|it| &*it.message).or(shown.map(|it| &*it.message))?;
+        Some(Self {
+            reason: shown.map_or("", |it| &it.reason),
+            text,
+            since: shown.map(|it| it.last_transition_time.0),
+            last: failed.map(|it| (it.last, it.count)),
+        })
+    }
+
+    fn is_wait(&self) -> bool {
+        self.last.is_none() && matches!(self.reason, "waiting" | "pending")
+    }
+
+    fn says(&self, now: Timestamp) -> String {
+        let text = self.text;
+        match self.last {
+            Some((last, 1)) => format!("the last try failed {} ago: {text}", span(now, last)),
+            Some((last, count)) => {
+                format!(
+                    "the last try failed {} ago, {count} times so far: {text}",
+                    span(now, last)
+                )
+            }
+            None => format!("{}: {text}", self.reason),
+        }
+    }
+
+    /// Who has to do what about a reason of the condition.
+    fn remedy(&self) -> &'static str {
+        match self.reason {
+            "refused" | "invalid" => "whoever owns the Service changes what the text names",
+            "denied" => {
+                "whoever runs the manager gives it credentials that may write, too, in the project of this cluster"
+            }
+            "quota" => {
+                "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
+            }
+            "throttled" => {
+                "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
+            }
+            "conflict" => "if it stays, see who else changes this load balancer in the cloud",
+            "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
+            "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
+            "waiting" | "pending" => {
+                "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
+            }
+            "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
+            _ => "follow the text",
+        }
+    }
+}
+
+/// What came of the manager's last try, if it failed; for a plan, which knows nothing of that by itself.
+#[must_use]
+pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
+    let failure = Failure::of(service, known).filter(|failure| !failure.is_wait())?;
+    Some(
+        failure
+            .says(known.now)
+            .trim_start_matches("the last try ")
+            .to_owned(),
+    )
+}
+
+/// A Service, as far as a plan of it was made.
+#[must_use]
+pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<'_>) -> Why {
+    let mut why = Why::new(format!("service/{}", ServiceKey::of(service)));
+    let addresses = facts::published_addresses(service);
+    why.is.push(match addresses.is_empty() {
+        true => "no address".to_owned(),
+        false => format!("address {}", addresses.join(", ")),
+    });
+    if let Some(since) = &service.metadata.deletion_timestamp {
+        why.is
+            .push(format!("being deleted for {}", span(known.now, since.0)));
+    }
+    if let Some(because) = not_served(service) {
+        why.should.push(format!("not for this manager: {because}"));
+        "nothing: this manager leaves it alone".clone_into(&mut why.next);
+        if facts::class(service).is_some() && addresses.is_empty() {
+            let remedy = "whoever serves that class makes the load balancer. To have it made here, make the Service again without spec.loadBalancerClass, which cannot be changed";
+            why.causes.push(Cause::new(Outcome::Warning, because, remedy));
+        }
+        return why;
+    }
+    if let Some(unserved) = known.unserved {
+        let remedy = "whoever runs the manager changes its configuration, if Services are to be served";
+        why.causes
+            .push(Cause::new(Outcome::Failed, unserved.text(), remedy));
+        "nothing: no Service is served".clone_into(&mut why.next);
+        return why;
+    }
+    if facts::is_wanted(service) {
+        of_members(&mut why, known);
+    }
+    let failure = Failure::of(service, known);
+    // An event tells of a moment, and what has settled since then needs no word.
+    let failure = failure.filter(|it| it.since.is_some() || !report.is_some_and(PlanReport::is_idle));
+    if let Some(failure) = &failure {
+        let outcome = if failure.is_wait() {
+            Outcome::Warning
+        } else {
+            Outcome::Failed
+        };
+        let mut cause = Cause::new(outcome, failure.says(known.now), failure.remedy());
+        cause.since = failure
+            .since
+            .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
+        why.causes.push(cause);
+        "the manager tries again by itself, within 5 min or after the delay that the cloud states; at once when the Service changes"
+            .clone_into(&mut why.next);
+    }
+    if let Some(report) = report {
+        of_report(&mut why, report, failure.as_ref());
+    }
+    let noted = report.into_iter().flat_map(|report| &report.notes);
+    let noted: Vec<&str> = noted.map(|note| note.reason).collect();
+    let is_told = |it: &SeenEvent| {
+        let reason = &*it.reason;
+        FAILED.contains(&reason) || noted.contains(&reason) || reason == NO_NODES
+    };
+    let key = ServiceKey::of(service).to_string();
+    why.causes.extend(
+        known
+            .warnings(&key)
+            .filter(|it| !is_told(it))
+            .map(|it| known.cause(it)),
+    );
+    why
+}
+
+/// How many Nodes may be members, and what keeps the others out.
+fn of_members(why: &mut Why, known: &Known<'_>) {
+    let (Some(nodes), Some(set)) = (known.nodes, known.node_set) else {
+        return;
+    };
+    let mut out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(by) = left_out_by(node, set) {
+            out.entry(by).or_default().push(node.name.as_str());
+        }
+    }
+    let count = nodes.len() - out.values().map(Vec::len).sum::<usize>();
+    let out: Vec<String> = out
+        .into_iter()
+        .map(|(by, names)| {
+            let rest = names.len().saturating_sub(5);
+            let more = if rest > 0 {
+                format!(" and {rest} more")
+            } else {
+                String::new()
+            };
+            format!(
+                "left out by {by}: {}{more}",
+                names[..names.len() - rest].join(", ")
+            )
+        })
+        .collect();
+    why.is
+        .push(format!("{count} of {} Nodes may be members", nodes.len()));
+    if count == 0 {
+        let text = match out.is_empty() {
+            true => "there is no Node".to_owned(),
+            false => format!("no Node may be a member: {}", out.join("; ")),
+        };
+        let remedy = match text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
+            true => format!(
+                "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",
+                keys::LABEL_EXCLUDE_FROM_BALANCERS
+            ),
+            false => "whoever runs the cluster adds Nodes, or lets some in".to_owned(),
+        };
+        why.causes.push(Cause::new(Outcome::Failed, text, remedy));
+    } else {
+        why.is.extend(out);
+    }
+}
+
+/// What to do about members that are down.
+const UNANSWERED: &str = "whoever owns the Service looks whether its pods are ready (kubectl get endpointslices); whoever runs the cluster, whether the node port \
+    answers on the Nodes, and what is between them and the load balancer: firewalls, security groups, network policies";
+
+fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) {
+    let is_told = |text: &str| failure.is_some_and(|it| it.text.contains(text));
+    let headline = report.headline();
+    why.should.push(match &report.outcome {
+        ReportedOutcome::Settled { publishes } if !publishes.is_empty() => {
+            format!("{headline}; publishes {}", publishes.join(", "))
+        }
+        _ if report.is_idle() => "as it is".to_owned(),
+        _ => headline.clone(),
+    });
+    let steps = report.waves.iter().flat_map(|wave| &wave.steps);
+    why.should.extend(steps.map(|step| format!("  {}", step.label)));
+    let follow = "follow the text";
+    match &report.outcome {
+        ReportedOutcome::Refused { refusal } => {
+            let remedy = refusal.remedy.as_deref();
+            match why.causes.last_mut().filter(|_| is_told(&refusal.reason)) {
+                Some(cause) => {
+                    if let Some(remedy) = remedy {
+                        remedy.clone_into(&mut cause.remedy);
+                    }
+                }
+                None => {
+                    let remedy = remedy.unwrap_or("whoever owns the Service changes what the text names");
+                    let text = format!("not possible as it is asked for: {}", refusal.reason);
+                    why.causes.push(Cause::new(Outcome::Failed, text, remedy));
+                }
+            }
+        }
+        ReportedOutcome::Failed { error } if !is_told(error) => {
+            let text = format!("no plan could be made: {error}");
+            why.causes.push(Cause::new(Outcome::Failed, text, follow));
+        }
+        ReportedOutcome::Waiting { reason } if !is_told(reason) => {
+            let (text, remedy) = (
+                format!("the cloud is busy: {reason}"),
+                "nobody has to do anything, unless it stays",
+            );
+            why.causes.push(Cause::new(Outcome::Warning, text, remedy));
+            "the manager looks again by itself".clone_into(&mut why.next);
+        }
+        ReportedOutcome::Settled { .. } if !report.is_idle() && failure.is_none() => {
+            let remedy = "a manager that leads makes this by itself: look again in a minute";
+            let text = format!("the load balancer is not as the Service asks: {headline}");
+            why.causes.push(Cause::new(Outcome::Warning, text, remedy));
+            "a manager that leads makes these steps".clone_into(&mut why.next);
+        }
+        _ => {}
+    }
+    for Ailment { text, is_total } in &report.ailments {
+        let outcome = if *is_total {
+            Outcome::Failed
+        } else {
+            Outcome::Warning
+        };
+        why.causes.push(Cause::new(outcome, text, UNANSWERED));
+    }
+    for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
+        let text = format!("{}: {}", note.reason, note.text);
+        why.causes.push(Cause::new(Outcome::Warning, text, follow));
+    }
+}
+
+impl<'a> Known<'a> {
+    fn is_recent(&self, event: &SeenEvent) -> bool {
+        self.now.duration_since(event.last) < RECENT
+    }
+
+    /// The warnings about an object that may still hold, one of each reason.
+    fn warnings(&self, object: &str) -> impl Iterator<Item = &'a SeenEvent> {
+        let mut last = BTreeMap::new();
+        for event in self.events {
+            if event.is_warning && event.object == object && self.is_recent(event) {
+                last.insert(&*event.reason, event);
+            }
+        }
+        last.into_values()
+    }
+
+    /// What a warning tells, with what the table of events has about it.
+    fn cause(&self, event: &SeenEvent) -> Cause {
+        let remedy = remedy_of(&event.reason);
+        let text = format!(
+            "{}, {} ago: {}",
+            event.reason,
+            span(self.now, event.last),
+            event.message
+        );
+        Cause::new(Outcome::Warning, text, remedy)
+    }
+}
+
+/// What the table of events says to do about one.
+fn remedy_of(reason: &str) -> &'static str {
+    let known = EVENTS.iter().find(|it| it.reason == reason);
+    known.map_or("follow the text", |it| it.remedy)
+}
+
+/// How long ago something was, as people say it.
+fn span(now: Timestamp, then: Timestamp) -> String {
+    match now.duration_since(then).as_secs().max(0) {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// For people.
+#[must_use]
+pub fn render_text(all: &[Why]) -> String {
+    let mut text = String::new();
+    for why in all {
+        // Writing to a String cannot fail.
+        let _ = write_one(&mut text, why);
+    }
+    text
+}
+
+fn write_one(text: &mut String, why: &Why) -> std::fmt::Result {
+    writeln!(text, "{}: {}", why.object, why.outcome().name())?;
+    for (title, lines) in [("is", &why.is), ("should be", &why.should)] {
+        for (index, line) in lines.iter().enumerate() {
+            writeln!(text, "  {:<10} {line}", if index == 0 { title } else { "" })?;
+        }
+    }
+    for Cause {
+        text: reason,
+        since,
+        remedy,
+        ..
+    } in &why.causes
+    {
+        writeln!(text, "  {:<10} {reason}", "why not")?;
+        for (title, line) in [("since", since), ("do", remedy)] {
+            if !line.is_empty() {
+                writeln!(text, "  {:<10} {title}: {line}", "")?;
+            }
+        }
+    }
+    writeln!(text, "  {:<10} {}", "next", why.next)
+}
+
+/// One JSON array with an object for each.
+#[must_use]
+pub fn render_json(all: &[Why]) -> String {
+    let all = all.iter().map(|why| {
+        let causes = why.causes.iter().map(|cause| {
+            json!({
+                "outcome": cause.outcome.name(),
+                "text": cause.text,
+                "since": cause.since,
+                "remedy": cause.remedy,
+            })
+        });
+        json!({
+            "object": why.object,
+            "outcome": why.outcome().name(),
+            "is": why.is,
+            "should": why.should,
+            "causes": causes.collect::<Value>(),
+            "next": why.next,
+        })
+    });
+    format!("{:#}", all.collect::<Value>())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Why a Node is as it is.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
+use bowline_controllers::events::EVENTS;
+use bowline_controllers::node_set::left_out_by;
+
+use super::{Cause, Known, Why, remedy_of, span};
+use crate::doctor::Outcome::{Failed, Warning};
+
+/// The event of a Node whose provider ID is none of this cloud.
+pub(super) const FOREIGN: &str = "ForeignProviderID";
+
+/// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does. `near` is the name of an
+/// instance without a Node that may be the one.
+#[must_use]
+pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>) -> Option<Cause> {
+    let waits = node.is_uninitialized();
+    let missing = |text: String| {
+        let near = near.map_or(String::new(), |near| {
+            format!("; no Node bears the name of the instance {near:?}, which may be this one")
+        });
+        let (outcome, remedy) = match (&node.provider_id, waits, node.readiness) {
+            (None, ..) => (
+                Failed,
+                "an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the \
+                 instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance",
+            ),
+            (Some(_), true, _) => (
+                Failed,
+                "whoever made the Node looks whether the instance is there, and in the project of the credentials. A provider ID cannot be \
+                 changed: if it is wrong, delete the Node, and its kubelet registers it again",
+            ),
+            (Some(_), false, Readiness::Ready) => (
+                Warning,
+                "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
+                 kubelet, or its ID has changed, drain the Node and delete it",
+            ),
+            (Some(_), false, _) => (
+                Warning,
+                "the manager deletes it by itself when the cloud has proved that its instance is gone",
+            ),
+        };
+        Some(Cause::new(outcome, text + &near, remedy))
+    };
+    match answer {
+        None => Some(Cause::new(
+            Failed,
+            "the cloud does not list its instances",
+            "`doctor` says why",
+        )),
+        Some(Ok(InstanceAnswer::Foreign)) => {
+            let text = "it is of another cloud, which has to do it".to_owned();
+            waits.then(|| Cause::new(Warning, text, remedy_of(FOREIGN)))
+        }
+        Some(Ok(InstanceAnswer::Present(_))) if waits => Some(Cause::new(
+            Warning,
+            "an instance of its ID or name is there: see the Node's events, who leads, and what it may",
+            "nobody has to do anything, unless it stays",
+        )),
+        Some(Ok(InstanceAnswer::Present(one))) => (one.power == PowerState::Off)
+            .then(|| Cause::new(Warning, "its instance is switched off", "start it, or delete it")),
+        Some(Ok(InstanceAnswer::Absent(proof))) => missing(proof.to_string()),
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => missing(error.to_string()),
+        Some(Err(error)) => Some(Cause::new(Failed, error.to_string(), "follow the text")),
+    }
+}
+
+/// A Node, with what the cloud says of its instance.
+#[must_use]
+pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>, known: &Known<'_>) -> Why {
+    let mut why = Why::new(format!("node/{}", node.name));
+    why.is.push(match node.is_uninitialized() {
+        true => format!(
+            "waits for its cloud for {}: it has the taint {}",
+            span(known.now, node.created),
+            keys::TAINT_UNINITIALIZED
+        ),
+        false => "initialised".to_owned(),
+    });
+    why.is.push(match node.readiness {
+        Readiness::Ready => "ready".to_owned(),
+        _ => "not ready".to_owned(),
+    });
+    why.is.push(match &node.provider_id {
+        Some(id) => format!("provider ID {id}"),
+        None => "no provider ID".to_owned(),
+    });
+    if node.deleting {
+        why.is.push("being deleted".to_owned());
+    }
+    if let Some(by) = known.node_set.and_then(|set| left_out_by(node, set)) {
+        why.is
+            .push(format!("no member of load balancers: left out by {by}"));
+    }
+    if let Some(Ok(InstanceAnswer::Present(one))) = answer {
+        let addresses = one.metadata.addresses.iter();
+        let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
+        why.should.push(format!(
+            "instance {}, addresses {}",
+            one.metadata.provider_id.as_deref().unwrap_or("without ID"),
+            addresses.join(", ")
+        ));
+    }
+    why.causes.extend(of_answer(node, answer, near));
+    if node.provider_id.is_none() && !node.is_uninitialized() {
+        let text = "it has neither a provider ID nor the taint, so no controller looks at it";
+        why.causes.push(Cause::new(Warning, text, without_cloud()));
+    }
+    let is_same = |it: &&Arc<Node>| it.name != node.name && it.provider_id == node.provider_id;
+    let others = known.nodes.unwrap_or_default().iter().filter(is_same);
+    let others: Vec<&str> = others.map(|it| it.name.as_str()).collect();
+    if node.provider_id.is_some() && !others.is_empty() {
+        let text = format!("its provider ID is that of {} as well", others.join(", "));
+        why.causes.push(Cause::new(Warning, text, TWINS));
+    }
+    // Kubelets warn of much else.
+    let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);
+    let warnings = known
+        .warnings(node.name.as_str())
+        .filter(|it| is_ours(&it.reason));
+    why.causes.extend(warnings.map(|it| known.cause(it)));
+    if node.is_uninitialized() {
+        "the manager tries again by itself, after 1 to 60 s".clone_into(&mut why.next);
+    }
+    why
+}
+
+/// What to do about Nodes that share a provider ID.
+pub(crate) const TWINS: &str = "an instance is one Node: of those with one provider ID, delete the Node objects that no kubelet of that instance keeps";
+
+/// What to do about a Node that does not wait for its cloud and has no provider ID.
+pub(crate) fn without_cloud() -> String {
+    format!(
+        "start their kubelets with --cloud-provider=external, and ask for their cloud: kubectl taint node NAME {}=true:NoSchedule",
+        keys::TAINT_UNINITIALIZED
+    )
+}

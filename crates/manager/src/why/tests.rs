@@ -1,0 +1,384 @@
+use bowline_cloud_provider::plan::{Impact, Note, Refusal, ReportedWave, StepView};
+use bowline_cloud_provider::{
+    AbsenceProof, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceResult, Labels,
+    PowerState, Readiness, Taint, TaintEffect,
+};
+
+use super::*;
+
+fn now() -> Timestamp {
+    "2026-01-01T00:30:00Z".parse().unwrap()
+}
+
+fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
+    Known {
+        now: now(),
+        nodes: Some(nodes),
+        node_set: Some(NodeSet::Stable),
+        unserved: None,
+        events,
+    }
+}
+
+fn nodes() -> [Arc<Node>; 2] {
+    ["a", "b"].map(|name| Arc::new(Node::named(name)))
+}
+
+/// A Service of type `LoadBalancer` without an address, with these changes.
+fn service(change: impl Fn(&mut Value)) -> Service {
+    let mut service = json!({
+        "metadata": { "namespace": "default", "name": "web" },
+        "spec": { "type": "LoadBalancer" },
+        "status": {},
+    });
+    change(&mut service);
+    serde_json::from_value(service).unwrap()
+}
+
+fn in_trouble(reason: &str, message: &str) -> Service {
+    service(|it| {
+        it["status"]["conditions"] = json!([{
+            "type": "LoadBalancerReconciled", "status": "False", "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-01T00:18:00Z",
+        }]);
+    })
+}
+
+fn event(object: &str, reason: &str, message: &str, last: &str) -> SeenEvent {
+    SeenEvent {
+        object: object.to_owned(),
+        is_warning: !DONE.contains(&reason),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        count: 7,
+        last: last.parse().unwrap(),
+    }
+}
+
+fn report() -> PlanReport {
+    PlanReport::of_nothing("default/web".to_owned())
+}
+
+fn with_step() -> PlanReport {
+    let step = StepView {
+        label: "create-pool(tcp/http)".to_owned(),
+        object: "pool".to_owned(),
+        impact: Impact::None,
+        lanes: Vec::new(),
+    };
+    PlanReport {
+        waves: vec![ReportedWave::of(&[step])],
+        ..report()
+    }
+}
+
+fn texts(why: &Why) -> Vec<&str> {
+    why.causes.iter().map(|cause| cause.text.as_str()).collect()
+}
+
+const QUOTA: &str = "error during create-pool(tcp/http): quota reached";
+
+#[test]
+fn every_event_that_is_judged_is_one() {
+    let all = FAILED.iter().chain(&DONE).chain([&NO_NODES, &node::FOREIGN]);
+    for reason in all {
+        assert!(EVENTS.iter().any(|it| it.reason == *reason), "{reason}");
+    }
+}
+
+#[test]
+fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
+    let service = in_trouble("quota", QUOTA);
+    let events = [event("default/web", FAILED[0], QUOTA, "2026-01-01T00:29:20Z")];
+    let nodes = nodes();
+    let why = of_service(&service, Some(&with_step()), &known(&nodes, &events));
+    insta::assert_snapshot!(render_text(&[why]), @r"
+    service/default/web: failed
+      is         no address
+                 2 of 2 Nodes may be members
+      should be  1 step, impact none
+                   create-pool(tcp/http)
+      why not    the last try failed 40 s ago, 7 times so far: error during create-pool(tcp/http): quota reached
+                 since: for 12 min
+                 do: whoever owns the project of the cloud has the limit raised, or deletes what nobody needs
+      next       the manager tries again by itself, within 5 min or after the delay that the cloud states; at once when the Service changes
+    ");
+    let said = last_try(&service, &known(&nodes, &events)).unwrap();
+    assert_eq!(said, format!("failed 40 s ago, 7 times so far: {QUOTA}"));
+}
+
+#[test]
+fn a_condition_is_told_where_events_may_not_be_read() {
+    let why = of_service(
+        &in_trouble("denied", "403 Forbidden"),
+        Some(&with_step()),
+        &known(&nodes(), &[]),
+    );
+    assert_eq!(texts(&why), ["denied: 403 Forbidden"]);
+    assert!(why.causes[0].remedy.contains("may write"));
+    let waits = of_service(
+        &in_trouble("waiting", "it is being built"),
+        None,
+        &known(&nodes(), &[]),
+    );
+    assert_eq!(waits.outcome(), Outcome::Warning);
+    let known = known(&[], &[]);
+    assert_eq!(
+        last_try(&in_trouble("waiting", "it is being built"), &known),
+        None
+    );
+}
+
+#[test]
+fn a_failure_that_a_success_has_followed_is_over() {
+    let service = service(|_| {});
+    let failed = event("default/web", FAILED[0], "no", "2026-01-01T00:20:00Z");
+    let done = event(
+        "default/web",
+        DONE[0],
+        "Ensured load balancer",
+        "2026-01-01T00:25:00Z",
+    );
+    let of_another = event("default/other", FAILED[0], "no", "2026-01-01T00:26:00Z");
+    let old = event("default/web", FAILED[0], "no", "2026-01-01T00:01:00Z");
+    let nodes = nodes();
+    for events in [&[failed.clone(), done, of_another][..], &[old]] {
+        let why = of_service(&service, Some(&report()), &known(&nodes, events));
+        assert_eq!((texts(&why), why.outcome()), (vec![], Outcome::Ok));
+        assert_eq!(last_try(&service, &known(&nodes, events)), None);
+    }
+    let why = of_service(&service, Some(&with_step()), &known(&nodes, &[failed]));
+    assert_eq!(why.outcome(), Outcome::Failed);
+}
+
+#[test]
+fn a_refusal_is_told_once_with_the_remedy_of_the_plan() {
+    let refused = PlanReport {
+        outcome: ReportedOutcome::Refused {
+            refusal: Refusal::new("port 80 is taken").with_remedy("choose another one"),
+        },
+        ..report()
+    };
+    let of_condition = in_trouble("refused", "port 80 is taken; choose another one");
+    for service in [service(|_| {}), of_condition] {
+        let why = of_service(&service, Some(&refused), &known(&nodes(), &[]));
+        assert_eq!(why.causes.len(), 1, "{why:?}");
+        assert!(why.causes[0].text.contains("port 80 is taken"), "{why:?}");
+        assert_eq!(why.causes[0].remedy, "choose another one");
+        assert_eq!(why.outcome(), Outcome::Failed);
+    }
+}
+
+#[test]
+fn a_service_of_another_class_or_type_is_not_for_this_manager() {
+    let classed = service(|it| it["spec"]["loadBalancerClass"] = json!("example.com/x"));
+    let why = of_service(&classed, None, &known(&nodes(), &[]));
+    assert!(
+        why.should[0].starts_with("not for this manager: its spec.loadBalancerClass is \"example.com/x\"")
+    );
+    assert_eq!(why.outcome(), Outcome::Warning, "nobody has served it");
+    let plain = service(|it| it["spec"]["type"] = json!("ClusterIP"));
+    let why = of_service(&plain, None, &known(&nodes(), &[]));
+    assert!(why.should[0].contains("its type is ClusterIP"), "{why:?}");
+    assert_eq!(why.outcome(), Outcome::Ok);
+    let ours = service(|_| {});
+    assert_eq!(not_served(&ours), None);
+    let unserved = Known {
+        unserved: Some(Unserved::Controller),
+        ..known(&[], &[])
+    };
+    assert!(texts(&of_service(&ours, None, &unserved))[0].contains("--controllers"));
+}
+
+#[test]
+fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
+    let mut all = nodes();
+    Arc::make_mut(&mut all[0]).labels = Labels::from_iter([(keys::LABEL_EXCLUDE_FROM_BALANCERS, "")]);
+    let some = of_service(&service(|_| {}), None, &known(&all, &[]));
+    assert_eq!(some.outcome(), Outcome::Ok);
+    assert!(
+        some.is
+            .contains(&format!("left out by {}: a", keys::LABEL_EXCLUDE_FROM_BALANCERS))
+    );
+    Arc::make_mut(&mut all[1]).deleting = true;
+    let why = of_service(&service(|_| {}), None, &known(&all, &[]));
+    assert_eq!(why.outcome(), Outcome::Failed);
+    assert!(
+        why.causes[0]
+            .text
+            .contains("exclude-from-external-load-balancers: a"),
+        "{why:?}"
+    );
+    assert!(why.causes[0].text.contains("deletionTimestamp: b"), "{why:?}");
+    assert!(
+        why.causes[0].remedy.contains("kubectl label node NAME"),
+        "{why:?}"
+    );
+}
+
+#[test]
+fn what_a_plan_notes_and_an_event_says_is_told_once() {
+    let noted = PlanReport {
+        notes: vec![Note::warning("IgnoredAnnotations", "x is not known")],
+        ..report()
+    };
+    let nodes = nodes();
+    let events = [
+        event(
+            "default/web",
+            "IgnoredAnnotations",
+            "x is not known",
+            "2026-01-01T00:25:00Z",
+        ),
+        event(
+            "default/web",
+            "FinalizerRemoved",
+            "by helm",
+            "2026-01-01T00:25:00Z",
+        ),
+    ];
+    let why = of_service(&service(|_| {}), Some(&noted), &known(&nodes, &events));
+    assert_eq!(
+        texts(&why),
+        [
+            "IgnoredAnnotations: x is not known",
+            "FinalizerRemoved, 5 min ago: by helm"
+        ]
+    );
+    assert!(why.causes[1].remedy.contains("keep the finalizers"), "{why:?}");
+}
+
+#[test]
+fn members_that_do_not_answer_are_told_of_a_balancer_that_has_its_address() {
+    let well = service(|it| it["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "192.0.2.1" }] }));
+    let some = Ailment::of_members("tcp/http", &["a"], 2).unwrap();
+    let all = Ailment::of_members("tcp/http", &["a", "b"], 2).unwrap();
+    assert_eq!(Ailment::of_members("tcp/http", &[], 2), None);
+    for (ailment, outcome) in [(some, Outcome::Warning), (all, Outcome::Failed)] {
+        let unwell = PlanReport {
+            ailments: vec![ailment.clone()],
+            ..report()
+        };
+        let why = of_service(&well, Some(&unwell), &known(&nodes(), &[]));
+        assert_eq!((texts(&why), why.outcome()), (vec![&*ailment.text], outcome));
+    }
+}
+
+fn present(power: PowerState) -> InstanceResult {
+    Ok(InstanceAnswer::Present(Box::new(Instance {
+        metadata: InstanceMetadata::default(),
+        power,
+        found_by: FoundBy::Id,
+    })))
+}
+
+fn waiting(id: Option<&str>) -> Node {
+    Node {
+        provider_id: id.map(Into::into),
+        created: "2026-01-01T00:10:00Z".parse().unwrap(),
+        taints: vec![Taint {
+            key: keys::TAINT_UNINITIALIZED.to_owned(),
+            effect: TaintEffect::NoSchedule,
+            ..Taint::shutdown()
+        }],
+        ..Node::named("worker-1")
+    }
+}
+
+#[test]
+fn a_node_that_waits_by_its_name_is_told_of_an_instance_that_is_called_alike() {
+    let missing: InstanceResult = Err(CloudError::not_found("found none"));
+    let why = of_node(
+        &waiting(None),
+        Some(&missing),
+        Some("worker-01"),
+        &known(&[], &[]),
+    );
+    insta::assert_snapshot!(render_text(&[why]), @r#"
+    node/worker-1: failed
+      is         waits for its cloud for 20 min: it has the taint node.cloudprovider.kubernetes.io/uninitialized
+                 not ready
+                 no provider ID
+      why not    found none; no Node bears the name of the instance "worker-01", which may be this one
+                 do: an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance
+      next       the manager tries again by itself, after 1 to 60 s
+    "#);
+}
+
+#[test]
+fn a_node_that_is_ready_and_has_no_instance_is_never_said_to_be_deleted() {
+    let gone = Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+    let missing = Err(CloudError::not_found("none"));
+    let mut node = Node {
+        provider_id: Some("toy://1".into()),
+        readiness: Readiness::Ready,
+        ..Node::named("n")
+    };
+    for answer in [&gone, &missing] {
+        let remedy = of_answer(&node, Some(answer), None).unwrap().remedy;
+        assert!(remedy.contains("never deleted"), "{remedy}");
+    }
+    node.readiness = Readiness::NotReady;
+    let remedy = of_answer(&node, Some(&gone), None).unwrap().remedy;
+    assert!(remedy.contains("deletes it by itself"), "{remedy}");
+}
+
+#[test]
+fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
+    let foreign = Ok(InstanceAnswer::Foreign);
+    let well = Node {
+        provider_id: Some("toy://1".into()),
+        ..Node::named("n")
+    };
+    for (node, answer, words) in [
+        (&well, Some(present(PowerState::On)), None),
+        (&well, Some(present(PowerState::Off)), Some("switched off")),
+        (&well, Some(foreign.clone()), None),
+        (&waiting(Some("aws://1")), Some(foreign), Some("of another cloud")),
+        (
+            &waiting(None),
+            Some(present(PowerState::On)),
+            Some("is there: see the Node's events"),
+        ),
+        (&well, None, Some("does not list")),
+        (&well, Some(Err(CloudError::other("403"))), Some("403")),
+    ] {
+        let cause = of_answer(node, answer.as_ref(), None);
+        match words {
+            None => assert_eq!(cause, None),
+            Some(words) => assert!(
+                cause.as_ref().is_some_and(|it| it.text.contains(words)),
+                "{cause:?}"
+            ),
+        }
+    }
+    let twin = Arc::new(Node {
+        provider_id: Some("toy://1".into()),
+        ..Node::named("twin")
+    });
+    let events = [
+        event("n", "NodeWriteRefused", "no label", "2026-01-01T00:29:00Z"),
+        event("n", "ImageGCFailed", "of the kubelet", "2026-01-01T00:29:00Z"),
+    ];
+    let nodes = [twin];
+    let why = of_node(
+        &well,
+        Some(&present(PowerState::On)),
+        None,
+        &known(&nodes, &events),
+    );
+    let texts = texts(&why);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert_eq!(texts[0], "its provider ID is that of twin as well");
+    assert!(texts[1].starts_with("NodeWriteRefused, 60 s ago"), "{texts:?}");
+    let unasked = of_node(
+        &Node::named("n"),
+        Some(&present(PowerState::On)),
+        None,
+        &known(&[], &[]),
+    );
+    assert!(
+        unasked.causes[0].remedy.contains("kubectl taint node"),
+        "{unasked:?}"
+    );
+}
