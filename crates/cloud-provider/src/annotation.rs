@@ -79,7 +79,7 @@ pub struct AnnotationSpec {
     pub kind: ValueKind,
     /// Which values of this kind are taken.
     pub accepts: Accepts,
-    /// What counts when the key is absent, as it would be written; an empty value that is there stays empty.
+    /// What counts when the key is absent, as it would be written. Whether an empty value is a value is for each provider to say.
     pub default: &'static str,
     /// Whether it may change.
     pub change: Changeability,

@@ -202,7 +202,7 @@ fn hold_back<R: Reconciler>(
         Answer::Apply(wave) if !refusals.is_empty() => wave,
         answer => return answer,
     };
-    let (mut told, mut closed, mut left) = (None::<Refusal>, BTreeSet::new(), Vec::new());
+    let (mut told, mut closed, mut left) = (Vec::new(), BTreeSet::new(), Vec::new());
     for step in wave.into_steps() {
         let LoadBalancerStep::Cloud(cloud) = &step else {
             left.push(step);
@@ -211,7 +211,7 @@ fn hold_back<R: Reconciler>(
         let view = StepView::of(cloud);
         if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
             closed.extend(view.lanes);
-            told = Some(told.map_or_else(|| why.clone(), |told| told.and(why)));
+            told.push(why);
         } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
             left.push(step);
         }
@@ -219,7 +219,7 @@ fn hold_back<R: Reconciler>(
     match Wave::new(left) {
         Some(wave) => Answer::Apply(wave),
         // A wave has a step, so one of which nothing is left had one that was refused.
-        None => Answer::Refused(told.unwrap_or_else(|| Refusal::new("nothing is left to do"))),
+        None => Answer::Refused(Refusal::all(told).unwrap_or_else(|| Refusal::new("nothing is left to do"))),
     }
 }
 

@@ -99,13 +99,16 @@ impl<S: Clone> RefusalBook<S> {
         self.0.with(&asker.uid, |page| {
             let page = page.as_ref().filter(|page| page.asked == asker.asked);
             let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
-            let held = refused.iter().filter(|one| one.is_held_back(asker.now));
-            let held = held.map(|one| Held {
+            let (held, over): (Vec<_>, Vec<_>) = refused.iter().partition(|one| one.is_held_back(asker.now));
+            let held = held.into_iter().map(|one| Held {
                 step: one.step.clone(),
                 why: one.why.clone(),
                 is_noted: true,
             });
-            Refusals(held.collect())
+            Refusals {
+                held: held.collect(),
+                tried_again: over.into_iter().map(|one| one.step.clone()).collect(),
+            }
         })
     }
 
@@ -142,7 +145,11 @@ impl<S: Clone> RefusalBook<S> {
 /// What is held back in a reconcile: what the book said when it began, and what was refused since. Part of its
 /// [`Memory`](crate::Memory), for the plan to ask.
 #[derive(Debug, Clone)]
-pub struct Refusals<S>(Vec<Held<S>>);
+pub struct Refusals<S> {
+    held: Vec<Held<S>>,
+    /// What was refused in earlier reconciles, and is held back no more.
+    tried_again: Vec<S>,
+}
 
 #[derive(Debug, Clone)]
 struct Held<S> {
@@ -154,20 +161,23 @@ struct Held<S> {
 
 impl<S> Default for Refusals<S> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self {
+            held: Vec::new(),
+            tried_again: Vec::new(),
+        }
     }
 }
 
 impl<S> Refusals<S> {
     /// All of them, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&S, &Refusal)> {
-        self.0.iter().map(|held| (&held.step, &held.why))
+        self.held.iter().map(|held| (&held.step, &held.why))
     }
 
     /// Whether nothing was refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.held.is_empty()
     }
 
     /// Why the first of these writes was refused.
@@ -175,28 +185,33 @@ impl<S> Refusals<S> {
         self.iter().find(|(step, _)| is_it(step)).map(|(_, why)| why)
     }
 
+    /// Whether one of these writes was refused in an earlier reconcile, and is tried once more.
+    pub fn is_tried_again(&self, is_it: impl Fn(&S) -> bool) -> bool {
+        self.tried_again.iter().any(is_it)
+    }
+
     /// Something changed by which these writes are worth another try in this reconcile, as room that was made. The book forgets
     /// them when they are taken.
     pub fn lift(&mut self, is_it: impl Fn(&S, &Refusal) -> bool) {
-        self.0.retain(|held| !is_it(&held.step, &held.why));
+        self.held.retain(|held| !is_it(&held.step, &held.why));
     }
 
     /// A write was refused. The session says so by itself of what the answer to a write tells; a provider says it where a look tells,
     /// as of a job that the write began.
     pub fn add(&mut self, step: S, why: Refusal) {
         let is_noted = false;
-        self.0.push(Held { step, why, is_noted });
+        self.held.push(Held { step, why, is_noted });
     }
 
     /// A write is held back in this reconcile, and not beyond: the state may move by then.
     pub fn hold(&mut self, step: S, why: Refusal) {
         let is_noted = true;
-        self.0.push(Held { step, why, is_noted });
+        self.held.push(Held { step, why, is_noted });
     }
 
     /// What the book does not have yet. It does then.
     pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal)> {
-        let new = self.0.iter_mut().filter(|held| !held.is_noted);
+        let new = self.held.iter_mut().filter(|held| !held.is_noted);
         new.map(|held| {
             held.is_noted = true;
             (&held.step, &held.why)
@@ -248,7 +263,9 @@ mod tests {
         note(&book, &asker(1, 100), "a");
         assert_eq!(held(&book, &asker(1, 104)), ["a"]);
         assert!(held(&book, &asker(1, 105)).is_empty());
+        assert!(book.of(&asker(1, 105)).is_tried_again(|step| *step == "a"));
         note(&book, &asker(1, 105), "a");
+        assert!(!book.of(&asker(1, 114)).is_tried_again(|step| *step == "a"));
         assert_eq!(held(&book, &asker(1, 114)), ["a"]);
         assert!(held(&book, &asker(1, 115)).is_empty());
     }

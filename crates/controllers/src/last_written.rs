@@ -1,7 +1,7 @@
 //! What was written last on each Node, for those who look again from time to time: who finds something else there puts it back by the
 //! rule of [`put_back`](crate::put_back).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{Node, NodeName};
@@ -14,6 +14,8 @@ use crate::put_back::{Part, PutBack};
 #[derive(Debug)]
 pub(crate) struct LastWritten<V> {
     part: Part,
+    /// The keys of a value, where it has some.
+    keys: fn(&V) -> BTreeSet<String>,
     nodes: Mutex<BTreeMap<NodeName, Entry<V>>>,
 }
 
@@ -38,8 +40,13 @@ enum Turn {
 
 impl<V: PartialEq> LastWritten<V> {
     pub(crate) fn of(part: Part) -> Self {
+        Self::with_keys(part, |_| BTreeSet::new())
+    }
+
+    pub(crate) fn with_keys(part: Part, keys: fn(&V) -> BTreeSet<String>) -> Self {
         Self {
             part,
+            keys,
             nodes: Mutex::default(),
         }
     }
@@ -49,7 +56,7 @@ impl<V: PartialEq> LastWritten<V> {
     pub(crate) async fn may_write(&self, ctx: &Context, node: &Node, value: &V) -> bool {
         let turn = self.turn(node, value);
         if turn == (Turn::Now { is_news: true }) {
-            ctx.tell_changed_back(node, self.part).await;
+            ctx.tell_changed_back(node, self.part, &(self.keys)(value)).await;
         }
         turn != Turn::NotYet
     }

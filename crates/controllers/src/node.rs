@@ -28,6 +28,7 @@ mod refresh;
 mod refused;
 mod remembered;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -46,7 +47,7 @@ use crate::queue::{Stated, WorkQueue, of_nodes};
 use crate::said::Said;
 use crate::workers::{self, Work};
 use initialize::Failure;
-use remembered::Remembered;
+use remembered::{Remembered, Wait};
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-controller";
@@ -101,21 +102,17 @@ impl Work for NodeController {
     /// Nodes that wait for their cloud share one question.
     async fn work(&self, keys: Vec<NodeName>) {
         let mut new = Vec::with_capacity(keys.len());
-        let (mut disagreeing, mut tainted) = (Vec::new(), Vec::new());
+        let mut undone = Vec::new();
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
                 Some(node) if self.remembered.is_behind(&node) => self.queue.finish(&key),
-                Some(node) if node.is_uninitialized() && self.remembered.is_only_taint(&node) => {
-                    tainted.push(node);
-                }
-                Some(node) if node.is_uninitialized() => new.push(node),
-                Some(node) => disagreeing.push(node),
+                Some(node) if node.is_uninitialized() && !self.remembered.is_fought(&node) => new.push(node),
+                Some(node) => undone.push(node),
                 None => self.queue.finish(&key),
             }
         }
-        let others = future::join(self.agree_all(disagreeing), self.untaint_all(tainted));
-        future::join(self.initialize_all(new), others).await;
+        future::join(self.initialize_all(new), self.put_back_all(undone)).await;
     }
 }
 
@@ -154,7 +151,7 @@ impl NodeController {
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
             said: Mutex::default(),
             addresses: LastWritten::of(Part::Addresses),
-            labels: LastWritten::of(Part::Labels),
+            labels: LastWritten::with_keys(Part::Labels, |labels| labels.keys().cloned().collect()),
             is_held: AtomicBool::new(false),
             ctx,
         });
@@ -184,17 +181,26 @@ impl NodeController {
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
     /// back-off is over: the kubelet's heartbeats are not.
     fn on_node(&self, change: &Change<Node>) {
-        let (node, is_undone) = match change {
-            Change::Added(node) => (node, false),
+        let (node, wait) = match change {
+            Change::Added(node) if undone(node).is_empty() => return,
+            Change::Added(node) => (node, Wait::default()),
             Change::Updated { old, new } => {
+                if old.uid != new.uid {
+                    self.remembered.forget(&new.name);
+                }
                 // Changes that came while the cache was behind were left out.
                 let has_caught_up = self.remembered.has_caught_up(new);
-                if !has_caught_up && !matters(old, new) {
+                let mut undone = undone(new);
+                if !(has_caught_up || matters(old, new)) || undone.is_empty() {
                     return;
                 }
-                let was_done =
-                    old.uid == new.uid && !old.is_uninitialized() && labels::agreed(old).is_empty();
-                (new, has_caught_up || was_done)
+                let was_done = old.uid == new.uid && !old.is_uninitialized();
+                match (has_caught_up, was_done) {
+                    (true, _) => {}
+                    (false, true) => undone.retain(|part| !self::undone(old).contains(part)),
+                    (false, false) => undone.clear(),
+                }
+                (new, self.remembered.changed(new, &undone))
             }
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
@@ -205,20 +211,12 @@ impl NodeController {
                 return;
             }
         };
-        if !node.is_uninitialized() && labels::agreed(node).is_empty() {
-            return;
-        }
-        let wait = match is_undone {
-            true => self.remembered.undone(node),
-            false => Duration::ZERO,
-        };
-        if wait.is_zero() {
-            self.queue.forget(&node.name);
-            self.queue.add(node.name.clone());
-        } else {
+        if wait.is_fight {
             self.tell_failure(node, &Failure::Undone);
-            self.queue.add_after(node.name.clone(), wait);
+        } else if wait.after.is_zero() {
+            self.queue.forget(&node.name);
         }
+        self.queue.add_after(node.name.clone(), wait.after);
     }
 
     /// Of these Nodes only some are written to at a time: for the others nothing is under way yet.
@@ -268,6 +266,13 @@ impl NodeController {
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }
+}
+
+/// What is to be put right on a Node.
+fn undone(node: &Node) -> BTreeSet<Part> {
+    let taint = node.is_uninitialized().then_some(Part::Taint);
+    let labels = (!labels::agreed(node).is_empty()).then_some(Part::Labels);
+    taint.into_iter().chain(labels).collect()
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

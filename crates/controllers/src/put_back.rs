@@ -3,7 +3,7 @@
 //! One rule for all of it. So many times in a row may be a person, and are answered at once. Who goes on will do it as often as we
 //! write, and is answered less and less often. One event in a row names the other writer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bowline_kube_io::ObjectRef;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::controller::Context;
 use crate::events;
 use crate::queue::of_services;
+use crate::service::ADDRESS;
 
 /// What happens again within this time happens in a row.
 const ROW: Duration = Duration::from_secs(10 * 60);
@@ -56,6 +57,22 @@ impl Part {
         }
     }
 
+    /// The same of single annotations or labels.
+    fn name_of(self, keys: &BTreeSet<String>) -> String {
+        let kind = match self {
+            Self::Annotations => "annotation ",
+            _ => "label ",
+        };
+        let names = keys.iter().map(|key| match key.as_str() {
+            ADDRESS => key.clone(),
+            key => format!("{kind}{key}"),
+        });
+        match keys.is_empty() {
+            true => self.name().to_owned(),
+            false => names.collect::<Vec<_>>().join(", "),
+        }
+    }
+
     /// How it is told.
     const fn event(self) -> EventSpec {
         match self {
@@ -79,6 +96,19 @@ impl Part {
             Self::Addresses => &["f:status", "f:addresses"],
             Self::NetworkUnavailable => &["f:status", "f:conditions", "k:{\"type\":\"NetworkUnavailable\"}"],
         }
+    }
+}
+
+/// The fields of a part, or of these of its keys, as managed fields spell them.
+fn fields(part: Part, keys: &BTreeSet<String>) -> Vec<Vec<String>> {
+    let base: Vec<String> = part.path().iter().map(|&step| step.to_owned()).collect();
+    let of_key = |key: &String| match key.as_str() {
+        ADDRESS => ["f:spec", "f:loadBalancerIP"].map(str::to_owned).into(),
+        key => [&base[..], &[format!("f:{key}")]].concat(),
+    };
+    match keys.is_empty() {
+        true => vec![base],
+        false => keys.iter().map(of_key).collect(),
     }
 }
 
@@ -140,18 +170,17 @@ impl Row {
 }
 
 impl Context {
-    /// Records that somebody changes a part of an object back again and again, and who that is. The API server is asked for that, so
-    /// do it where something may be awaited, beside the write that puts it back.
-    pub(crate) async fn tell_changed_back<'a, T>(&self, object: &'a T, part: Part)
+    /// Records that somebody changes a part of an object back again and again, and who that is; where it has `keys`, these of it. The
+    /// API server is asked for that, so do it where something may be awaited, beside the write that puts it back.
+    pub(crate) async fn tell_changed_back<'a, T>(&self, object: &'a T, part: Part, keys: &BTreeSet<String>)
     where
         ObjectRef: From<&'a T>,
     {
         let reference = ObjectRef::from(object);
-        let what = part.name();
-        let who = match self.kube.other_writer(&reference, part.path()).await {
-            Ok(Some(writer)) if writer.is_certain => writer.name,
-            Ok(Some(writer)) => format!("another program, perhaps {}", writer.name),
-            Ok(None) => "another program".to_owned(),
+        let what = part.name_of(keys);
+        let who = match self.kube.other_writer(&reference, &fields(part, keys)).await {
+            Ok(Some(writer)) => writer,
+            Ok(None) => "another program (a removal leaves no trace of who did it)".to_owned(),
             Err(error) => {
                 tracing::debug!(object = %reference, err = %error, "Cannot read who else writes an object");
                 "another program".to_owned()

@@ -71,6 +71,7 @@ use crate::queue::{WorkQueue, of_services};
 use crate::said::Said;
 use crate::workers::{self, Work};
 use left_behind::LeftBehind;
+pub(crate) use needs_update::ADDRESS;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, KnownIdentities, NodeSync};

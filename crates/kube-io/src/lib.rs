@@ -52,7 +52,6 @@ pub use patch::NodePatch;
 pub use reviews::UserInfo;
 pub use shown::{SeenEvent, SeenLease};
 pub use watch::{watch_config_map, watch_nodes, watch_services};
-pub use writers::OtherWriter;
 pub use written::Written;
 
 // What this stack and the one to clouds have in common.

@@ -143,13 +143,14 @@ impl Kube {
             segment(namespace)
         );
         let List::<Map<String, Value>> { items } = read(&self.exchange(Call::get(folder)).await?)?;
+        let renewal = [["f:spec", "f:renewTime"].map(str::to_owned).to_vec()];
         let seen = items.into_iter().map(|lease| {
             let metadata = lease.get("metadata").cloned().unwrap_or_default();
             let managed = metadata["managedFields"].as_array().cloned().unwrap_or_default();
             SeenLease {
                 name: metadata["name"].as_str().unwrap_or_default().to_owned(),
                 record: LeaseRecord::from_object(lease),
-                writer: last_of(managed, &["f:spec", "f:renewTime"], "").map(|it| it.name),
+                writer: last_of(managed, &renewal, ""),
             }
         });
         Ok(seen.filter(|lease| !lease.record.is_released()).collect())

@@ -9,15 +9,6 @@ use crate::events::ObjectRef;
 use crate::exchange::{Call, Rank, segment};
 use crate::reads::read;
 
-/// A program that writes an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherWriter {
-    /// The name that the API server keeps of it: the beginning of its `User-Agent`, or what it calls itself.
-    pub name: String,
-    /// It wrote the very field last. If not, it wrote what is nearest to it: of a field that was removed no writer is kept.
-    pub is_certain: bool,
-}
-
 #[derive(Deserialize)]
 struct List {
     items: Vec<Item>,
@@ -49,8 +40,8 @@ struct Managed {
 }
 
 impl Kube {
-    /// Who wrote a field of this very object last, this process aside; `field` is its path as managed fields spell it, such as
-    /// `["f:spec", "f:taints"]`. `None`: nobody is known.
+    /// Who wrote one of these fields of this very object last, this process aside; each is a path as managed fields spell it, such as
+    /// `["f:spec", "f:taints"]`. `None`: nobody is known, as of a field that was removed.
     ///
     /// Asked with a list, for the roles grant no `get` of Services, and behind everything else.
     ///
@@ -60,8 +51,8 @@ impl Kube {
     pub async fn other_writer(
         &self,
         object: &ObjectRef,
-        field: &[&str],
-    ) -> Result<Option<OtherWriter>, KubeError> {
+        fields: &[Vec<String>],
+    ) -> Result<Option<String>, KubeError> {
         let scope = match &*object.namespace {
             "" => String::new(),
             namespace => format!("namespaces/{}/", segment(namespace)),
@@ -73,7 +64,7 @@ impl Kube {
         let metadata = items.into_iter().map(|item| item.metadata);
         let this = metadata.into_iter().find(|it| *it.uid == *object.uid);
         let managed = this.and_then(|this| this.managed_fields).unwrap_or_default();
-        Ok(last_of(managed, field, self.writes_as()))
+        Ok(last_of(managed, fields, self.writes_as()))
     }
 
     /// The name that the API server keeps of this process, where a request does not say another one.
@@ -83,29 +74,21 @@ impl Kube {
     }
 }
 
-/// The one that wrote nearest to the field, and of several the last one.
-pub(crate) fn last_of(managed: Vec<Value>, field: &[&str], own: &str) -> Option<OtherWriter> {
+/// The one that wrote one of the fields last.
+pub(crate) fn last_of(managed: Vec<Value>, fields: &[Vec<String>], own: &str) -> Option<String> {
     let others = managed
         .into_iter()
         .filter_map(|entry| serde_json::from_value::<Managed>(entry).ok())
         .filter(|entry| entry.manager != own && !entry.manager.is_empty())
-        .map(|entry| (depth(&entry.fields_v1, field), entry));
+        .filter(|entry| fields.iter().any(|field| has(&entry.fields_v1, field)));
     // Times of one form, so that the later one is the greater text.
-    let (depth, last) = others.max_by(|(a, x), (b, y)| (a, &x.time).cmp(&(b, &y.time)))?;
-    Some(OtherWriter {
-        name: last.manager,
-        is_certain: depth == field.len(),
-    })
+    Some(others.max_by(|a, b| a.time.cmp(&b.time))?.manager)
 }
 
-/// How far these fields lead towards the one that is looked for.
-fn depth(fields: &Value, field: &[&str]) -> usize {
-    let mut at = Some(fields);
-    let reached = field.iter().take_while(|part| {
-        at = at.and_then(|at| at.get(part));
-        at.is_some()
-    });
-    reached.count()
+/// Whether the one that is looked for is among these fields.
+fn has(fields: &Value, field: &[String]) -> bool {
+    let mut path = field.iter();
+    path.try_fold(fields, |at, part| at.get(part)).is_some()
 }
 
 #[cfg(test)]
@@ -115,28 +98,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_writer_of_the_field_is_named_before_the_last_one_of_others() {
+    fn only_who_wrote_the_very_field_is_named() {
         let entry = |manager: &str, time: &str, fields: Value| json!({ "manager": manager, "operation": "Update", "time": time, "fieldsV1": fields });
-        let field = ["f:metadata", "f:annotations", "f:example.com/a"];
+        let field = |path: &[&str]| vec![path.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()];
+        let annotation = field(&["f:metadata", "f:annotations", "f:example.com/a"]);
         let ours = json!({ "f:metadata": { "f:annotations": { "f:example.com/a": {} } } });
         let beside = json!({ "f:metadata": { "f:annotations": { ".": {}, "f:other": {} } } });
         let all = || {
             vec![
                 entry("ccm", "2026-01-01T00:00:09Z", ours.clone()),
                 entry("kubectl", "2026-01-01T00:00:05Z", beside.clone()),
-                entry("argocd", "2026-01-01T00:00:07Z", beside.clone()),
                 entry("kubelet", "2026-01-01T00:00:08Z", json!({ "f:status": {} })),
                 json!({ "manager": 7 }),
                 entry("broken", "2026-01-01T00:00:09Z", json!("no fields")),
             ]
         };
-        let found = |managed, field| last_of(managed, field, "ccm").map(|it| (it.name, it.is_certain));
-        assert_eq!(found(all(), &field), Some(("argocd".into(), false)));
+        let found = |managed, fields: &[Vec<String>]| last_of(managed, fields, "ccm");
+        assert_eq!(
+            found(all(), &annotation),
+            None,
+            "kubectl wrote another annotation"
+        );
         let mut owned = all();
         owned.push(entry("flux", "2026-01-01T00:00:01Z", ours.clone()));
-        assert_eq!(found(owned, &field), Some(("flux".into(), true)));
-        assert_eq!(found(all(), &["f:status"]), Some(("kubelet".into(), true)));
-        assert_eq!(found(all()[..1].to_vec(), &field), None);
-        assert_eq!(found(Vec::new(), &field), None);
+        owned.push(entry("argocd", "2026-01-01T00:00:02Z", ours.clone()));
+        assert_eq!(found(owned, &annotation), Some("argocd".into()));
+        assert_eq!(found(all(), &field(&["f:status"])), Some("kubelet".into()));
+        assert_eq!(found(Vec::new(), &annotation), None);
     }
 }

@@ -144,6 +144,9 @@ pub enum RefusedBy {
     Cloud,
 }
 
+/// How many refusals are told in full: more would not fit into an event.
+const MOST_TOLD: usize = 5;
+
 /// A text for people. It may quote a value in which something cannot be seen, such as a line end or a blank without a width: that is
 /// shown as an escape.
 pub(crate) fn visible(text: String) -> String {
@@ -194,6 +197,18 @@ impl Refusal {
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
+    }
+
+    /// All of these, the worst first, to be told as one; of many the first few, and how many more there are.
+    pub fn all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut all = all.into_iter();
+        let told = all.by_ref().take(MOST_TOLD).cloned();
+        let mut told = told.reduce(|told, next| told.and(&next))?;
+        let more = all.count();
+        if more > 0 {
+            told.reason = format!("{}; and {more} more", told.reason);
+        }
+        Some(told)
     }
 
     /// This refusal and another one, to be told as one. What both say is said once.
@@ -304,6 +319,17 @@ mod tests {
         assert!(Wave::<u8>::new(Vec::new()).is_none());
         let answer: Answer<u8, &str> = Answer::apply_or(Vec::new(), || Answer::Settled("done"));
         assert_eq!(answer, Answer::Settled("done"));
+    }
+
+    #[test]
+    fn several_refusals_are_told_as_one_and_what_is_beyond_a_few_is_counted() {
+        assert_eq!(Refusal::all([]), None);
+        let all: Vec<Refusal> = (1..=7)
+            .map(|port| Refusal::new(format!("port {port}: no")))
+            .collect();
+        let told = |all| Refusal::all(all).unwrap().reason;
+        assert_eq!(told(&all[..2]), "port 1: no; port 2: no");
+        assert_eq!(told(&all[..]).split("; ").last(), Some("and 2 more"));
     }
 
     #[test]

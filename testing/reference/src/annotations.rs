@@ -6,11 +6,17 @@ use bowline_cloud_provider::{Accepts, AnnotationSpec, Changeability, ValueKind};
 
 use crate::{cell, code};
 
+/// What a blank value is where it is a value.
+pub(crate) const EMPTY: &str =
+    "The default counts only while the key is absent: a key with an empty value is that empty value.";
+
+/// What it is where it is none.
+pub(crate) const NOT_SET: &str = "The default counts while the key is absent, or its value empty or blank.";
+
 /// The page of one cloud.
-pub(crate) fn page(cloud: &str, table: &[AnnotationSpec]) -> String {
+pub(crate) fn page(cloud: &str, blank: &str, table: &[AnnotationSpec]) -> String {
     let mut page = format!(
-        "# Annotations: {cloud}\n\nAll are optional. The default counts only while the key is absent: a key with an \
-         empty value is that empty value. What is wrong is said in one event that names every annotation concerned, before \
+        "# Annotations: {cloud}\n\nAll are optional. {blank} What is wrong is said in one event that names every annotation concerned, before \
          anything is written.\n\n| key | value | default | a later change | impact | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for annotation in table {

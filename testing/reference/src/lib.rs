@@ -42,19 +42,35 @@ pub fn pages() -> Vec<Page> {
         page("docs/reference/flags.md", flags::page()),
         page(
             "docs/reference/cloudscale-annotations.md",
-            annotations::page("cloudscale.ch", bowline_cloudscale::annotation_table()),
+            annotations::page(
+                "cloudscale.ch",
+                annotations::NOT_SET,
+                bowline_cloudscale::annotation_table(),
+            ),
         ),
         page(
             "docs/reference/phoenixnap-annotations.md",
-            annotations::page("phoenixNAP", bowline_phoenixnap::annotation_table()),
+            annotations::page(
+                "phoenixNAP",
+                annotations::EMPTY,
+                bowline_phoenixnap::annotation_table(),
+            ),
         ),
         page(
             "docs/reference/cloudstack-annotations.md",
-            annotations::page("Apache CloudStack", bowline_cloudstack::annotation_table()),
+            annotations::page(
+                "Apache CloudStack",
+                annotations::EMPTY,
+                bowline_cloudstack::annotation_table(),
+            ),
         ),
         page(
             "docs/reference/openstack-annotations.md",
-            annotations::page("OpenStack", bowline_openstack::annotation_table()),
+            annotations::page(
+                "OpenStack",
+                annotations::EMPTY,
+                bowline_openstack::annotation_table(),
+            ),
         ),
         page("docs/reference/simulators.md", doubles::page()),
         page("docs/reference/events.md", events::page()),

@@ -50,14 +50,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value, or the default if the key is absent. A value that is there and empty is empty.
+    /// The value, or the default if the key is absent or its value blank.
     pub(crate) fn text(&self, spec: &AnnotationSpec) -> &'a str {
-        facts::annotation(self.service, spec.key).unwrap_or(spec.default)
+        self.set(spec).unwrap_or(spec.default)
     }
 
-    /// Whether the key is there.
+    /// Whether it is set.
     pub(crate) fn has(&self, spec: &AnnotationSpec) -> bool {
-        facts::annotation(self.service, spec.key).is_some()
+        self.set(spec).is_some()
+    }
+
+    fn set(&self, spec: &AnnotationSpec) -> Option<&'a str> {
+        facts::annotation(self.service, spec.key).filter(|text| !text.is_empty())
     }
 
     /// A whole number, no less than the table says. On a problem 0, which nobody gets to see.
@@ -248,16 +252,18 @@ mod tests {
     }
 
     #[test]
-    fn a_default_counts_only_when_the_key_is_absent() {
-        let service = service(&[(&FLAVOR, ""), (&MONITOR_TIMEOUT, "")]);
-        let mut reader = Reader::new(&service);
-        assert_eq!((reader.text(&FLAVOR), reader.text(&POOL_PROTOCOL)), ("", "tcp"));
-        assert_eq!((reader.int(&MONITOR_DELAY), reader.int(&MONITOR_TIMEOUT)), (2, 0));
-        let problems = reader.into_problems();
-        assert_eq!(problems.len(), 1);
-        assert!(problems[0].starts_with(
-            "cannot convert  to int (k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s): "
-        ));
+    fn a_blank_value_counts_as_not_set() {
+        for blank in ["", " ", "\n\t "] {
+            let all: Vec<_> = annotation_table().iter().map(|spec| (spec, blank)).collect();
+            let service = service(&all);
+            let mut reader = Reader::new(&service);
+            for spec in annotation_table() {
+                assert_eq!((reader.text(spec), reader.has(spec)), (spec.default, false));
+            }
+            assert_eq!(reader.int(&MONITOR_TIMEOUT), 1);
+            assert_eq!(reader.word(&POOL_ALGORITHM), "round_robin");
+            assert!(reader.into_problems().is_empty());
+        }
     }
 
     #[test]

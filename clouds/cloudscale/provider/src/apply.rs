@@ -33,6 +33,8 @@ pub(crate) struct Learned {
     pub(crate) is_room_vain: Option<(Place, bool)>,
     /// Whether nothing more is to go for something that comes.
     pub(crate) ends_exchange: bool,
+    /// Whether it was refused as a conflict, by a balancer that is at rest.
+    pub(crate) is_conflict: bool,
     /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
@@ -123,9 +125,6 @@ impl Failed {
     }
 }
 
-/// How often a conflict without a visible cause is waited for before it counts as a failure: about ten seconds.
-const MAX_UNSEEN_CONFLICTS: usize = 5;
-
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
@@ -159,14 +158,18 @@ impl Writer<'_> {
         };
         match (outcome, step.balancer()) {
             (Ok(learned), _) => Ok(learned),
-            (Err(Failed { error, .. }), Some(balancer)) if self.is_busy(balancer, &error).await => {
+            (Err(Failed { error, .. }), Some(balancer))
+                if self.is_busy(balancer, &error, Some(step)).await =>
+            {
                 Ok(Learned::busy())
             }
             (Err(Failed { error, left }), _) if left != Left::Both && holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;
+                let is_conflict = error.class == Class::Conflict;
                 let reason = format!("error during {}: {}", step.label(), of_write(error));
                 Ok(Learned {
                     refused: Some(Refusal::new(reason).of_limit(is_limit)),
+                    is_conflict,
                     old_is_gone: left == Left::NoOld,
                     ends_exchange: step.replaces(),
                     ..Learned::default()
@@ -176,8 +179,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a write failed because the balancer is being changed: then nothing happened, and it is to be waited for.
-    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError) -> bool {
+    /// Whether a write failed because the balancer is being changed: then nothing happened, and it is to be waited for. A `step` that
+    /// was refused before is known to be refused for what it asks.
+    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError, step: Option<&CloudStep>) -> bool {
         if !is_refusal(error) {
             return false;
         }
@@ -185,9 +189,15 @@ impl Writer<'_> {
         let Ok(balancer) = self.client.load_balancer(balancer).await else {
             return false;
         };
+        let memory = &self.seen.memory;
+        let was_refused = |step: &CloudStep| {
+            memory
+                .refusals
+                .is_tried_again(|known| known.asks_for_the_same(step))
+        };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
-        balancer.status == LoadBalancerStatus::Changing
-            || error.class == Class::Conflict && self.seen.memory.looks() < MAX_UNSEEN_CONFLICTS
+        let is_refuted = memory.own.busy.is_refuted() || step.is_some_and(was_refused);
+        balancer.status == LoadBalancerStatus::Changing || error.class == Class::Conflict && !is_refuted
     }
 
     async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, Failed> {
@@ -299,7 +309,7 @@ impl Writer<'_> {
                         old_is_gone: true,
                         ..made
                     }),
-                    Err(error) if self.is_busy(balancer, &error).await => Ok(busy(made)),
+                    Err(error) if self.is_busy(balancer, &error, None).await => Ok(busy(made)),
                     // The new object is found by the next reconcile.
                     Err(error) => Err(Failed::with(error, Left::Both)),
                 }

@@ -12,7 +12,7 @@ use bowline_cloudscale_client::{Client, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
 use futures::future::BoxFuture;
 
-use crate::annotations::{NODE_SELECTOR, annotation_table};
+use crate::annotations::{NODE_SELECTOR, ZONE, annotation_table};
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
@@ -154,7 +154,9 @@ impl Reconciler for Balancers {
     }
 
     fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
-        Some(Asker::of(facts, annotation_table()))
+        // The zone is written here too, and a load balancer in another one is another request.
+        let table = annotation_table().iter().filter(|spec| spec.key != ZONE.key);
+        Some(Asker::of(facts, &table.copied().collect::<Vec<_>>()))
     }
 
     /// What a quota refuses is another request where room is made for it.

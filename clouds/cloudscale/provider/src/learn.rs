@@ -23,7 +23,11 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     }
     let own = &mut seen.memory.own;
     // Once the API has refused to be hurried, the balancer is looked at before the next write.
-    if learned.is_busy || own.busy.was_once && step.balancer().is_some() {
+    if learned.is_busy {
+        own.busy.put_off();
+    } else if learned.is_conflict {
+        own.busy.refute();
+    } else if own.busy.was_once && step.balancer().is_some() {
         own.busy.set();
     }
     let is_of_member = matches!(
@@ -34,6 +38,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let refusals = &mut seen.memory.refusals;
     if learned.told.is_some() {
         own.done.push(step.clone());
+        if !own.busy.is_refuted() {
+            own.busy.is_explained();
+        }
         own.reads = 0;
         // All the same, as in place of something else.
         refusals.lift(|refused, _| refused.asks_the_same(step));

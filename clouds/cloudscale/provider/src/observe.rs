@@ -118,11 +118,40 @@ pub(crate) struct Busy {
     pub(crate) is_now: bool,
     /// It said so once: from then on one write is made at a time, and the balancer looked at before the next one.
     pub(crate) was_once: bool,
+    /// How often in a row it said so of a balancer that each look showed at rest.
+    unseen: u32,
 }
+
+/// How often in a row a conflict may come from a balancer that is at rest: about four seconds.
+const MAX_UNSEEN_CONFLICTS: u32 = 3;
 
 impl Busy {
     pub(crate) fn set(&mut self) {
         (self.is_now, self.was_once) = (true, true);
+    }
+
+    /// A write was put off because of it.
+    pub(crate) fn put_off(&mut self) {
+        self.unseen = self.unseen.saturating_add(1);
+        self.set();
+    }
+
+    /// The balancer was at rest all the time: a conflict is about what was asked.
+    pub(crate) fn refute(&mut self) {
+        *self = Self {
+            unseen: MAX_UNSEEN_CONFLICTS,
+            ..Self::default()
+        };
+    }
+
+    /// Whether a conflict from a balancer at rest is about what was asked, in this reconcile.
+    pub(crate) fn is_refuted(&self) -> bool {
+        self.unseen >= MAX_UNSEEN_CONFLICTS
+    }
+
+    /// It is seen to be so, or a write was taken.
+    pub(crate) fn is_explained(&mut self) {
+        self.unseen = 0;
     }
 }
 

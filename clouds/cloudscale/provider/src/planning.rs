@@ -334,15 +334,20 @@ impl There<'_> {
         if !unkept.is_empty() && unkept::may_be_late(seen) {
             return wait_to_see();
         }
-        let unkept_refusal = unkept::refusal(seen, &unkept);
-        if let Some(refusal) = &unkept_refusal
-            && unkept.iter().any(CloudStep::creates)
-        {
-            return Answer::Refused(refusal.clone());
-        }
         let refusals = &seen.memory.refusals;
         let of_ports = refused::of_ports(refusals);
-        if let Some(refusal) = of_ports.as_ref().filter(|_| !seen.serves_a_port()) {
+        let is_served = of_ports.is_none() || seen.serves_a_port();
+        let refused = [
+            of_ports,
+            unkept::refusal(seen, &unkept),
+            refused::of_members(refusals),
+            refused::of_attributes(refusals),
+            floating::refusal(wanted, seen),
+        ];
+        let refusal = Refusal::all(refused.iter().flatten());
+        if let Some(refusal) = &refusal
+            && (!is_served || unkept.iter().any(CloudStep::creates))
+        {
             return Answer::Refused(refusal.clone());
         }
         if let Some(write) = annotations(wanted, balancer) {
@@ -355,11 +360,7 @@ impl There<'_> {
             Err(refusal) => return Answer::Refused(refusal),
         };
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        let refusal = of_ports
-            .or(unkept_refusal)
-            .or_else(|| refused::of_members(refusals))
-            .or_else(|| refused::of_attributes(refusals));
-        match refusal.or_else(|| floating::refusal(wanted, seen)) {
+        match refusal {
             None => Answer::Settled(status),
             Some(refusal) => {
                 *publishes = Some(status);

@@ -1,14 +1,15 @@
 //! What was said of a Node and written to it, as long as the next look needs it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
+use tokio::time::Instant;
 
 use crate::events;
-use crate::put_back::{Part, PutBack};
+use crate::put_back::{Part, PutBack, Row};
 use crate::said::Said;
 
 /// The Nodes that are not as usual.
@@ -25,12 +26,33 @@ struct Entry {
     said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
-    /// That somebody put the taint back, or took the two names of a label apart.
-    undone: PutBack,
-    /// That this goes on, and is to be told with the next write.
-    fight: Option<Part>,
-    /// Whether the taint is back for no other reason: nothing else is to be learned from the cloud.
-    is_only_taint: bool,
+    /// How often somebody put the taint back, or took the two names of a label apart.
+    rows: PutBack,
+    /// What of that is not put right yet.
+    undone: BTreeMap<Part, Undone>,
+    /// What goes on, and is to be told with the next write.
+    untold: BTreeSet<Part>,
+    /// Changes since the last write for which a try came sooner.
+    hastened: Row,
+}
+
+/// A part that somebody changed back.
+#[derive(PartialEq, Eq)]
+struct Undone {
+    /// The version of the Node that showed it first.
+    version: Option<u64>,
+    /// When it is put right. The Node is not written sooner for another part.
+    due: Instant,
+    /// Whether it happened so often in a row that it waits.
+    is_fought: bool,
+}
+
+/// How long a Node is not written to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wait {
+    pub(super) after: Duration,
+    /// Because somebody changes back what is written.
+    pub(super) is_fight: bool,
 }
 
 impl Remembered {
@@ -55,45 +77,73 @@ impl Remembered {
             cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
         let mut entry = nodes.remove(&node.name).unwrap_or_default();
         entry.written = version.filter(|_| is_behind);
-        entry.is_only_taint = false;
-        // It waits no more. What it goes on without may hold still.
-        for subject in [
-            events::NODE_INIT_FAILED.reason,
-            events::FOREIGN_PROVIDER_ID.reason,
-        ] {
-            entry.said.over(subject);
+        entry.hastened = Row::default();
+        let is_fought = entry.undone.values().any(|undone| undone.is_fought);
+        entry.undone.retain(|_, undone| undone.version > version);
+        // It waits no more. What it goes on without may hold still, and so may a fight.
+        if !is_fought {
+            for subject in [
+                events::NODE_INIT_FAILED.reason,
+                events::FOREIGN_PROVIDER_ID.reason,
+            ] {
+                entry.said.over(subject);
+            }
         }
         if entry != Entry::default() {
             nodes.insert(node.name.clone(), entry);
         }
     }
 
-    /// Somebody undid what this controller wrote to the Node: how long to wait before it is written again.
-    pub(super) fn undone(&self, node: &Node) -> Duration {
-        let part = match node.is_uninitialized() {
-            true => Part::Taint,
-            false => Part::Labels,
-        };
+    /// The Node changed, and somebody undid these parts of what this controller wrote to it: how long to wait before it is written
+    /// again. A change that undoes nothing hastens a try as often in a row as a part is put back, and the wait for a part holds.
+    pub(super) fn changed(&self, node: &Node, undone: &BTreeSet<Part>) -> Wait {
+        let now = Instant::now();
         let mut nodes = self.nodes();
         let entry = nodes.entry(node.name.clone()).or_default();
-        let again = entry.undone.again(part);
-        if again.is_news {
-            entry.fight = Some(part);
+        let hastened = match undone.is_empty() {
+            true => entry.hastened.again().after,
+            false => Duration::ZERO,
+        };
+        for &part in undone {
+            if entry.undone.get(&part).is_some_and(|waiting| waiting.due > now) {
+                continue;
+            }
+            let again = entry.rows.again(part);
+            if again.is_news {
+                entry.untold.insert(part);
+            }
+            let undone = Undone {
+                version: version(node),
+                due: now + again.after,
+                is_fought: !again.after.is_zero(),
+            };
+            entry.undone.insert(part, undone);
         }
-        entry.is_only_taint = part == Part::Taint && !again.after.is_zero();
-        again.after
+        let waits = entry.undone.values().map(|undone| undone.due - now);
+        let wait = waits.max().unwrap_or_default();
+        Wait {
+            after: wait.max(hastened),
+            is_fight: !wait.is_zero(),
+        }
     }
 
     /// What of the Node somebody changes back again and again, if that is to be told now.
-    pub(super) fn fight(&self, name: &NodeName) -> Option<Part> {
-        self.nodes().get_mut(name)?.fight.take()
+    pub(super) fn untold(&self, name: &NodeName) -> BTreeSet<Part> {
+        let mut nodes = self.nodes();
+        nodes
+            .get_mut(name)
+            .map(|entry| std::mem::take(&mut entry.untold))
+            .unwrap_or_default()
     }
 
-    /// Whether this Node was initialised a moment ago, and nothing is known but that somebody puts the taint back.
-    pub(super) fn is_only_taint(&self, node: &Node) -> bool {
+    /// Whether this Node was initialised a moment ago, and somebody puts the taint back again and again: nothing else is to be
+    /// learned from the cloud.
+    pub(super) fn is_fought(&self, node: &Node) -> bool {
         let nodes = self.nodes();
-        let is_it = nodes.get(&node.name).is_some_and(|entry| entry.is_only_taint);
-        is_it && node.provider_id.is_some()
+        let undone = nodes
+            .get(&node.name)
+            .and_then(|entry| entry.undone.get(&Part::Taint));
+        undone.is_some_and(|undone| undone.is_fought) && node.provider_id.is_some()
     }
 
     /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.

@@ -30,8 +30,8 @@ pub(super) struct Fights {
     rows: PutBack,
     /// What is to be put back.
     due: BTreeSet<Part>,
-    /// What is told of then.
-    untold: BTreeSet<Part>,
+    /// What is told of then, with the entries that were changed.
+    untold: BTreeMap<Part, BTreeSet<String>>,
     /// The [entries](super::needs_update::changed_entries) that this process wrote.
     entries: BTreeMap<String, Ours>,
     /// What this process published, or found as it would publish it.
@@ -117,9 +117,12 @@ impl Fights {
             let again = self.rows.again(Part::Annotations);
             asked.look_after(again);
             if again.is_news {
-                self.untold.insert(Part::Annotations);
+                self.untold.entry(Part::Annotations).or_default();
                 asked.put_back.get_or_insert_default(); // which tells it
             }
+        }
+        if let Some(keys) = self.untold.get_mut(&Part::Annotations) {
+            keys.extend(diff.keys().filter(|key| self.entries.contains_key(*key)).cloned());
         }
         if is_idle && !is_asked_already {
             asked.look_after(self.idle_row.again());
@@ -146,7 +149,7 @@ impl Fights {
         }
         let Again { after, is_news } = self.rows.again(part);
         if is_news {
-            self.untold.insert(part);
+            self.untold.entry(part).or_default();
         }
         Some(after)
     }
@@ -242,8 +245,8 @@ impl ServiceController {
         let Some(service) = living else {
             return self.forget_unused(key);
         };
-        for part in untold {
-            self.ctx.tell_changed_back(&*service, part).await;
+        for (part, keys) in untold {
+            self.ctx.tell_changed_back(&*service, part, &keys).await;
         }
         if due.is_empty() {
             return;
@@ -324,6 +327,8 @@ mod tests {
             fights.look_begins();
         }
         assert_eq!(told, 1);
+        let told = fights.untold.get(&Part::Annotations).unwrap();
+        assert!(told.iter().eq([ADDRESS]), "the annotation was not changed");
         fights.wrote(&write("192.0.2.1"));
         let service = |spec| -> Service { serde_json::from_value(json!({ "spec": spec })).unwrap() };
         assert_eq!(fights.lacking(&service(json!({}))), Some(write("192.0.2.1")));

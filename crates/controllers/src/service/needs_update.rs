@@ -17,7 +17,7 @@ pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
 }
 
 /// The name of the one entry of [`changed_entries`] that is no annotation.
-pub(super) const ADDRESS: &str = "spec.loadBalancerIP";
+pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What is another now of what this program writes as well: annotations and [`ADDRESS`], each with what it is now. `None`: something
 /// else needs an update.

@@ -779,6 +779,70 @@ async fn who_changes_one_name_of_a_label_again_and_again_is_met_less_and_less_of
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_mixes_taint_and_labels_in_separate_writes_is_met_less_and_less_often() {
+    type Edit = fn(&mut Value);
+    let strip: Edit = |node| {
+        let labels = node["metadata"]["labels"].as_object_mut().unwrap();
+        labels.remove(ZONE);
+    };
+    let taint: Edit = |node| node["spec"]["taints"] = json!([{"key": UNINITIALIZED, "effect": "NoSchedule"}]);
+    let other: Edit = |node| {
+        let labels = &mut node["metadata"]["labels"];
+        labels["rack"] = json!(if labels["rack"] == "a" { "b" } else { "a" });
+    };
+    for mix in [
+        [strip, taint],
+        [taint, strip],
+        [strip, other],
+        [taint, other],
+        [other, taint],
+    ] {
+        let cluster = cluster();
+        let mut metadata = metadata(&["10.1.0.1"]);
+        metadata.zone = "z1".into();
+        cluster.instances.run("n1", metadata);
+        cluster.put(new_node("n1"));
+        initialized(&cluster, "n1").await;
+        let (before, begun) = (cluster.node_writes().len(), Instant::now());
+        while begun.elapsed() < SECOND * 300 {
+            for edit in mix {
+                cluster.edit("n1", edit);
+                cluster.pass(SECOND / 10).await;
+            }
+        }
+        let writes = cluster.node_writes().len() - before;
+        let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+        // Of each part five at once, then seven by the schedule; and five questions more where both are there.
+        assert!((10..=25).contains(&writes), "{writes} writes, {asked} questions");
+        assert!(asked <= 1 + 10, "{writes} writes, {asked} questions");
+        assert!((1..=2).contains(&cluster.count_events("ChangedBack")));
+        cluster
+            .within(SECOND * 301, "whole in the end", |c| {
+                c.is_initialized("n1") && c.label("n1", ZONE).is_some()
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_a_node_that_waits_do_not_have_the_cloud_asked_without_end() {
+    let cluster = cluster();
+    cluster.put(new_node("n1")); // the cloud shows no instance
+    let begun = Instant::now();
+    for change in 0.. {
+        if begun.elapsed() > SECOND * 300 {
+            break;
+        }
+        cluster.edit("n1", |node| {
+            node["metadata"]["labels"]["step"] = json!(change.to_string());
+        });
+        cluster.pass(SECOND / 5).await;
+    }
+    let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+    assert!((5..25).contains(&asked), "{asked} questions in five minutes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_whose_taint_a_webhook_keeps_is_told_of_and_tried_less_and_less_often() {
     // A webhook that keeps the taint alone, and one that keeps everything: then nothing is stored, and no watch shows anything.
     let taint: fn(&mut Value) =

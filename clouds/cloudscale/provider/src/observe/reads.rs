@@ -224,6 +224,9 @@ impl Reads {
         for (id, answer) in waits_for.into_iter().zip(answers) {
             match answer? {
                 Some(balancer) => {
+                    if super::is_changing(&balancer) {
+                        memory.own.busy.is_explained();
+                    }
                     if let Some(known) = observed.balancers.iter_mut().find(|known| known.uuid == id) {
                         *known = balancer;
                     }

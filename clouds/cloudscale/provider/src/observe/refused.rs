@@ -156,28 +156,36 @@ pub(crate) fn has_member(refusals: &Refusals) -> bool {
 
 /// Why ports are not served: pools are missing, or listeners.
 pub(crate) fn of_ports(refusals: &Refusals) -> Option<Refusal> {
-    let of_pools = first(refusals, |place| place == Place::Pool);
-    of_pools.or_else(|| first(refusals, |place| place == Place::Listener))
+    let of_pools = those(refusals, |place| place == Place::Pool);
+    Refusal::all(
+        of_pools
+            .into_iter()
+            .chain(those(refusals, |place| place == Place::Listener)),
+    )
 }
 
 /// Why members are missing.
 pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
-    first(refusals, |place| matches!(place, Place::Member(_)))
+    Refusal::all(those(refusals, |place| matches!(place, Place::Member(_))))
 }
 
 /// Why attributes are not changed: once for each of them, on however many parts.
 pub(crate) fn of_attributes(refusals: &Refusals) -> Option<Refusal> {
     let changes = refusals.iter().filter(|(step, _)| step.changes_attribute());
     let mut told = BTreeSet::new();
-    let reasons: Vec<&str> = changes
+    let reasons = changes
         .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))
-        .map(|(_, why)| why.reason.as_str())
-        .collect();
-    (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")))
+        .map(|(_, why)| why);
+    Refusal::all(reasons)
 }
 
-fn first(refusals: &Refusals, is_it: impl Fn(Place) -> bool) -> Option<Refusal> {
-    refusals
-        .first(|step| Place::of(step).is_some_and(&is_it))
-        .cloned()
+/// Why these were not created, in an order that does not depend on when it was tried.
+fn those(refusals: &Refusals, is_it: impl Fn(Place) -> bool) -> Vec<&Refusal> {
+    let all = refusals.iter();
+    let mut those: Vec<&Refusal> = all
+        .filter(|(step, _)| Place::of(step).is_some_and(&is_it))
+        .map(|(_, why)| why)
+        .collect();
+    those.sort_by_key(|why| &why.reason);
+    those
 }

@@ -9,7 +9,7 @@ use crate::change::{set_ports, settled};
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
-const MISTAKES: [(&str, &str, &str); 26] = [
+const MISTAKES: [(&str, &str, &str); 25] = [
     ("uuid", "42", "not a UUID: 42"),
     ("config-version", "7", "unsupported config version '7'"),
     ("name", " ", "no load balancer with empty name found"),
@@ -23,7 +23,6 @@ const MISTAKES: [(&str, &str, &str); 26] = [
     ("listener-allowed-cidrs", "x", "not a valid JSON string list: x"),
     ("listener-allowed-cidrs", r#"["10.0.0.0/33"]"#, "is not a network"),
     ("timeout-client-data-ms", "1s", "cannot convert 1s to int"),
-    ("timeout-member-connect-ms", "", "cannot convert  to int"),
     ("timeout-member-data-ms", "-1", "cannot convert -1 to int"),
     ("health-monitor-type", "udp", "unsupported value 'udp'"),
     ("health-monitor-http", "null", "invalid json in "),

@@ -663,3 +663,73 @@ async fn a_member_that_is_a_conflict_for_the_api_costs_no_other_member_and_no_po
         (2, 2)
     );
 }
+
+/// `POST members` answers 409 for good while the balancer reads `running`.
+#[tokio::test(start_paused = true)]
+async fn a_lasting_conflict_of_members_holds_up_nothing_and_is_waited_for_once() {
+    let world = World::with_nodes(2);
+    let members = Fault::on(http::Method::POST, "/v1/load-balancers/pools/*/members");
+    let body = r#"{"detail":"Conflict."}"#;
+    world
+        .sim
+        .faults()
+        .add(members.always().answer(Canned::json(409, body)));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("create-pool-member("), "{run:?}");
+    assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
+    assert_eq!(world.sim.listeners().len(), 2);
+    let posts = |writes: &[Entry]| in_short(writes).iter().filter(|it| *it == "POST members").count();
+    assert_eq!(posts(&writes), 3 + 4, "{:?}", in_short(&writes));
+    let (run, writes) = world.writes_of(world.run_after(6, "web")).await;
+    assert_eq!((run.waited.as_secs(), posts(&writes)), (0, 4), "{run:?}");
+    set_ports(
+        &world,
+        &[
+            ("web", "TCP", 8080, 31200),
+            ("admin", "TCP", 9000, 31201),
+            ("more", "TCP", 9001, 31202),
+        ],
+    );
+    let run = world.run_after(1, "web").await;
+    assert_eq!(world.sim.listeners().len(), 3, "{run:?}");
+    assert!(run.waited.as_secs() < 10, "{run:?}");
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_parts_that_are_refused_all_are_told() {
+    let world = World::with_nodes(1);
+    let refuse = |path: &str, nth: u64, status: u16| {
+        let fault = Fault::on(http::Method::POST, path).nth(nth).times(50);
+        let body = format!(r#"{{"detail":"No {status}."}}"#);
+        world.sim.faults().add(fault.answer(Canned::json(status, &body)));
+    };
+    refuse("/v1/load-balancers/listeners", 1, 400);
+    for _ in 0..2 {
+        let run = world.run("web").await;
+        for port in ["8080", "9000"] {
+            assert!(run.complaint().contains(port), "{port}: {run:?}");
+        }
+    }
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    refuse("/v1/load-balancers/pools", 1, 403);
+    refuse("/v1/load-balancers/pools/*/members", 1, 400);
+    set_ports(
+        &world,
+        &[
+            ("web", "TCP", 8080, 31200),
+            ("admin", "TCP", 9000, 31201),
+            ("more", "TCP", 9001, 31202),
+        ],
+    );
+    let mut world = world;
+    world.add_node("n2");
+    for _ in 0..2 {
+        let run = world.run("web").await;
+        for part in ["/tcp/more)", "create-pool-member("] {
+            assert!(run.complaint().contains(part), "{part}: {run:?}");
+        }
+    }
+}

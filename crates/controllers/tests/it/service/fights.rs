@@ -211,6 +211,35 @@ async fn the_event_names_the_other_writer() {
     );
 }
 
+/// A removal leaves no entry in the managed fields, and whoever wrote another annotation has nothing to do with it.
+#[tokio::test(start_paused = true)]
+async fn the_event_names_what_was_removed_and_nobody_for_it() {
+    let (world, ..) = settled().await;
+    let uid = world.service("web").unwrap()["metadata"]["uid"].clone();
+    let managed = json!([{
+        "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z",
+        "fieldsV1": { "f:metadata": { "f:annotations": { "f:example.com/other": {} } } },
+    }]);
+    let list = json!({
+        "kind": "ServiceList", "apiVersion": "v1", "metadata": { "resourceVersion": "99" },
+        "items": [{ "metadata": { "name": "web", "namespace": "default", "uid": uid, "managedFields": managed } }],
+    });
+    let text = Effect::Text(200, list.to_string().leak());
+    world
+        .api
+        .faults()
+        .inject(Fault::new(text).verb("list").resource("services"));
+    fight(&world, 20, has_mark, strip).await;
+    let (reason, text) = world.events("web").pop().unwrap();
+    assert_eq!(reason, "ChangedBack");
+    assert_eq!(
+        text,
+        format!(
+            "annotation {MARK}: changed back again and again, by another program (a removal leaves no trace of who did it); put back after 5, 10, 20 ... 300 s"
+        )
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_may_not_be_put_back_is_tried_again_and_delays_nothing_else() {
     let (world, calls, _) = settled().await;
