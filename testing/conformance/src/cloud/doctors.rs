@@ -30,7 +30,10 @@ async fn found<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
 async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String>) -> Vec<Check> {
     let begun = world.since();
     let state = world.sim.state();
-    let mut config = Config::default();
+    let mut config = Config {
+        election: None,
+        ..Config::default()
+    };
     config.settings.routes.is_wanted = C::ABILITIES.contains(&Ability::Routes);
     let checks = examine(&Patient {
         config: &config,
