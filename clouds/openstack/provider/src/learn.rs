@@ -342,13 +342,6 @@ fn of_part(parts: &mut Parts, memory: &mut Memory, change: &PartChange, shown: O
     }
 }
 
-/// Keeps what people set on members that go.
-fn leave<'a>(memory: &mut Memory, pool: &PoolId, left: impl Iterator<Item = &'a Member>) {
-    let left = left.filter(|member| member.settings != MemberSettings::default());
-    let left = left.map(|member| (pool.clone(), member.clone()));
-    memory.own.left.extend(left);
-}
-
 /// A listener sends to another pool. Those that its policies lead to name it on.
 fn send_to(parts: &mut Parts, listener: &Listener, pool: &PoolId) {
     let is_it = |there: &Reference<ListenerId>| there.id == listener.id;
@@ -360,6 +353,13 @@ fn send_to(parts: &mut Parts, listener: &Listener, pool: &PoolId) {
             there.listeners.retain(|there| !is_it(there));
         }
     }
+}
+
+/// Keeps what people set on members that go.
+fn leave<'a>(memory: &mut Memory, pool: &PoolId, left: impl Iterator<Item = &'a Member>) {
+    let left = left.filter(|member| member.settings != MemberSettings::default());
+    let left = left.map(|member| (pool.clone(), member.clone()));
+    memory.own.left.extend(left);
 }
 
 /// Takes an object out of a list that others may hold too.

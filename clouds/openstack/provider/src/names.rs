@@ -42,6 +42,15 @@ pub(crate) fn pool(index: usize, balancer: &str) -> String {
     cut(format!("pool_{index}_{balancer}"))
 }
 
+/// Whether a listener was named after a load balancer of this name, whatever its index is.
+pub(crate) fn is_listener_of(name: &str, balancer: &str) -> bool {
+    let index = name
+        .strip_prefix("listener_")
+        .and_then(|rest| rest.split_once('_'));
+    let index = index.and_then(|(index, _)| index.parse().ok());
+    index.is_some_and(|index| listener(index, balancer) == name)
+}
+
 /// The name of the load balancer that a pool's name was made from.
 pub(crate) fn balancer_of_pool(pool: &str) -> Option<&str> {
     let (index, balancer) = pool.strip_prefix("pool_")?.split_once('_')?;

@@ -367,6 +367,32 @@ pub(crate) fn is_own_listener(identity: &Identity, role: Role, listener: &Listen
     listener.tags.contains(&identity.name) || listener.tags.is_empty() && role == Role::Owner
 }
 
+/// Whether a listener is the Service's where the load balancer stays for others: by its tag, or, where nobody tagged it, by its name too.
+/// What a person put beside it is nobody's part.
+pub(crate) fn is_own_part(
+    identity: &Identity,
+    role: Role,
+    balancer: &LoadBalancer,
+    listener: &Listener,
+) -> bool {
+    let mut tags = listener.tags.iter();
+    let is_named = names::is_listener_of(&listener.name, &balancer.name);
+    // Also by a former name of the cluster: it goes before it was renamed.
+    tags.any(|tag| tag == &identity.name || is_our_tag(identity, balancer, tag))
+        || is_named && is_own_listener(identity, role, listener)
+}
+
+/// Whether a listener says that another Service uses the load balancer, whatever that says itself. Of a Service that goes too, it does not
+/// count.
+pub(crate) fn is_of_other_service(identity: &Identity, balancer: &LoadBalancer, listener: &Listener) -> bool {
+    let mut tags = listener.tags.iter();
+    tags.any(|tag| {
+        tag.starts_with(names::PREFIX)
+            && !is_our_tag(identity, balancer, tag)
+            && !identity.going.contains(tag)
+    })
+}
+
 /// Whether a pool is the Service's, by its name.
 pub(crate) fn is_own_pool(identity: &Identity, balancer: &LoadBalancer, pool: &Pool) -> bool {
     let is_ours = |name: &str| name == identity.name || is_our_tag(identity, balancer, name);

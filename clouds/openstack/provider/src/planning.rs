@@ -266,15 +266,20 @@ impl<'a> There<'a> {
             return annotate(keys::ADDRESS.key, Some(&address));
         }
         let status = status::status(wanted, balancer, &address);
-        let refusal = match self.of_group(notes) {
+        let of_group = match self.of_group(notes) {
             Ok(steps) if !steps.is_empty() => return apply(steps),
-            Ok(_) => guards::held(wanted, self.features, seen)
-                .or_else(|| self.unmended())
-                .or_else(|| self.untaken())
-                .or_else(|| self.unread())
-                .or_else(|| floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner)),
+            Ok(_) => None,
             Err(refusal) => Some(refusal),
         };
+        // What costs most comes first.
+        let refusal = together([
+            self.unmended(),
+            guards::held(wanted, self.features, seen),
+            of_group,
+            self.untaken(),
+            self.unread(),
+            floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
+        ]);
         // The API server would refuse the status.
         let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
         let left = match refusal {
@@ -415,6 +420,21 @@ impl<'a> There<'a> {
         }
         apply(vec![step])
     }
+}
+
+/// The first of several refusals, with the words of the next one, and how many more there are.
+fn together(all: impl IntoIterator<Item = Option<Refusal>>) -> Option<Refusal> {
+    let mut all = all.into_iter().flatten();
+    let mut first = all.next()?;
+    if let Some(next) = all.next() {
+        first.reason = format!("{}; besides, {}", first.reason, next.reason);
+        first.is_limit |= next.is_limit;
+    }
+    match all.count() {
+        0 => {}
+        more => first.reason.push_str(&format!(" (and so for {more} more)")),
+    }
+    Some(first)
 }
 
 /// The load balancer that a Service has left, if a step takes its tag off that one, or deletes it: after that nothing tells that it was

@@ -180,6 +180,15 @@ fn remedy(settings: &[Setting], error: &ApiError) -> Option<String> {
             setting.origin, field.remedy
         ));
     }
+    if message.contains("does not support a requested option") {
+        let text = "the provider of the load balancer does not do what is asked for: take off the option that its words name, or choose a \
+                    flavor that has it";
+        return Some(text.to_owned());
+    }
+    if message.contains("reports error") {
+        let text = "the provider of the load balancer failed at it: correct what its words name, or ask the operator of the cloud";
+        return Some(text.to_owned());
+    }
     (error.status() == Some(403)).then(|| {
         "the user of cloud.conf may not do this; give it the role that the cloud asks for, often `load-balancer_member` for load \
          balancers and `member` for all else"
@@ -197,9 +206,14 @@ fn refused<'a>(settings: &'a [Setting], message: &str) -> Option<(&'a Setting, &
     let words: Vec<&str> = message
         .split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .collect();
+    // Octavia names the provider in what it says of its options too.
+    let is_provider_unknown = ["is not enabled", "was not found"]
+        .iter()
+        .any(|end| message.contains(end));
     let of = |field: &'static Field| {
         let mut set = settings.iter().filter(|setting| setting.what == field.what);
         set.next()
+            .filter(|_| field.what != PROVIDER || is_provider_unknown)
     };
     let by_value = FIELDS.iter().find_map(|field| {
         let setting = of(field).filter(is_told_by_value)?;
@@ -282,6 +296,7 @@ mod tests {
             setting(keys::MONITOR_TIMEOUT.key, "monitor-timeout", "5"),
             setting(keys::TIMEOUT_CLIENT_DATA.key, "timeout-client-data", "5"),
             setting(ADDRESS, ADDRESS, "10.9.9.9"),
+            setting(PROVIDER, "lb-provider", "amphora"),
         ];
         for (message, origin) in [
             (format!("Subnet {subnet} not found."), Some("member-subnet-id")),
@@ -303,6 +318,15 @@ mod tests {
                 "(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy"
                     .to_owned(),
                 Some(ADDRESS),
+            ),
+            ("Provider 'amphora' is not enabled.".to_owned(), Some("lb-provider")),
+            (
+                "Provider 'amphora' does not support a requested option: no HTTP".to_owned(),
+                None,
+            ),
+            (
+                "Provider 'amphora' does not support a requested option: no flavor".to_owned(),
+                Some("flavor-id"),
             ),
             // Nobody set one.
             ("Validation failure: Invalid availability zone.".to_owned(), None),

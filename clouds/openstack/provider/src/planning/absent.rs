@@ -125,7 +125,9 @@ fn of_balancer(
     if !rename::is_borne_out(identity, seen, balancer) {
         return Ok(None); // another cluster's
     }
-    if !ownership::is_to_be_deleted(identity, role, balancer) {
+    if !ownership::is_to_be_deleted(identity, role, balancer)
+        || is_shared_by_listener(identity, seen, balancer)
+    {
         // Octavia takes no change of a load balancer that failed, and this one is somebody else's too.
         if balancer.provisioning_status == ProvisioningStatus::Error
             && is_used(identity, role, seen, balancer)
@@ -169,6 +171,13 @@ fn of_balancer(
     }))
 }
 
+/// Whether a listener says that another Service uses a load balancer that bears no tag of that one.
+pub(super) fn is_shared_by_listener(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> bool {
+    let parts = seen.parts(&balancer.id);
+    let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
+    listeners.any(|listener| ownership::is_of_other_service(identity, balancer, listener))
+}
+
 /// A write to a part, or why Octavia does not take it.
 fn part(seen: &View<'_>, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
     match seen.memory.refusals.of_change(&change) {
@@ -192,14 +201,10 @@ pub(super) fn own_parts(
     balancer: &LoadBalancer,
 ) -> Option<PartChange> {
     let parts = seen.parts(&balancer.id)?;
-    let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
-    let mut own = parts.listeners.iter().filter(|listener| {
-        // Also by a former name of the cluster: it goes before it was renamed.
-        ownership::is_own_listener(identity, role, listener) || listener.tags.iter().any(is_ours)
-    });
+    let mut listeners = parts.listeners.iter();
+    let own = listeners.find(|listener| ownership::is_own_part(identity, role, balancer, listener));
     let refusals = &seen.memory.refusals;
-    own.next()
-        .map(|listener| parts::removal(parts, listener, refusals))
+    own.map(|listener| parts::removal(parts, listener, refusals))
         .or_else(|| {
             let mut orphans = parts::orphans(identity, balancer, parts, refusals);
             orphans.next().map(crate::step::delete_pool)

@@ -5,7 +5,7 @@ use bowline_openstack_client::{
 };
 use bowline_plan::{Answer, Note, Refusal};
 
-use super::{Next, There, annotate, apply, floating, rename, wait_for};
+use super::{Next, There, absent, annotate, apply, floating, rename, wait_for};
 use crate::annotations as keys;
 use crate::events::IN_ERROR;
 use crate::intent::Identity;
@@ -133,6 +133,7 @@ impl There<'_> {
             && (self.never_served() || own.may_repair && is_found_again && !self.may_serve())
             && ownership::is_to_be_deleted(identity, self.role, self.balancer)
             && rename::is_borne_out(identity, self.seen, self.balancer)
+            && !absent::is_shared_by_listener(identity, self.seen, self.balancer)
     }
 
     /// Deletes a load balancer that failed. An id that nothing says to be ours is taken off the Service first: it must not name

@@ -94,6 +94,8 @@ async fn an_octavia_without_allowed_cidrs_is_told_of_only_if_sources_are_asked_f
 async fn a_pool_of_another_protocol_is_made_beside_the_old_one() {
     let world = World::with_nodes(2);
     world.run("web").await.settled();
+    let drained = world.sim.members()[0].part.id;
+    world.sim.edit_member(drained, |member| member.weight = 0);
     world.annotate("web", "proxy-protocol", "v2");
     let (run, writes) = world.writes_of(world.run("web")).await;
     let Outcome::Settled(status) = run.settled().outcome else {
@@ -112,6 +114,8 @@ async fn a_pool_of_another_protocol_is_made_beside_the_old_one() {
     let pool = &world.sim.snapshot().load_balancers[0].listeners[0];
     assert_eq!(pool.protocol, "TCP");
     assert_eq!(pool.pool.as_ref().unwrap().protocol, "PROXYV2");
+    let weights: Vec<u16> = world.sim.members().iter().map(|member| member.weight).collect();
+    assert_eq!(weights, [0, 1], "a drained member stays so");
     world.assert_settled("web").await;
 }
 

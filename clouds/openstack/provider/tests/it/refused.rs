@@ -499,3 +499,26 @@ async fn a_monitor_that_is_refused_in_the_place_of_another_one_brings_that_back(
     assert_eq!(kinds(), ["HTTP", "HTTP"]);
     world.assert_settled("web").await;
 }
+
+/// One refusal hides no other one.
+#[tokio::test(start_paused = true)]
+async fn all_that_is_refused_is_told() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.manages_security_groups = true);
+    world.run("web").await.settled();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.health_monitors = Some(0));
+    world.annotate("web", "enable-health-monitor", "true");
+    let fault = Fault::operation("neutron.ports.update").always();
+    let said = r#"{"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed by policy", "detail": ""}}"#;
+    world.sim.faults().add(fault.answer(Canned::json(403, said)));
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    for told in [
+        "disallowed by policy",
+        "Quota has been met for resources: Health Monitor",
+    ] {
+        assert!(run.complaint().contains(told), "{run:#?}");
+    }
+}

@@ -505,3 +505,57 @@ async fn an_owner_and_a_guest_that_change_at_once_are_not_refused() {
     world.assert_settled("web").await;
     world.assert_settled("b").await;
 }
+
+/// A person's listener bears no tag and no name of a controller's.
+#[tokio::test(start_paused = true)]
+async fn a_persons_listener_stays_when_the_owner_goes_and_a_guest_stays() {
+    let world = World::with_nodes(1);
+    world.set_ports("web", &[("TCP", 80, 30080)]);
+    world.run("web").await.settled();
+    join(&world, "b", 81);
+    world.run("b").await.settled();
+    world.set_ports("b", &[("TCP", 81, 30081), ("TCP", 9000, 30900)]);
+    world.run("b").await.settled();
+    let listeners = world.sim.listeners();
+    let listener = listeners.iter().find(|it| it.port == 9000).unwrap();
+    world.sim.edit_listener(listener.part.id, |it| {
+        it.part.meta.tags.clear();
+        it.part.name = "mine".to_owned();
+    });
+    world.sim.edit_pool(listener.default_pool.unwrap(), |it| {
+        it.part.name = "mine".to_owned()
+    });
+    world.set_ports("b", &[("TCP", 81, 30081)]);
+    world.delete("web");
+    world.run("web").await.settled();
+    let mut ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.port).collect();
+    ports.sort_unstable();
+    assert_eq!((ports, world.sim.pools().len()), (vec![81, 9000], 2));
+}
+
+/// Its tag on the load balancer was lost.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_stays_for_a_listener_that_another_clusters_service_tagged() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    let theirs = "kube_service_other_default_b".to_owned();
+    let listeners = world.sim.listeners();
+    let listener = listeners.iter().find(|it| it.port == 81).unwrap();
+    world
+        .sim
+        .edit_listener(listener.part.id, |it| it.part.meta.tags = vec![theirs]);
+    let pool = listener.default_pool.unwrap();
+    world.sim.edit_pool(pool, |it| {
+        it.part.name = "pool_0_kube_service_other_default_b".to_owned();
+    });
+    let balancer = world.sim.load_balancers()[0].part.id;
+    world.sim.edit_load_balancer(balancer, |it| {
+        it.part.meta.tags.retain(|tag| *tag == lb_name("web"));
+    });
+    world.services.forget("b");
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    let ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.port).collect();
+    assert_eq!(ports, [81]);
+}

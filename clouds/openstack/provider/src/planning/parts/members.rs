@@ -14,11 +14,15 @@ pub(crate) fn is_at(there: &Member, wanted: &NewMember) -> bool {
 }
 
 impl PartsPlan<'_> {
-    /// Wanted members with what people set on those that are there, or went to come back in another subnet: a list that leaves it out
-    /// takes it back.
-    fn with_settings(&self, wanted: &[NewMember], pool: &Pool, there: &[Member]) -> Vec<NewMember> {
+    /// Wanted members with what people set on those that are there, or went to come back in another subnet, or are in the pool whose
+    /// place this one is to have: a list that leaves it out takes it back.
+    fn with_settings(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<NewMember> {
+        let wanted = &port.members;
         let left = self.own.left.iter().rev().filter(|(of, _)| *of == pool.id);
+        let serving = self.pool_of(port).filter(|serving| serving.id != pool.id);
+        let serving = serving.and_then(|serving| self.there.members.get(&serving.id));
         let known = there.iter().chain(left.map(|(_, member)| member));
+        let known = known.chain(serving.into_iter().flatten());
         let with = |wanted: &NewMember| {
             let there = known.clone().find(|there| is_at(there, wanted));
             NewMember {
@@ -49,7 +53,7 @@ impl PartsPlan<'_> {
                 false => PartChange::SetMembers {
                     pool: pool.id.clone(),
                     name: pool.name.clone(),
-                    members: self.with_settings(&port.members, pool, there),
+                    members: self.with_settings(port, pool, there),
                     removed: 0,
                 },
             };
@@ -68,7 +72,7 @@ impl PartsPlan<'_> {
     /// The list that replaces the members. Where Octavia refuses it, as for a quota, those that are there and stay are a list too: who left
     /// goes, which may make the room. The last ones stay until others serve.
     fn as_a_list(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
-        let wanted = self.with_settings(&port.members, pool, there);
+        let wanted = self.with_settings(port, pool, there);
         let shown: Vec<(NewMember, &Member)> = there
             .iter()
             .map(|member| (self.as_wanted(member, &wanted), member))
@@ -95,7 +99,7 @@ impl PartsPlan<'_> {
     /// members stay as they are.
     fn one_by_one(&self, port: &DesiredPort, pool: &Pool, there: &[Member]) -> Vec<PartChange> {
         let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
-        let wanted = self.with_settings(&port.members, pool, there);
+        let wanted = self.with_settings(port, pool, there);
         let (staying, lacking): (Vec<_>, Vec<_>) = wanted.iter().partition(is_there);
         let wanted_at = |there: &Member| port.members.iter().find(|wanted| is_at(there, wanted));
         // Bowline writes the members before the monitor: those without a port of their own under this monitor are the Go manager's.
