@@ -149,7 +149,7 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
                 c.label("n1", TYPE_BETA).as_deref() == Some(&*label)
             })
             .await;
-        assert_eq!(log.count("Failed to bring the labels"), words);
+        assert_eq!(log.count("Failed to put back the labels"), words);
     }
 }
 
