@@ -104,7 +104,8 @@ async fn what_a_policy_refuses_the_reader_refuses_too() {
                 if is_caught {
                     refused += 1;
                     assert!(
-                        !read.is_empty() || is_refused_later(spec, &text),
+                        // A blank value is none on cloudscale.ch: the policy says that nobody means it.
+                        !read.is_empty() || is_refused_later(spec, &text) || text.trim().is_empty(),
                         "{} is {text:?}: only the policy complains: {said}",
                         spec.key
                     );

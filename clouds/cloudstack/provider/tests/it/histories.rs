@@ -117,6 +117,8 @@ async fn the_printed_plan_is_what_is_done() {
         } else {
             World::new().await
         };
+        // What a plan foretells of a rule for another protocol.
+        world.sim.set_behaviour(|it| it.protocols_conflict = true);
         world.add_web();
         for round in 0..4 {
             let (planned, is_settled) = world.predicted(WEB).await;
