@@ -146,6 +146,8 @@ struct WireCondition<'a> {
     status: String,
     reason: String,
     message: String,
+    #[serde(rename = "lastTransitionTime")]
+    since: Option<Time>,
 }
 
 /// The one condition that is ours, if it is there and can be read.
@@ -160,7 +162,7 @@ fn trouble(conditions: &RawValue) -> Option<Vec<Condition>> {
         status: ours.status,
         reason: ours.reason,
         message: ours.message,
-        last_transition_time: Time(Timestamp::UNIX_EPOCH), // nobody looks at it
+        last_transition_time: ours.since.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
         observed_generation: None,
     }])
 }
@@ -361,11 +363,18 @@ mod tests {
             // As the API server stores a condition that is patched in without a time.
             wire["status"]["conditions"] =
                 json!([{"type": "Ready", "status": "True", "lastTransitionTime": null}]);
+            let ours = json!({
+                "type": "LoadBalancerReconciled", "status": "False", "reason": "quota", "message": "no more",
+                "lastTransitionTime": "2026-02-03T08:15:00Z",
+            });
+            wire["status"]["conditions"].as_array_mut().unwrap().push(ours);
             wire["metadata"]["finalizers"] = json!(["one"]);
             wire["spec"]["selector"] = json!({"app": "web"});
             wire["status"]["loadBalancer"]["ingress"] = json!([{"ip": "192.0.2.1"}]);
         })
         .unwrap();
+        let trouble = facts::trouble(&service).unwrap();
+        assert_eq!(trouble.last_transition_time.0.to_string(), "2026-02-03T08:15:00Z");
         let spec = service.spec.unwrap();
         assert_eq!(spec.selector, None);
         assert_eq!(spec.ports.unwrap().capacity(), 1);
