@@ -55,8 +55,10 @@ impl ServiceController {
 
     /// Writes the condition, if it is not what the Service shows.
     pub(super) async fn show_condition(&self, key: &ServiceKey, queued: &Key) {
+        // What has a class, or asks for no load balancer, is another's, with whatever stands on it that this process did not write.
+        let is_told = self.tracked(key, |tracked| tracked.is_trouble_told);
         let ours = |it: &Arc<Service>| {
-            facts::is_wanted(it) || facts::has_finalizer(it) || facts::trouble(it).is_some()
+            facts::class(it).is_none() && (facts::is_wanted(it) || facts::has_finalizer(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
         let (is_early, trouble) = self.tracked(key, |tracked| (tracked.is_early(), tracked.trouble()));
@@ -75,7 +77,12 @@ impl ServiceController {
             return self.queue.forget(queued);
         }
         match self.ctx.kube.set_service_trouble(&service, trouble).await {
-            Ok(_) | Err(KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed) => {
+            Ok(_) => {
+                self.tracked(key, |tracked| tracked.is_trouble_told = trouble.is_some());
+                self.forget_unused(key);
+                self.queue.forget(queued);
+            }
+            Err(KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed) => {
                 self.queue.forget(queued);
             }
             Err(error) => {

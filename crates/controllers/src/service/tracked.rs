@@ -144,6 +144,8 @@ pub(super) struct Tracked {
     reason: Reason,
     /// The same in words.
     pub(super) trouble: String,
+    /// This process wrote the condition that tells it.
+    pub(super) is_trouble_told: bool,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
@@ -412,6 +414,7 @@ impl Tracked {
             && self.begun.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
+            && !self.is_trouble_told
     }
 
     /// Whether a balancer may exist for a Service that this controller has synced.

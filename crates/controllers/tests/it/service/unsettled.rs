@@ -223,6 +223,31 @@ async fn a_step_that_waits_for_another_services_step_is_shown_and_measured() {
     assert!(count.is_some_and(|count| count != "0"), "{page}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_condition_of_this_name_on_a_service_of_another_controller_stays() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |it| it["spec"]["type"] = json!("ClusterIP"));
+    world
+        .until("it is ours no more", |w| !w.has_finalizer("web"))
+        .await;
+    let theirs = json!({
+        "type": "LoadBalancerReconciled", "status": "False", "reason": "theirs", "message": "no",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    world.edit("web", |it| {
+        it["spec"]["type"] = json!("LoadBalancer");
+        it["spec"]["loadBalancerClass"] = json!("example.com/other");
+        it["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+    });
+    world.edit("web", |it| it["status"]["conditions"] = json!([theirs]));
+    world.annotate("web", "example.com/a", "1");
+    world.pass(seconds(900)).await;
+    let kept = world.service("web").expect("a Service");
+    assert_eq!(kept["status"]["conditions"], json!([theirs]));
+}
+
 /// Reason and message of the condition that tells of trouble.
 fn condition(world: &World) -> Option<(String, String)> {
     let service = world.service("web")?;
