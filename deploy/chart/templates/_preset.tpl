@@ -48,6 +48,17 @@
 {{- if and .Values.bindAddress (not (regexMatch "^(|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?::([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?)$" .Values.bindAddress)) -}}
   {{- fail (printf "bindAddress is %q, which is no IP address: give an address of the node, 0.0.0.0 or ::. The port is securePort." .Values.bindAddress) -}}
 {{- end -}}
+{{- if and $isStrict (eq .Release.Namespace "default") (not .Values.allowDefaultNamespace) -}}
+  {{- fail "The release would go into the namespace default: give --namespace kube-system, or set allowDefaultNamespace=true." -}}
+{{- end -}}
+{{- range $value, $kind := dict "podMonitor" "PodMonitor" "prometheusRule" "PrometheusRule" -}}
+  {{- if and (index $.Values $value).enabled (not ($.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" $kind))) -}}
+    {{- /* `helm template` asks no cluster, so there nobody knows which kinds it has. */}}
+    {{- if lookup "v1" "Namespace" "" "kube-system" -}}
+      {{- fail (printf "%s.enabled is true, and the cluster has no kind %s (monitoring.coreos.com/v1): install the operator of Prometheus first, or set %s.enabled=false." $value $kind $value) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
 {{- $settings := include "bowline.settings" . | fromYaml -}}
 {{- $instead := dict "bind-address" "bindAddress" "secure-port" "securePort" "use-service-account-credentials" "useServiceAccountCredentials" "cloud-provider" "cloud" -}}
 {{- range $name, $value := .Values.flags -}}

@@ -149,6 +149,7 @@ async fn the_chart_installs_takes_over_and_refuses_on_a_real_cluster() {
         return;
     };
     every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(&cluster).await;
+    monitoring_without_its_operator_is_refused_with_the_remedy(&cluster);
     admission_policies_refuse_on_request(&cluster).await;
     every_go_manager_s_manifest_is_taken_over_and_goes_back(&cluster).await;
 }
@@ -159,7 +160,7 @@ async fn every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(cluster
         let workload = Cluster::only(cluster.workloads().await);
         let name = workload.metadata.name.as_deref().unwrap();
         assert!(told.contains(&format!("/{name} ")), "{told}");
-        assert!(workload.image().starts_with("bowline/bowline:"));
+        assert!(workload.image().starts_with("registry.example/bowline:"));
         // The same again changes nothing.
         cluster.upgrade(&with_credentials(cloud), &[]);
         let again = Cluster::only(cluster.workloads().await);
@@ -168,6 +169,16 @@ async fn every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(cluster
         assert!(cluster.workloads().await.is_empty(), "{cloud}");
         let roles: Api<ClusterRole> = Api::all(cluster.client());
         assert!(roles.get_opt(ROLE).await.unwrap().is_none(), "{cloud}");
+    }
+}
+
+fn monitoring_without_its_operator_is_refused_with_the_remedy(cluster: &Cluster) {
+    for (value, kind) in [("podMonitor", "PodMonitor"), ("prometheusRule", "PrometheusRule")] {
+        let mut values = with_credentials("cloudscale");
+        values[value] = json!({ "enabled": true });
+        let words = cluster.try_to_upgrade(&values, &[]).unwrap_err().to_string();
+        assert!(words.contains(&format!("the cluster has no kind {kind}")), "{words}");
+        assert!(words.contains(&format!("set {value}.enabled=false")), "{words}");
     }
 }
 
@@ -194,7 +205,7 @@ async fn every_go_manager_s_manifest_is_taken_over_and_goes_back(cluster: &Clust
         let after = Cluster::only(cluster.workloads().await);
         assert_eq!(after.metadata.uid, before.metadata.uid, "{cloud}");
         assert_eq!(after.selector, before.selector, "{cloud}");
-        assert!(after.image().starts_with("bowline/bowline:"), "{cloud}");
+        assert!(after.image().starts_with("registry.example/bowline:"), "{cloud}");
         // What the former manifest mounts is mounted once, and nothing of it is left over.
         assert_eq!(after.volumes(), before.volumes(), "{cloud}");
         assert!(

@@ -67,7 +67,7 @@ fn every_value_of_openstack_s_former_chart_is_understood_and_its_selector_is_kep
     assert_eq!(pod["securityContext"], json!({ "runAsUser": 1001 }));
     assert_eq!(pod["priorityClassName"], "system-node-critical");
     assert!(named(&pod["volumes"], "flexvolume-dir")["hostPath"].is_object());
-    assert_eq!(container(&objects)["image"], "bowline/bowline:v9");
+    assert_eq!(container(&objects)["image"], "registry.example/bowline:v9");
     let line = line(&objects);
     for word in [
         "--v=2",

@@ -1,9 +1,9 @@
 //! Values that are refused, and that the words say which one and what to do.
 
-use bowline_chart::Helm;
+use bowline_chart::{Helm, Release, chart};
 use serde_json::{Value, json};
 
-use crate::{nothing, of, pod, refusal, rendered};
+use crate::{nothing, of, pod, refusal, release, rendered};
 
 #[test]
 fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
@@ -542,4 +542,40 @@ fn a_pod_that_is_given_no_time_to_end_says_so() {
 
 fn words(helm: &Helm, values: &Value) -> String {
     Value::from(rendered(helm, values)).to_string()
+}
+
+#[test]
+fn the_namespace_default_is_refused_unless_it_is_allowed() {
+    let Some(helm) = Helm::or_leave_out("the namespace default") else {
+        return;
+    };
+    let chart = chart();
+    let by_default = Release {
+        namespace: "default",
+        ..release(&chart)
+    };
+    let refused = helm.template(by_default, &of("openstack", nothing()), &[]);
+    let words = refused.unwrap_err().to_string();
+    assert!(words.contains("give --namespace kube-system"), "{words}");
+    for allowed in [json!({ "allowDefaultNamespace": true }), json!({ "former": "chart" })] {
+        helm.template(by_default, &of("openstack", allowed), &[]).unwrap();
+    }
+}
+
+#[test]
+fn a_version_of_kubernetes_that_is_not_tested_is_refused() {
+    let Some(helm) = Helm::or_leave_out("the versions of Kubernetes") else {
+        return;
+    };
+    let chart = chart();
+    let rendered_for = |version: &str| {
+        let more = ["--kube-version", version];
+        helm.template(release(&chart), &of("openstack", nothing()), &more)
+    };
+    for version in ["v1.35.0", "1.36.2-gke.100", "v1.37.9+k3s1"] {
+        rendered_for(version).unwrap();
+    }
+    for version in ["v1.34.9", "v1.38.0"] {
+        assert!(rendered_for(version).is_err(), "{version}");
+    }
 }
