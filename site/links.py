@@ -13,7 +13,7 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parent.parent
 
 # Pages of the site that do not lie under docs/.
-ELSEWHERE = ["CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/chart/README.md", "deploy/phoenixnap/chart/README.md"]
+ELSEWHERE = ["CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "MAINTAINERS.md", "ROADMAP.md", "SECURITY.md", "deploy/chart/README.md", "deploy/phoenixnap/chart/README.md"]
 
 # A link of Markdown, or a fence of code, in which nothing is a link.
 LINK_OR_CODE = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?^(?P=fence)|`[^`\n]*`(?!\])|\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^()\s]+)\)", re.M | re.S)

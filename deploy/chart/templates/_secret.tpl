@@ -16,7 +16,7 @@
 {{- define "bowline.contents" -}}
 {{- $format := dig "secret" "format" "" (include "bowline.settings" . | fromYaml) -}}
 {{- if .Values.accessToken -}}
-{{ .Values.accessToken }}
+{{ trim .Values.accessToken }}
 {{- else if .Values.cloudConfigContents -}}
 {{ .Values.cloudConfigContents }}
 {{- else if eq $format "json" -}}

@@ -65,7 +65,8 @@ fn a_token_becomes_the_secret_of_cloudscale() {
     let Some(helm) = Helm::or_leave_out("a token") else {
         return;
     };
-    let objects = rendered(&helm, &of("cloudscale", json!({ "accessToken": "t0ken" })));
+    // `--set-file` of a file with a line end at its end.
+    let objects = rendered(&helm, &of("cloudscale", json!({ "accessToken": "t0ken\n" })));
     let expected = ("access-token".to_owned(), "t0ken".to_owned());
     assert_eq!(contents(&objects, "cloudscale"), expected);
     let token = named(&container(&objects)["env"], "CLOUDSCALE_ACCESS_TOKEN");

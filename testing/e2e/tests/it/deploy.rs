@@ -101,7 +101,7 @@ fn what_a_former_role_lacks_for_metrics_is_in_the_guide() {
         assert!(!role.contains("tokenreviews"), "{cloud}");
         let guide = read(&format!("migrate-{cloud}.md"));
         assert!(
-            guide.contains("monitor.md#after-a-change-of-nothing-but-the-image")
+            guide.contains("monitor.md#after-a-change-of-only-the-image")
                 && guide.contains("auth-delegator"),
             "{cloud}"
         );
