@@ -28,6 +28,7 @@ mod doctors;
 mod fuse;
 mod leadership;
 mod lifecycle;
+mod manuals;
 mod nodes;
 mod outages;
 mod plans;
@@ -114,6 +115,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_service_without_node_ports_is_served_or_refused_but_never_half,
             a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
             a_write_that_hangs_holds_up_nobody_else,
+        }
+        manuals (LoadBalancers, Manual) {
+            every_example_gets_its_balancer_without_a_warning_and_goes,
         }
         services (LoadBalancers, ServiceParts) {
             a_balancer_follows_its_service,

@@ -24,6 +24,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// Whether what costs money is claimed first, and waited for if it may be on its way: then nothing is tried again soon.
     const WAITS_FOR_CLAIMS: bool = false;
 
+    /// The page of the cloud's manual, in `docs/clouds`. Only asked of clouds with [`Ability::Manual`].
+    const MANUAL: &'static str = Self::NAME;
+
     /// What is particular about where it is played, where that is not the only place.
     const PLACE: Option<&'static str> = None;
 
@@ -104,6 +107,19 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// Turns a plain Service of type LoadBalancer into one that asks for this cloud's balancer.
     fn ask(&self, _service: &mut Value, _wish: Wish) {}
+
+    /// Puts something of the owner's into the project, for a `YOUR_...` in an example of the manual, and answers what is written
+    /// there: its address or ID.
+    ///
+    /// # Panics
+    ///
+    /// If no example of this cloud has the word.
+    fn own(&self, word: &str) -> String {
+        panic!("what is {word}?")
+    }
+
+    /// Adds what the examples of the manual ask of the network, before there are Nodes.
+    fn furnish_for_manual(&self) {}
 
     /// All routes, as `destination -> instance`, whoever made them; the name of the instance, or anything else if there is
     /// none.
@@ -196,6 +212,8 @@ pub enum Ability {
     Routes,
     /// Routes may name addresses of their Node, and then follow them.
     RoutesByAddress,
+    /// A manual has worked examples.
+    Manual,
 }
 
 impl Ability {
@@ -215,6 +233,7 @@ impl Ability {
             Self::OtherProjects => "one project only",
             Self::Routes => "no routes",
             Self::RoutesByAddress => "routes name no addresses",
+            Self::Manual => "no manual",
         }
     }
 }

@@ -37,6 +37,7 @@ impl CloudUnderTest for Cloudscale {
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,
+        Ability::Manual,
     ];
     const SECRET: &'static str = "Qv7tMz0aLk42sXbR9eYcUgH1";
 
@@ -148,6 +149,14 @@ impl CloudUnderTest for Cloudscale {
         let member = members.get(dice % members.len().max(1))?;
         self.delete_member(member.uuid);
         Some(format!("somebody deletes member {}", member.name))
+    }
+
+    fn own(&self, word: &str) -> String {
+        match word {
+            "YOUR_SUBNET_UUID" => self.private_subnet().to_string(),
+            "YOUR_FLOATING_IP" => self.add_floating_ip(FloatingSpec::default()).to_string(),
+            _ => panic!("what is {word}?"),
+        }
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {

@@ -13,7 +13,7 @@ use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
 use bowline_cloudstack_sim::{
-    AddressState, Behaviour, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec,
+    AddressSpec, AddressState, Behaviour, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec,
     VpcSpec,
 };
 use serde_json::{Value, json};
@@ -86,6 +86,7 @@ impl<P> Deref for CloudStack<P> {
 
 impl<P: Place> CloudUnderTest for CloudStack<P> {
     const NAME: &'static str = "external-cloudstack";
+    const MANUAL: &'static str = "cloudstack";
     const WAITS_FOR_CLAIMS: bool = true;
     const PLACE: Option<&'static str> = P::NAME;
     const ABILITIES: &'static [Ability] = &[
@@ -97,6 +98,7 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,
+        Ability::Manual,
     ];
     const SECRET: &'static str = "9Yb3Tn0aZqLw5Ucx1KvE";
 
@@ -269,6 +271,16 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         let opening = openings.get(dice % openings.len().max(1))?;
         let is_closed = self.remove_firewall_rule(opening) || self.remove_acl_item(opening);
         is_closed.then(|| "somebody closes a port".to_owned())
+    }
+
+    fn own(&self, word: &str) -> String {
+        assert_eq!(word, "YOUR_ADDRESS");
+        let id = self.take_address(match self.vpcs().first() {
+            Some(vpc) => AddressSpec::in_vpc(&vpc.id),
+            None => AddressSpec::default(),
+        });
+        let address = self.addresses().into_iter().find(|it| it.id == id);
+        address.unwrap().address.to_string()
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {

@@ -88,6 +88,7 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
         Ability::OtherProjects,
         Ability::Routes,
         Ability::RoutesByAddress,
+        Ability::Manual,
     ];
     const SECRET: &'static str = "Zk3pTn8wQx5rVb1mHc7d";
 
@@ -269,6 +270,33 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
                 Some(format!("somebody deletes {}", pool.part.name))
             }
         }
+    }
+
+    fn own(&self, word: &str) -> String {
+        match word {
+            "YOUR_FLOATING_IP" => {
+                let id = self.add_floating_ip(FloatingIpSpec::default());
+                let floating = self.floating_ips().into_iter().find(|it| it.id == id);
+                floating.unwrap().address.address.to_string()
+            }
+            "YOUR_CONTAINER_REF" => {
+                let id = self.add_certificate("web");
+                format!("https://kms.cloud.example/v1/containers/{id}")
+            }
+            "YOUR_LOAD_BALANCER_ID" => {
+                let floating = self.floating_ips().into_iter().find_map(|it| it.target);
+                let port = floating.unwrap().port;
+                let public = self.load_balancers().into_iter().find(|it| it.vip.port == port);
+                public.unwrap().part.id.to_string()
+            }
+            _ => panic!("what is {word}?"),
+        }
+    }
+
+    /// A subnet for IPv6, from which Nodes and load balancers have a second address.
+    fn furnish_for_manual(&self) {
+        let range = "fd00:10::/64".parse().unwrap();
+        self.add_subnet(SubnetSpec::new("private-v6", self.home().network, range));
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {

@@ -45,6 +45,7 @@ impl CloudUnderTest for Phoenixnap {
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,
+        Ability::Manual,
     ];
     const SECRET: &'static str = "8d2nVt0yKq51LmWs3xHb";
 
