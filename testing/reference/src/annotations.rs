@@ -16,8 +16,8 @@ pub(crate) const NOT_SET: &str = "The default counts while the key is absent, or
 /// The page of one cloud.
 pub(crate) fn page(cloud: &str, blank: &str, table: &[AnnotationSpec]) -> String {
     let mut page = format!(
-        "# Annotations: {cloud}\n\nAll are optional. {blank} What is wrong is said in one event that names every annotation concerned, before \
-         anything is written.\n\n| key | value | default | a later change | impact | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
+        "# Annotations: {cloud}\n\nAll are optional. {blank} Bowline reports all wrong annotations in one event, before it writes \
+         anything.\n\n| key | value | default | a later change | impact | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for annotation in table {
         let kind = value(annotation);
@@ -26,7 +26,7 @@ pub(crate) fn page(cloud: &str, blank: &str, table: &[AnnotationSpec]) -> String
             Changeability::StatusOnly => "only the status shows it",
             Changeability::CreationOnly => "no effect",
             Changeability::InPlace => "made in place",
-            Changeability::Rebuild => "parts are made anew",
+            Changeability::Rebuild => "parts are replaced",
             Changeability::Refused => "refused",
         };
         let _ = writeln!(

@@ -71,7 +71,7 @@ pub(crate) fn documents() -> Vec<Document> {
 }
 
 /// The lines of a page that are no code.
-fn prose(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fence: Option<&str> = None;
     text.lines().filter(move |line| {
         let start = line.trim_start();
@@ -91,7 +91,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A line without what stands in backticks.
-fn without_code(line: &str) -> String {
+pub(crate) fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 

@@ -11,6 +11,8 @@ mod events;
 mod flags;
 mod guide;
 mod metrics;
+#[cfg(test)]
+mod prose;
 mod rbac;
 #[cfg(test)]
 mod remedies;

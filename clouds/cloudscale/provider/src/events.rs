@@ -44,7 +44,7 @@ bowline_plan::events! {
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
         "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";
     GONE = reasons::GONE, Shared,
-        "The load balancer of the Service is gone, as when somebody else deleted it. Another one is made, with other addresses of its own, or the event `SyncLoadBalancerFailed` says what is in the way of that.",
+        "The load balancer of the Service is gone, for example because somebody deleted it. Another one is made, with other addresses of its own, or the event `SyncLoadBalancerFailed` says what is in the way of that.",
         "Find out who deleted it. Have DNS and whatever else leads to the old addresses follow; floating IPs follow by themselves.";
     DUPLICATE_REMOVED = reasons::DUPLICATE_REMOVED, Shared,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",

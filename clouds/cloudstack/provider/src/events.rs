@@ -29,7 +29,7 @@ bowline_plan::events! {
         "An address that this Service used is not released. Either others use it, or nothing proves that it was acquired for this Service.",
         "If nobody needs the address, release it by hand.";
     ADDRESS_PENDING = "PublicIPPending", Warning,
-        "CloudStack has been acquiring or releasing an address of the Service for an unusually long time. An address that was being acquired is released and acquired anew. If the release does not end either, and the Service asked for no particular address, it gets another one after a minute, and Bowline releases the first one later.",
+        "CloudStack has been acquiring or releasing an address of the Service for an unusually long time. An address that was being acquired is released and acquired again. If the release does not end either, and the Service asked for no particular address, it gets another one after a minute, and Bowline releases the first one later.",
         "Look at CloudStack's asynchronous jobs for the address. An administrator can end them.";
     ADDRESS_SOUGHT = "PublicIPSought", Warning,
         "Bowline asked for an address, and the answer was lost, or the process was stopped before the answer came. For two minutes Bowline looks for that address. Meanwhile it asks for no other one, and a Service that is being deleted keeps its finalizer.",

@@ -36,7 +36,7 @@ bowline_plan::events! {
         "Correct the keys and values that the event names.";
     CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
         "The Service asks for something that an existing load balancer cannot change, or that a person set otherwise on it.",
-        "Take the change back, or delete the Service and create it anew.";
+        "Undo the change, or delete the Service and create it anew.";
     IN_ERROR = "LoadBalancerInError", Warning,
         "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it, a listener or a pool of it is in another operating status than ERROR and OFFLINE. That is so of most, because Octavia does not tell a project that an amphora died. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
         "Follow the text: where the load balancer is left, ask the operator of the cloud for a failover.";
@@ -47,8 +47,8 @@ bowline_plan::events! {
         "There are load balancers of this Service's name beside the one that it uses: no pool of them says that they were made for it, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
     GONE = reasons::GONE, Shared,
-        "The load balancer of the Service is gone, as when somebody else deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
-        "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
+        "The load balancer of the Service is gone, for example because somebody deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
+        "Find out who deleted it, unless LoadBalancerInError appeared shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";

@@ -10,7 +10,7 @@ annotations! {
     CLAIM = "ip-block-claim", Text, "", Written, None,
         "Which process is buying an IP block for the Service, and since when. It goes away when the block is there.";
     VIP_ADDRESS = "kube-vip-address", Text, "", Written, None,
-        "The value of `kube-vip.io/loadbalancerIPs` that this program wrote, if it is told to keep that annotation. Any other value of it is somebody else's and stays.";
+        "The value of `kube-vip.io/loadbalancerIPs` that this program wrote, if the option for that annotation is on. Any other value is somebody else's and stays.";
     SERVER_ID = "server-id", Text, "", Written, None,
         "On Nodes that Services are balanced over: the ID of the Node's server.";
 }

@@ -38,7 +38,6 @@ fn filled_in<C: CloudUnderTest>(example: &str, sim: &C, own: &mut BTreeMap<Strin
 
 pub(super) async fn every_example_gets_its_balancer_without_a_warning_and_goes<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
-    world.sim.furnish_for_manual();
     world.add_nodes(2);
     world.start_with(Start::alone());
     world.rest().await;

@@ -118,9 +118,6 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
         panic!("what is {word}?")
     }
 
-    /// Adds what the examples of the manual ask of the network, before there are Nodes.
-    fn furnish_for_manual(&self) {}
-
     /// All routes, as `destination -> instance`, whoever made them; the name of the instance, or anything else if there is
     /// none.
     fn routes(&self) -> BTreeSet<String> {

@@ -293,12 +293,6 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
         }
     }
 
-    /// A subnet for IPv6, from which Nodes and load balancers have a second address.
-    fn furnish_for_manual(&self) {
-        let range = "fd00:10::/64".parse().unwrap();
-        self.add_subnet(SubnetSpec::new("private-v6", self.home().network, range));
-    }
-
     fn ask(&self, service: &mut Value, wish: Wish) {
         let mut annotate = |suffix: &str, value: &str| {
             service["metadata"]["annotations"][format!("loadbalancer.openstack.org/{suffix}")] = json!(value);

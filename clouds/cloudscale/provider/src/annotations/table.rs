@@ -13,7 +13,7 @@ annotations! {
     FLAVOR = "loadbalancer-flavor", Text, "lb-standard", Refused, None,
         "Flavor of the load balancer.";
     ZONE = "loadbalancer-zone", Text, "", Refused, None,
-        "Zone of the load balancer, such as `rma1`. Empty: the zone that all nodes stand in. Written once it is known.";
+        "Zone of the load balancer, such as `rma1`. Empty: the zone of all nodes. Written once it is known.";
     VIP_ADDRESSES = "loadbalancer-vip-addresses", Json(Vips), "[]", Refused, None,
         "Addresses of the load balancer: a list of objects with `subnet` (UUID) and `address`, either of them optional. Empty: one public IPv4 and one public IPv6 address. With a subnet, the load balancer is private.";
     FLOATING_IPS = "loadbalancer-floating-ips", List(Addresses), "[]", InPlace, Minimal,
@@ -21,7 +21,7 @@ annotations! {
     POOL_ALGORITHM = "loadbalancer-pool-algorithm", Text(Words(&["round_robin", "least_connections", "source_ip"])), "round_robin", Rebuild, Considerable,
         "How a pool chooses a member: `round_robin`, `least_connections` or `source_ip`.";
     POOL_PROTOCOL = "loadbalancer-pool-protocol", Text(Words(&["tcp", "proxy", "proxyv2"])), "tcp", Rebuild, Considerable,
-        "What is spoken to the members of TCP ports: `tcp`, or `proxy` and `proxyv2` for a PROXY protocol header. UDP ports always use `udp`.";
+        "The protocol to the members of TCP ports: `tcp`, or `proxy` and `proxyv2` for a PROXY protocol header. UDP ports always use `udp`.";
     LISTENER_PROTOCOL = "loadbalancer-listener-protocol", Text(Words(&["tcp"])), "tcp", Rebuild, Minimal,
         "What listeners of TCP ports accept: `tcp`. UDP ports always use `udp`.";
     LISTENER_ALLOWED_CIDRS = "loadbalancer-listener-allowed-cidrs", List(Networks), "[]", InPlace, Minimal,
@@ -37,7 +37,7 @@ annotations! {
     MONITOR_TYPE = "loadbalancer-health-monitor-type", Text(Words(&["ping", "tcp", "http", "https", "tls-hello", "udp-connect"])), "tcp", Rebuild, Minimal,
         "How members are checked: `ping`, `tcp`, `http`, `https`, `tls-hello` or `udp-connect`. With `externalTrafficPolicy: Local` it is always `http`.";
     MONITOR_HTTP = "loadbalancer-health-monitor-http", Json(HttpCheck), "{}", InPlace, Minimal,
-        "Details of `http` and `https` checks: an object with `expected_codes`, `method`, `url_path`, `version` and `host`. Another `version` makes the monitor anew.";
+        "Details of `http` and `https` checks: an object with `expected_codes`, `method`, `url_path`, `version` and `host`. Another `version` replaces the monitor.";
     MONITOR_DELAY = "loadbalancer-health-monitor-delay-s", Int(Between(1, i64::MAX)), "2", InPlace, Minimal,
         "Seconds between two checks.";
     MONITOR_TIMEOUT = "loadbalancer-health-monitor-timeout-s", Int(Between(1, i64::MAX)), "1", InPlace, Minimal,

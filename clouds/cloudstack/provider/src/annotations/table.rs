@@ -5,7 +5,7 @@ use bowline_cloud_provider::{AnnotationSpec, annotations};
 annotations! {
     "service.beta.kubernetes.io/cloudstack-load-balancer-";
     PROXY_PROTOCOL = "proxy-protocol", Bool, "false", Rebuild, Considerable,
-        "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`. A change makes the rules of TCP ports anew.";
+        "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports do not change. Any value but exactly `true` means `false`. A change replaces the rules of TCP ports.";
     HOSTNAME = "hostname", Text(Hostname), "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to the address.";
     IP_MODE = "ip-mode", Text(Words(&["", "Proxy", "VIP"])), "", StatusOnly, None,
@@ -15,17 +15,17 @@ annotations! {
     KEEP_IP = "keep-ip", Bool, "false", InPlace, None,
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
     SOURCE_CIDRS = "source-cidrs", CommaList(Networks), "0.0.0.0/0", Rebuild, Considerable,
-        "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. A change makes the rules anew, but from CloudStack 4.22 on not one to a single IPv4 network.";
+        "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL use `spec.loadBalancerSourceRanges`; a connection must pass both. Empty: no restriction. A change replaces the rules. From CloudStack 4.22 on, a change to a single IPv4 network does not.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is, and the requested one only with the mark. `shared` stands before one that was associated for another Service and that this one asks for: whoever goes last releases it. `going` stands before one that is being released. Absent on Services that an earlier manager made.";
     IP_NETWORKS = "ip-networks", CommaList, "", Written, None,
-        "Where the addresses in `ip-ids` lead: ID of the address, ID of the network, and ID of the VPC if the network is a tier, separated by blanks. One that leads elsewhere by now was acquired anew by somebody, and is not released.";
+        "Where the addresses in `ip-ids` lead: ID of the address, ID of the network, and ID of the VPC if the network is a tier, separated by blanks. One that leads elsewhere now was acquired again by somebody, and is not released.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
     REPLACED_RULES = "replaced-rules", Json, "", Written, None,
-        "Rules that are deleted to be made anew, as JSON: as each of them was. Should the new one be refused, the old one is made again; should the Service not want the port any more, nothing else tells that it has to be closed. Also rules that go for good, and leave an item of an ACL list behind that others need: it is looked at again when the rule is gone.";
+        "Rules that are being replaced, as JSON: each as it was. If the new one is refused, the old one is created again. If the Service no longer wants the port, only this note says that it has to be closed. Also deleted rules that leave an item of an ACL list that others need: it is checked again when the rule is gone.";
 }
 
 /// The prefix of the keys above.

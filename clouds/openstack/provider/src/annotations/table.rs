@@ -37,11 +37,11 @@ annotations! {
     KEEP_FLOATING_IP = "loadbalancer.openstack.org/keep-floatingip", Bool, "false", InPlace, None,
         "Never delete the floating IP: it stays in the project, leading nowhere.";
     PROXY_PROTOCOL = "loadbalancer.openstack.org/proxy-protocol", Text(Words(&["true", "v1", "v2", "false", ""])), "false", Rebuild, Considerable,
-        "Write a PROXY protocol header to the members: `true` or `v1`, `v2`; anything else is off, and an event names what is none of these, `false` and nothing.";
+        "Write a PROXY protocol header to the members: `true` or `v1`, `v2`; any other value is off, and an event reports values other than these, `false` and the empty one.";
     X_FORWARDED_FOR = "loadbalancer.openstack.org/x-forwarded-for", Bool, "false", Rebuild, Considerable,
         "Speak HTTP and add the header `X-Forwarded-For`. Not together with the PROXY protocol.";
     TLS = "loadbalancer.openstack.org/default-tls-container-ref", Text, "[LoadBalancer] default-tls-container-ref", Rebuild, Considerable,
-        "Reference of the certificate and key with which TLS ends at the load balancer. Another reference is a change in place; none at all, or a first one, makes the listeners anew. All ports of the Service have to be TCP.";
+        "Reference of the certificate and key with which TLS ends at the load balancer. Another reference is a change in place; adding or removing it replaces the listeners. All ports of the Service have to be TCP.";
     CONNECTION_LIMIT = "loadbalancer.openstack.org/connection-limit", Int(Between(-1, MAX_NUMBER)), "-1", InPlace, None,
         "Connections that a listener accepts at a time; -1 is any number.";
     TIMEOUT_CLIENT_DATA = "loadbalancer.openstack.org/timeout-client-data", Int(Between(0, MAX_TIMEOUT_MS)), "50000", InPlace, None,
