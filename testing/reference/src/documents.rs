@@ -294,3 +294,18 @@ fn every_check_of_the_doctor_is_on_its_page() {
     let missing = topics.filter(|topic| !page.contains(topic.name));
     assert_none(&missing.map(|topic| topic.name.to_owned()).collect::<Vec<_>>());
 }
+
+#[test]
+fn every_path_of_where_to_change_exists() {
+    let page = std::fs::read_to_string(root().join("docs/where-to-change.md")).unwrap_or_default();
+    let words = page.split('`').skip(1).step_by(2);
+    let folders = ["clouds/", "crates/", "deploy/", "docs/", "testing/", "xtask/"];
+    let paths: Vec<&str> = words.filter(|word| folders.iter().any(|it| word.starts_with(it))).collect();
+    assert!(paths.len() > 40, "only {} paths", paths.len());
+    let clouds = ["cloudscale", "cloudstack", "openstack", "phoenixnap"];
+    let each = paths
+        .iter()
+        .flat_map(|path| clouds.map(|cloud| path.replace("CLOUD", cloud)));
+    let missing = each.filter(|path| !root().join(path).exists());
+    assert_none(&missing.collect::<Vec<_>>());
+}
