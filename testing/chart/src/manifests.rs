@@ -36,11 +36,11 @@ const WRITTEN: &str =
     "# Written by `cargo xtask manifests` from deploy/chart: change that, not this file.\n#\n";
 
 const ACCOUNTS: &str = "For --use-service-account-credentials, applied after the manifest beside it: the process itself may do less, and each\n\
-controller works with a ServiceAccount of its own. Those of the controllers have their rights from roles that every cluster has\n\
+controller uses its own ServiceAccount. Those of the controllers have their permissions from roles that every cluster has\n\
 (system:controller:node-controller, ...:service-controller, ...:route-controller).";
 
-const POLICIES: &str = "Admission policies for Services: the API server itself complains of annotations that the manager would refuse or ignore. They\n\
-warn. To have wrong Services refused, change validationActions of a binding to [Deny]: docs/guides/admission.md.";
+const POLICIES: &str = "Admission policies for Services: the API server itself warns about annotations that the manager would refuse or ignore.\n\
+To reject wrong Services, change validationActions of a binding to [Deny]: docs/guides/admission.md.";
 
 const MANIFESTS: [Manifest; 4] = [
     Manifest {
