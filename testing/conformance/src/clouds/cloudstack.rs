@@ -13,8 +13,8 @@ use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
 use bowline_cloudstack_sim::{
-    AddressSpec, AddressState, Behaviour, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec,
-    VpcSpec,
+    AddressSpec, AddressState, Behaviour, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec,
+    VmSpec, VpcSpec,
 };
 use serde_json::{Value, json};
 

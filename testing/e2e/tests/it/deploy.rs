@@ -87,7 +87,7 @@ fn every_manifest_holds_named_objects_and_nothing_else() {
 
 /// The manifest of a cloud's Go manager.
 fn former(cloud: &str) -> Vec<Value> {
-    let path = format!("testing/chart/former/{cloud}.yaml");
+    let path = format!("testing/checks/former/{cloud}.yaml");
     documents(&root().parent().unwrap().join(path))
 }
 
@@ -101,8 +101,7 @@ fn what_a_former_role_lacks_for_metrics_is_in_the_guide() {
         assert!(!role.contains("tokenreviews"), "{cloud}");
         let guide = read(&format!("migrate-{cloud}.md"));
         assert!(
-            guide.contains("monitor.md#after-a-change-of-only-the-image")
-                && guide.contains("auth-delegator"),
+            guide.contains("monitor.md#after-a-change-of-only-the-image") && guide.contains("auth-delegator"),
             "{cloud}"
         );
     }
