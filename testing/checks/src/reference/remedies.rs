@@ -28,6 +28,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--failing",
     "--force-conflicts",
     "--job-time",
+    "--kube-version",
     "--kubelet-arg",
     "--logs",
     "--network",
@@ -38,6 +39,9 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--reset-then-reuse-values",
     "--seed",
     "--server-side",
+    "--set",
+    "--set-file",
+    "--set-string",
     "--take-ownership",
 ];
 

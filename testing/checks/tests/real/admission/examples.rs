@@ -7,9 +7,19 @@ use serde_json::Value;
 
 use crate::admission::apiserver::ApiServer;
 
+/// What a reader puts in the place of these words.
+const OWN: &[(&str, &str)] = &[
+    ("YOUR_ADDRESS", "203.0.113.7"),
+    ("YOUR_CONTAINER_REF", "https://kms.cloud.example/v1/containers/2db69ba3-1864-4608-853a-0771b6885a3a"),
+    ("YOUR_FLOATING_IP", "203.0.113.7"),
+    ("YOUR_LOAD_BALANCER_ID", "2db69ba3-1864-4608-853a-0771b6885a3a"),
+    ("YOUR_SUBNET_UUID", "2db69ba3-1864-4608-853a-0771b6885a3a"),
+];
+
 /// The YAML and JSON objects of a file: all of it, or the blocks of a page.
 fn objects(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
+    let text = OWN.iter().fold(text, |text, (word, own)| text.replace(word, own));
     let blocks: Vec<String> = if path.extension().is_some_and(|it| it == "md") {
         let parts = text.split("\n```").skip(1).step_by(2);
         parts
@@ -67,5 +77,5 @@ async fn every_example_is_accepted_without_a_word() {
             }
         }
     }
-    assert!(seen >= 16, "only {seen} examples were found");
+    assert!(seen >= 36, "only {seen} examples were found");
 }
