@@ -91,8 +91,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// To what the times of claims are written.
 const WRITTEN_TO: Duration = Duration::from_secs(1);
 
-/// How long after the server said that it had failed another address may be asked for: nothing is under way any more, and what
-/// came all the same has this long to be listed.
+/// How long after the job of a request failed another address may be asked for: nothing is under way any more, and what came all
+/// the same has this long to be listed.
 pub(crate) const AFTERMATH: Duration = Duration::from_secs(10);
 
 /// How long an answer is waited for. A request that is not sent by then is not sent any more.

@@ -34,18 +34,16 @@ impl Asks {
         self.set(uid, asking, Some(PATIENCE));
     }
 
-    /// The server says that it failed.
+    /// Its job says that it failed.
     pub(crate) fn failed(&self, uid: &str, asking: &Asking) {
         self.set(uid, asking, Some(AFTERMATH));
     }
 
-    /// The request ended in an error. Unless nothing was asked for after all, or the server says something, nobody knows what came
-    /// of it.
+    /// The request ended in an error. Unless nothing was asked for after all, nobody knows what came of it: a server makes the address
+    /// before it queues the job, and what fails in between is a 5xx (`ApiServer.processAsyncCmd`).
     pub(crate) fn answered(&self, uid: &str, asking: &Asking, error: &ApiError) {
         if !error.maybe_applied() || error.class == Class::NotSent {
             self.set(uid, asking, None);
-        } else if error.said.is_some() {
-            self.failed(uid, asking);
         }
     }
 
