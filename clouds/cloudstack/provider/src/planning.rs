@@ -117,7 +117,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     ports::plan(draft, wanted, &home, abilities);
     // What serves at another address is not left for one where a port does not.
     let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
-    if draft.is_idle() && draft.shortfall.is_some() && draft.observed.rules.iter().any(is_elsewhere) {
+    if draft.is_idle() && !draft.shortfalls.is_empty() && draft.observed.rules.iter().any(is_elsewhere) {
         members::follow_nodes(draft, wanted);
         return Ok(());
     }
@@ -133,7 +133,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     }
     let mut here = draft.observed.rules.iter();
     let serves = here.any(|rule| rule.address.id == home.address.id && !rule.state.is_going());
-    if draft.is_idle() && (serves || draft.shortfall.is_none()) {
+    if draft.is_idle() && (serves || draft.shortfalls.is_empty()) {
         draft.settled = Some(crate::status::status(wanted, &home.address)?);
     }
     Ok(())

@@ -52,10 +52,10 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         });
     }
     // What is refused is still there.
-    if draft.is_idle() && draft.shortfall.is_none() {
+    if draft.is_idle() && draft.shortfalls.is_empty() {
         prove(draft, absent)?;
     }
-    if draft.is_idle() && draft.shortfall.is_none() {
+    if draft.is_idle() && draft.shortfalls.is_empty() {
         if identity.stays {
             (draft.claim, draft.replaced) = Default::default();
         }

@@ -48,7 +48,7 @@ pub(super) struct Draft<'a> {
     /// Whether something is not decided, because what it takes cannot be read.
     pub(super) is_blind: bool,
     /// Why not all is as it is wanted when the rest is done.
-    pub(super) shortfall: Option<Refusal>,
+    pub(super) shortfalls: Vec<Refusal>,
     pub(super) settled: Option<LoadBalancerStatus>,
     /// When to look again once it is settled.
     pub(super) again: Option<Duration>,
@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
             blocked: None,
             refusal: None,
             is_blind: false,
-            shortfall: None,
+            shortfalls: Vec::new(),
             settled: None,
             again: None,
         }
@@ -82,18 +82,10 @@ impl<'a> Draft<'a> {
             .first(|refused| refused.is_same(step))
     }
 
-    /// Not all will be as it is wanted. Of several reasons all are told.
-    pub(super) fn fall_short(&mut self, why: &Refusal) {
-        self.shortfall = Some(match self.shortfall.take() {
-            Some(first) => first.and(why),
-            None => why.clone(),
-        });
-    }
-
     /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.
     pub(super) fn cloud(&mut self, step: CloudStep) {
         if let Some(why) = self.held(&step) {
-            self.fall_short(why);
+            self.shortfalls.push(why.clone());
             return;
         }
         if let Some(closed) = step.closed()
@@ -380,7 +372,7 @@ impl<'a> Draft<'a> {
             let after = SEARCH.min(left + Duration::from_millis(100));
             let reason = "a public IP that was asked for, and no answer came";
             wait(after, reason.to_owned())
-        } else if let Some(shortfall) = self.shortfall {
+        } else if let Some(shortfall) = Refusal::all(&self.shortfalls) {
             publishes = self.settled; // the rest serves
             Answer::Refused(shortfall)
         } else if let Some(status) = self.settled {

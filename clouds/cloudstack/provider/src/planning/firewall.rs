@@ -48,7 +48,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
         .iter()
         .filter(|range| range.is_in_the_way(new.ingress, &new.sources));
     if let Some(range) = in_the_way.next() {
-        fall_short(draft, &new, range, &present);
+        draft.shortfalls.push(in_the_way_of(&new, range, &present));
         return Ok(());
     }
     if let Some(why) = draft.held(&CloudStep::Open(new.clone())) {
@@ -58,7 +58,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
             reason,
             ..why.clone()
         };
-        draft.fall_short(&told.with_remedy(CHANGE));
+        draft.shortfalls.push(told.with_remedy(CHANGE));
         return Ok(());
     }
     let port = (at.id.clone(), new.ingress);
@@ -91,7 +91,7 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
 }
 
 /// A person's rule is in the way, and stays. Nothing is closed for what cannot be.
-fn fall_short(draft: &mut Draft<'_>, new: &Opening, range: &PortRange, present: &[&FirewallRule]) {
+fn in_the_way_of(new: &Opening, range: &PortRange, present: &[&FirewallRule]) -> Refusal {
     let text = format!(
         "port {} of {} cannot be opened for {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have a \
          port and a network in common{}",
@@ -101,7 +101,7 @@ fn fall_short(draft: &mut Draft<'_>, new: &Opening, range: &PortRange, present: 
         stays(present)
     );
     let remedy = "delete that rule, or give it other networks: Bowline leaves rules for several ports alone";
-    draft.fall_short(&Refusal::new(text).with_remedy(remedy));
+    Refusal::new(text).with_remedy(remedy)
 }
 
 fn stays(present: &[&FirewallRule]) -> String {

@@ -360,7 +360,7 @@ impl<'a> At<'a> {
                 reason,
                 ..why.clone()
             };
-            draft.fall_short(&told);
+            draft.shortfalls.push(told);
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     if !draft.has_writes() && !own.cannot_follow {
         members::follow_nodes(draft, wanted);
     }
-    draft.shortfall = None; // the failure is told
+    draft.shortfalls.clear(); // the failure is told
 }
 
 fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
