@@ -126,7 +126,10 @@ impl ApiError {
         of_role: impl FnOnce() -> Option<String>,
     ) -> Self {
         let remedy = match (&self.http.failure, &self.said) {
-            (_, Some(said)) if said.is_of_role() => Some(remedy::of_role("these keys may not use it", self.http.call.operation)),
+            (_, Some(said)) if said.is_of_role() => Some(remedy::of_role(
+                "these keys may not use it",
+                self.http.call.operation,
+            )),
             (Failure::Status(failure), said) if self.is_of_keys() => {
                 let said = said.as_ref();
                 let of_role = || {

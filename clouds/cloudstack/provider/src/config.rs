@@ -1,17 +1,17 @@
 //! What the operator sets, in the file that `--cloud-config` names.
 
-mod file;
+pub(crate) mod file;
+pub(crate) mod start;
 
 use bowline_cloud_http::{
     CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, ShownSetting, SocketOptions,
     glimpse,
 };
 use bowline_cloud_provider::CloudConfig;
-use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
+use bowline_cloudstack_client::{Keys, Project, Settings};
 use std::time::Duration;
 
-use self::file::File;
-pub use self::file::{FileError, Setting};
+use self::file::{File, Setting};
 use crate::version::Version;
 
 /// How long a connection may take, as in the Go manager.
@@ -26,12 +26,12 @@ pub struct Options {
     pub verifies_certificates: bool,
     /// What Nodes get.
     pub nodes: NodeOptions,
-    /// The zone that the manager is said to be in. Nothing depends on it.
-    pub zone: Option<String>,
     /// The server's version, so that it is not asked for.
     pub version: Option<Version>,
     /// What is unknown in the file, where the file says that it is to be let pass.
     pub ignored: Vec<String>,
+    /// What is set, without the keys.
+    in_force: Vec<(Setting, String)>,
 }
 
 /// What Nodes get.
@@ -64,27 +64,9 @@ pub enum OptionsError {
     },
     /// The file says something that means nothing.
     #[error("could not parse cloud provider config: {reason} (in {path})")]
-    File {
-        /// What is wrong, and where.
-        reason: FileError,
-        /// The path.
-        path: String,
-    },
-    /// The URL cannot be used.
-    #[error("could not parse cloud provider config: {reason} (in {path})")]
-    Url {
-        /// What is wrong with it.
-        reason: SettingsError,
-        /// The path.
-        path: String,
-    },
-    /// The version is none.
-    #[error(
-        "could not parse cloud provider config: `version`: {value} is no version of CloudStack; one is 4.20.1.0 (in {path})"
-    )]
-    Version {
-        /// As much of it as may be shown.
-        value: String,
+    Unusable {
+        /// What is wrong, and where. No secret is ever part of it.
+        reason: String,
         /// The path.
         path: String,
     },
@@ -100,42 +82,37 @@ impl Options {
         let CloudConfig::Given { path, contents } = config else {
             return Err(OptionsError::NoFile);
         };
-        let file = File::parse(contents).map_err(|reason| OptionsError::File {
+        let unusable = |reason: String| OptionsError::Unusable {
             reason,
             path: path.clone(),
-        })?;
+        };
+        let file = File::parse(contents).map_err(|error| unusable(error.to_string()))?;
         let [url, api_key, secret_key] = required(
             &file,
             [Setting::ApiUrl, Setting::ApiKey, Setting::SecretKey],
             path,
         )?;
-        let settings = Settings::new(
-            url,
-            keys(api_key, secret_key),
-            Project::parse(file.text(Setting::ProjectId)),
-        )
-        .map_err(|reason| OptionsError::Url {
-            reason,
-            path: path.clone(),
-        })?;
-        let set = |setting| Some(file.text(setting).to_owned()).filter(|text| !text.is_empty());
+        let project = Project::parse(file.text(Setting::ProjectId));
+        let settings = Settings::new(url, keys(api_key, secret_key), project);
+        let version = match file.text(Setting::Version) {
+            "" => None,
+            text => Some(Version::parse(text).map_err(|_| {
+                let value = glimpse(text);
+                unusable(format!(
+                    "`version`: {value} is no version of CloudStack; one is 4.20.1.0"
+                ))
+            })?),
+        };
         Ok(Self {
-            settings,
+            settings: settings.map_err(|error| unusable(error.to_string()))?,
             verifies_certificates: !file.is_on(Setting::SslNoVerify),
             nodes: NodeOptions {
-                region: set(Setting::Region),
+                region: Some(file.text(Setting::Region).to_owned()).filter(|text| !text.is_empty()),
                 full_instance_types: file.is_on(Setting::FullInstanceTypes),
                 ipv6_addresses: file.is_on(Setting::Ipv6Addresses),
             },
-            zone: set(Setting::Zone),
-            version: set(Setting::Version)
-                .map(|text| {
-                    Version::parse(&text).map_err(|_| OptionsError::Version {
-                        value: glimpse(&text),
-                        path: path.clone(),
-                    })
-                })
-                .transpose()?,
+            version,
+            in_force: file.shown(),
             ignored: file.ignored,
         })
     }
@@ -167,31 +144,6 @@ impl Options {
         sockets.verifies_certificates = self.verifies_certificates;
     }
 
-    /// The options in force, without the keys.
-    fn in_force(&self) -> Vec<(&'static str, String)> {
-        let project = match &self.settings.project {
-            None => "",
-            Some(Project::Id(id)) => id.as_str(),
-            Some(Project::Name(name)) => name,
-        };
-        let version = self.version.as_ref().map(ToString::to_string);
-        let on = |is_on| if is_on { "true" } else { "" };
-        let all = [
-            (Setting::ApiUrl, self.settings.url.as_str()),
-            (Setting::SslNoVerify, on(!self.verifies_certificates)),
-            (Setting::ProjectId, project),
-            (Setting::Zone, self.zone.as_deref().unwrap_or_default()),
-            (Setting::Region, self.nodes.region.as_deref().unwrap_or_default()),
-            (Setting::Version, version.as_deref().unwrap_or_default()),
-            (Setting::FullInstanceTypes, on(self.nodes.full_instance_types)),
-            (Setting::Ipv6Addresses, on(self.nodes.ipv6_addresses)),
-        ];
-        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
-        given
-            .map(|(setting, value)| (setting.key(), value.to_owned()))
-            .collect()
-    }
-
     /// The options in force, for people. What is not in the file has no value.
     #[must_use]
     pub fn shown(&self, config: &CloudConfig) -> Vec<ShownSetting> {
@@ -201,10 +153,13 @@ impl Options {
         };
         let keys = [Setting::ApiKey, Setting::SecretKey];
         let keys = keys.map(|setting| ShownSetting::secret(setting.key(), path));
-        let given = self.in_force().into_iter();
-        let given = given.map(|(name, value)| match name == Setting::Zone.key() {
-            true => ShownSetting::new(name, value, format!("{path}, no effect")),
-            false => ShownSetting::new(name, value, path),
+        let given = self.in_force.iter().map(|(setting, value)| {
+            let effect = if *setting == Setting::Zone {
+                ", no effect"
+            } else {
+                ""
+            };
+            ShownSetting::new(setting.key(), value, format!("{path}{effect}"))
         });
         keys.into_iter().chain(given).collect()
     }
@@ -223,11 +178,11 @@ impl Options {
 
     /// Writes one line for each option that is in force. Keys are not shown.
     pub fn log(&self) {
-        for (option, value) in self.in_force() {
-            tracing::info!(option, value, "Provider option");
-        }
-        if self.zone.is_some() {
-            tracing::info!("`zone` has no effect: the zone of each node is that of its virtual machine");
+        for (setting, value) in &self.in_force {
+            tracing::info!(option = setting.key(), value, "Provider option");
+            if *setting == Setting::Zone {
+                tracing::info!("`zone` has no effect: the zone of each node is that of its virtual machine");
+            }
         }
     }
 }

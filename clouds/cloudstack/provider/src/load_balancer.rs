@@ -1,24 +1,59 @@
 //! Load balancer rules as the service controller wants them.
 
+use std::sync::Arc;
+
 use bowline_cloud_provider::{
     Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
     ServiceFacts, WriteOutcome,
 };
+use bowline_cloudstack_client::{Client, WallClock};
 use bowline_plan::Refusal;
 
-use crate::annotations::annotation_table;
-use crate::apply::Writer;
-use crate::intent::{self, Intent};
-use crate::learn::{self, Learned};
-use crate::observe::reads::Reads;
-use crate::observe::{Observed, Remembered, Seen};
-use crate::step::CloudStep;
-use crate::{names, planning};
+pub(crate) mod annotations;
+mod apply;
+mod cidrs;
+mod claim;
+pub(crate) mod complaints;
+mod evidence;
+mod intent;
+mod members;
+mod names;
+mod objects;
+mod observe;
+mod plan;
+mod replaced_rules;
+mod status;
+mod step;
+
+use self::annotations::annotation_table;
+use self::apply::Writer;
+use self::intent::Intent;
+use self::observe::learn::{self, Learned};
+use self::observe::observed::{Observed, Seen};
+use self::observe::reads::Reads;
+use self::observe::remembered::Remembered;
+use self::step::CloudStep;
+use crate::version::ServerVersion;
+use crate::virtual_machines::VirtualMachines;
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
-    pub(crate) reads: Reads,
-    pub(crate) refusals: RefusalBook<CloudStep>,
+    reads: Reads,
+    refusals: RefusalBook<CloudStep>,
+}
+
+impl Balancers {
+    pub(crate) fn new(
+        client: &Client,
+        virtual_machines: Arc<VirtualMachines>,
+        version: ServerVersion,
+        clock: WallClock,
+    ) -> Self {
+        Self {
+            reads: Reads::new(client, virtual_machines, version, clock, plan::needs),
+            refusals: RefusalBook::default(),
+        }
+    }
 }
 
 impl Reconciler for Balancers {
@@ -30,7 +65,7 @@ impl Reconciler for Balancers {
     type Learned = Learned;
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
-        intent::read(facts)
+        intent::read::read(facts)
     }
 
     async fn observe(
@@ -56,11 +91,11 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(intent, observed)
+        plan::plan(intent, observed)
     }
 
     fn before_wave(&self, intent: &Intent, observed: &Seen) {
-        let claimed = planning::claimed(intent, observed);
+        let claimed = plan::claimed(intent, observed);
         self.reads.asks.planned(intent.identity(), claimed);
     }
 

@@ -4,6 +4,8 @@
 //! answers with a list without it, which a wrong project looks like as well, so it counts only while the virtual machine of another Node
 //! is listed. And each time a list of all virtual machines, to the server's own count and not empty, has none of the Node's name.
 
+mod labels;
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +16,7 @@ use bowline_cloud_provider::{
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
 
-use crate::labels;
-use crate::options::NodeOptions;
+use crate::config::NodeOptions;
 use crate::provider_id::{self, Reference};
 use crate::virtual_machines::{VirtualMachineIndex, VirtualMachines, is_going};
 

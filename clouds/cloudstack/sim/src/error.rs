@@ -63,7 +63,9 @@ impl ApiError {
     pub(crate) fn unavailable(status: u16, command: &str, user: &str) -> Self {
         let text = match status {
             401 => format!("The given command '{command}' either does not exist, is not available for user."),
-            _ => format!("The API [{command}] does not exist or is not available for the account for user id [{user}]."),
+            _ => format!(
+                "The API [{command}] does not exist or is not available for the account for user id [{user}]."
+            ),
         };
         Self {
             is_nameless: true,

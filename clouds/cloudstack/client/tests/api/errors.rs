@@ -166,7 +166,8 @@ async fn one_command_that_is_refused_while_its_keys_are_good_for_others_points_t
 #[tokio::test]
 async fn a_command_that_is_refused_by_the_words_for_a_role_is_no_matter_of_keys() {
     let old = "The given command 'associateIpAddress' either does not exist, is not available for user.";
-    let new = "The API [associateIpAddress] does not exist or is not available for the account for user id [3c1d].";
+    let new =
+        "The API [associateIpAddress] does not exist or is not available for the account for user id [3c1d].";
     for (code, words) in [(401, old), (432, new)] {
         let error = write(refusal(code, words)).await;
         assert_eq!((error.class, error.maybe_applied()), (Class::Denied, false));

@@ -8,12 +8,21 @@ use bowline_gcfg::{SyntaxError, Variable};
 /// The one section. Letter case does not count.
 const SECTION: &str = "Global";
 
+/// What a variable holds.
+enum Kind {
+    Text,
+    /// A text that is never shown.
+    Secret,
+    /// On or off; its name alone turns it on.
+    Switch,
+}
+
 macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident = $key:literal)*) => {
+    ($($name:ident = $kind:ident $key:literal, $meaning:literal;)*) => {
         /// The variables by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Setting {
-            $($(#[$doc])* $name,)*
+            $(#[doc = $meaning] $name,)*
         }
 
         impl Setting {
@@ -27,33 +36,28 @@ macro_rules! settings {
                     $(Self::$name => $key,)*
                 }
             }
+
+            fn kind(self) -> Kind {
+                match self {
+                    $(Self::$name => Kind::$kind,)*
+                }
+            }
         }
     };
 }
 
 settings! {
-    /// Where the API is.
-    ApiUrl = "api-url"
-    /// Who asks.
-    ApiKey = "api-key"
-    /// The proof of it.
-    SecretKey = "secret-key"
-    /// Whether the API's certificate is left unchecked.
-    SslNoVerify = "ssl-no-verify"
-    /// The project in which everything happens: its ID or its name.
-    ProjectId = "project-id"
-    /// The zone that the manager is in. Without effect, as upstream.
-    Zone = "zone"
-    /// The region of all Nodes.
-    Region = "region"
-    /// The server's version, where it cannot be asked for.
-    Version = "version"
-    /// Whether the instance type keeps all characters that a label may have.
-    FullInstanceTypes = "full-instance-types"
-    /// Whether Nodes get an IPv6 address too.
-    Ipv6Addresses = "ipv6-addresses"
-    /// Whether what is unknown in the file is told of instead of refused.
-    IgnoreUnknown = "ignore-unknown"
+    ApiUrl = Text "api-url", "Where the API is.";
+    ApiKey = Secret "api-key", "Who asks.";
+    SecretKey = Secret "secret-key", "The proof of it.";
+    SslNoVerify = Switch "ssl-no-verify", "Whether the API's certificate is left unchecked.";
+    ProjectId = Text "project-id", "The project in which everything happens: its ID or its name.";
+    Zone = Text "zone", "The zone that the manager is in. Without effect, as upstream.";
+    Region = Text "region", "The region of all Nodes.";
+    Version = Text "version", "The server's version, where it cannot be asked for.";
+    FullInstanceTypes = Switch "full-instance-types", "Whether the instance type keeps all characters that a label may have.";
+    Ipv6Addresses = Switch "ipv6-addresses", "Whether Nodes get an IPv6 address too.";
+    IgnoreUnknown = Switch "ignore-unknown", "Whether what is unknown in the file is told of instead of refused.";
 }
 
 impl Setting {
@@ -62,19 +66,11 @@ impl Setting {
             .into_iter()
             .find(|setting| setting.key().eq_ignore_ascii_case(name))
     }
-
-    /// Whether it is on or off.
-    fn is_switch(self) -> bool {
-        matches!(
-            self,
-            Self::SslNoVerify | Self::FullInstanceTypes | Self::Ipv6Addresses | Self::IgnoreUnknown
-        )
-    }
 }
 
 /// The file says something that means nothing. The texts begin as those of the Go manager do, and end with the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileError {
+pub(crate) enum FileError {
     /// Sections or variables that there are none of. They are refused, because a typo would turn an option off, unless the
     /// file itself says that they are not to be.
     #[error("{}; the one section is [{SECTION}], with the variables {}", .0.join("; "), known())]
@@ -128,10 +124,12 @@ impl FileError {
     }
 }
 
+/// The text of a switch that is on. That of one that is off is empty.
+const ON: &str = "true";
+
 /// The values of the file.
 #[derive(Default)]
 pub(super) struct File {
-    /// Of a switch that is on, `true`.
     texts: BTreeMap<Setting, String>,
     /// What is unknown and was let pass.
     pub(super) ignored: Vec<String>,
@@ -187,15 +185,29 @@ impl File {
     }
 
     fn set(&mut self, setting: Setting, value: Option<String>, line: usize) -> Result<(), FileError> {
-        let text = match value {
+        let text = match (value, setting.kind()) {
             // Not set, whatever a line above it says.
-            Some(text) if text.is_empty() => text,
-            value if setting.is_switch() => switch(setting, value, line)?.to_string(),
-            Some(text) => text,
-            None => return Err(FileError::Blank { setting, line }),
+            (Some(text), _) if text.is_empty() => text,
+            (value, Kind::Switch) => match bowline_gcfg::switch(value.as_deref()) {
+                Some(true) => ON.to_owned(),
+                Some(false) => String::new(),
+                None => {
+                    let value = glimpse(&value.unwrap_or_default());
+                    return Err(FileError::Bool { setting, value, line });
+                }
+            },
+            (Some(text), _) => text,
+            (None, _) => return Err(FileError::Blank { setting, line }),
         };
         self.texts.insert(setting, text);
         Ok(())
+    }
+
+    /// The settings in force, without the secrets. What is not in the file has no value.
+    pub(super) fn shown(&self) -> Vec<(Setting, String)> {
+        let given = self.texts.iter().filter(|(_, text)| !text.is_empty());
+        let open = given.filter(|(setting, _)| !matches!(setting.kind(), Kind::Secret));
+        open.map(|(setting, text)| (*setting, text.clone())).collect()
     }
 
     /// The text of a setting; empty if it is not there.
@@ -205,17 +217,8 @@ impl File {
 
     /// Whether a switch is on.
     pub(super) fn is_on(&self, setting: Setting) -> bool {
-        self.text(setting) == "true"
+        self.text(setting) == ON
     }
-}
-
-/// A switch; its name alone turns it on.
-fn switch(setting: Setting, value: Option<String>, line: usize) -> Result<bool, FileError> {
-    bowline_gcfg::switch(value.as_deref()).ok_or_else(|| FileError::Bool {
-        setting,
-        value: glimpse(&value.unwrap_or_default()),
-        line,
-    })
 }
 
 fn known() -> String {

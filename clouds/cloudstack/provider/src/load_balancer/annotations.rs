@@ -22,6 +22,14 @@ pub(crate) fn misread_flag<'a>(service: &'a Service, spec: &AnnotationSpec) -> O
     facts::annotation(service, spec.key).filter(|text| !matches!(*text, "true" | "false"))
 }
 
+/// The address that a Service asks for: the annotation goes before the field, which Kubernetes deprecates.
+pub(crate) fn requested(service: &Service) -> Option<&str> {
+    let spec = service.spec.as_ref();
+    let field = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
+    let both = [text(service, &ADDRESS), field.unwrap_or_default()];
+    both.map(str::trim).into_iter().find(|ip| !ip.is_empty())
+}
+
 /// Keys that look like one of ours and are none.
 pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
     facts::unknown_annotations(service, PREFIX, annotation_table())

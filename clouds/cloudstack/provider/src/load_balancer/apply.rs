@@ -2,34 +2,25 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    ApiError, Association, Class, Client, Deleted, JobId, Made, NewFilter, NewLoadBalancerRule, RuleId,
-    Started,
+    ApiError, Association, Class, Client, Deleted, JobId, Made, NewFilter, NewLoadBalancerRule, Started,
 };
 use tokio::time::{Instant, timeout};
 
-use crate::claim::VALIDITY;
-use crate::intent::Identity;
-use crate::learn::Learned;
-use crate::objects::{FirewallId, FirewallRule, NewRule, Rule};
-use crate::observe::asks::Asks;
-use crate::observe::lists::{firewall_of, members_of, rules_of};
-use crate::observe::{Fact, Failure, Pending, Seen};
-use crate::step::{Acquisition, Closing, CloudStep, Opening, RuleChange};
-use crate::verdict::verdict;
+use super::claim::VALIDITY;
+use super::intent::Identity;
+use super::objects::FirewallId;
+use super::observe::asks::Asks;
+use super::observe::failures::Failure;
+use super::observe::learn::Learned;
+use super::observe::observed::{Pending, Seen};
+use super::observe::refused::refused;
+use super::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) identity: &'a Identity,
     pub(crate) observed: &'a Seen,
-}
-
-/// What a new rule of a firewall conflicts with.
-enum InTheWay {
-    /// What was not known.
-    News(Fact),
-    /// Rules for the same port that were known.
-    Known,
 }
 
 /// The job of a command that was taken, and what it makes; `None` if nothing is left to do.
@@ -75,7 +66,7 @@ impl Writer<'_> {
         if error.class == Class::NotSent {
             return Err(error.into());
         }
-        let mut learned = self.refused(step, &error).await;
+        let mut learned = refused(self.client, self.identity, self.observed, step, &error).await;
         if let Learned::Failed(failure) = &mut learned {
             failure.is_definite &= asking.is_none() || !error.maybe_applied();
         }
@@ -95,93 +86,6 @@ impl Writer<'_> {
             nonsense: 0,
             is_rollback: self.observed.memory.own.failure.is_some(),
         }))
-    }
-
-    /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
-    /// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
-    pub(crate) async fn refused(&self, step: &CloudStep, error: &ApiError) -> Learned {
-        let seen = match (step, error.class) {
-            (
-                CloudStep::ChangeRule(rule, RuleChange::Assign(_) | RuleChange::Unassign(_)),
-                Class::Invalid,
-            ) => self.other_members(&rule.id).await,
-            (CloudStep::CreateRule(new), Class::Invalid | Class::NotFound)
-                if self.observed.is_on_its_way(&new.address.id) =>
-            {
-                return Learned::Unready;
-            }
-            (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
-                let known = &self.observed.memory.own.known;
-                let mut rules = self.observed.rules.iter();
-                match self.other_rules(new).await {
-                    None if rules.any(|rule| known.is_in_the_way(rule, new)) => return Learned::OneRule,
-                    news => news,
-                }
-            }
-            // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
-            (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
-                match self.in_the_way_of(new).await {
-                    Some(InTheWay::News(fact)) => Some(fact),
-                    Some(InTheWay::Known) => return Learned::OneFirewallRule,
-                    None => None,
-                }
-            }
-            // A job of an earlier process may have come first.
-            (CloudStep::Release { address, .. }, Class::Invalid | Class::NotFound) => {
-                match self.client.public_ip_address(&address.id).await {
-                    Ok(now) if now.as_ref().is_none_or(|now| now.is_free()) => return Learned::Gone,
-                    _ => None,
-                }
-            }
-            // Several Services may close what they shared.
-            (CloudStep::Close(old), Class::Invalid | Class::NotFound) if old.at.is_acl() => {
-                match firewall_of(self.client, &old.at.id).await {
-                    Ok(items) if items.rules.iter().all(|known| known.id != old.rule.id) => {
-                        return Learned::Gone;
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        seen.map_or_else(
-            || verdict(self.identity, self.observed, step, error),
-            Learned::Seen,
-        )
-    }
-
-    /// The port may be taken by a rule of the Service itself.
-    async fn other_rules(&self, new: &NewRule) -> Option<Fact> {
-        let is_news = |rule: &Rule| {
-            let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
-            is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
-        };
-        let mut rules = rules_of(self.client, &self.identity.name).await.ok()?;
-        rules.retain(|rule| !self.observed.memory.own.rules.is_deleted(&rule.id));
-        rules.iter().any(is_news).then_some(Fact::Rules(rules))
-    }
-
-    /// What a new rule of a firewall conflicts with, if that can be told: something that was not known, or else the rules for the
-    /// same port. With a rule for several ports that is known nothing new is begun, so such a one is news.
-    async fn in_the_way_of(&self, new: &Opening) -> Option<InTheWay> {
-        let known = self.observed.firewalls.get(&new.at.id)?;
-        let mut listed = firewall_of(self.client, &new.at.id).await.ok()?;
-        if let Some(recent) = self.observed.memory.own.firewalls.get(&new.at.id) {
-            recent.lay_over(&mut listed.rules, |rule| &rule.id);
-        }
-        let mut rules = listed.rules.iter().filter(|rule| rule.ingress == new.ingress);
-        let is_known = |rule: &FirewallRule| known.iter().any(|known| known.id == rule.id);
-        if !rules.clone().all(is_known) || listed.ranges != self.observed.ranges(&new.at.id) {
-            return Some(InTheWay::News(Fact::Firewall(new.at.id.clone(), listed)));
-        }
-        rules.next().map(|_| InTheWay::Known)
-    }
-
-    /// A rule may have got the members from somebody else; then the difference is another one.
-    async fn other_members(&self, rule: &RuleId) -> Option<Fact> {
-        let members = members_of(self.client, rule).await.ok()?;
-        let is_news = self.observed.members.get(rule) != Some(&members);
-        is_news.then(|| Fact::Members(rule.clone(), members))
     }
 
     async fn send(&self, step: &CloudStep) -> Result<Taken, ApiError> {

@@ -16,9 +16,9 @@ use std::time::Duration;
 use bowline_cloud_provider::{Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
-use crate::cidrs::{Cidrs, Sources};
-use crate::objects::{NetworkId, Place, PublicIpId, VpcId};
+use super::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
+use super::cidrs::{Cidrs, Sources};
+use super::objects::{NetworkId, Place, PublicIpId, VpcId};
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -28,13 +28,13 @@ use bowline_cloud_provider::evidence::{Claims, Traces};
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
 
-use crate::annotations::{self, KEEP_IP};
-use crate::claim::{Claim, Claimed, is_fresh};
-use crate::intent::{Absent, Identity, requested};
-use crate::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
-use crate::observe::{Observed, RELEASED, RELEASED_AGAIN, Seen, Unread};
-
-pub(super) mod any_address;
+use super::annotations::requested;
+use super::annotations::{self, KEEP_IP};
+use super::claim::{Claim, Claimed, is_fresh};
+use super::intent::{Absent, Identity};
+use super::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
+use super::observe::observed::{Observed, Seen, Unread};
+use super::observe::times::{RELEASED, RELEASED_AGAIN};
 
 /// Why an address stays that somebody acquired anew.
 pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it anew; \
@@ -329,14 +329,6 @@ pub(super) fn in_vain<'a>(identity: &Identity, observed: &'a Seen) -> Option<&'a
     made.filter(|_| !identity.keeps_ip)
 }
 
-/// Whether an address is still what it was when it was decided about: else somebody may have acquired it anew.
-pub(crate) fn is_as_it_was(then: &Address, now: Option<&Address>) -> bool {
-    now.is_some_and(|now| {
-        (now.state, &now.network, &now.vpc, now.is_static_nat)
-            == (then.state, &then.network, &then.vpc, then.is_static_nat)
-    })
-}
-
 /// For how long something may still come that was asked for; `None` if it cannot any more, or people keep what comes.
 pub(super) fn comes_within(identity: &Identity, observed: &Seen, claimed: &Claimed) -> Option<Duration> {
     let left = observed.memory.own.known.standing.get(&claimed.asked()?);
@@ -354,7 +346,7 @@ pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
 
 impl Identity {
     /// What other Services of the cluster claim, with the UID of each.
-    fn claims_of_others(&self) -> Vec<(String, Claim)> {
+    pub(super) fn claims_of_others(&self) -> Vec<(String, Claim)> {
         let services = self.services.services();
         let claims = services.iter();
         let claims = claims.filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))));
@@ -364,7 +356,7 @@ impl Identity {
     }
 
     /// Whether another Service of the cluster claims an address.
-    fn is_claimed_by_others(&self, address: &PublicIpId) -> bool {
+    pub(super) fn is_claimed_by_others(&self, address: &PublicIpId) -> bool {
         let others = self.claims_of_others();
         others.iter().any(|(_, claim)| claim.names(address))
     }
@@ -372,7 +364,7 @@ impl Identity {
     /// Whether a living Service of the cluster is served by an address, as its status tells: the same evidence as on the other clouds,
     /// for what is taken, what is surplus and what goes. One that notes another address, and asks for no such one, has lost this one: its
     /// status is older than that.
-    fn is_published_by_others(&self, address: &AddressRef) -> bool {
+    pub(super) fn is_published_by_others(&self, address: &AddressRef) -> bool {
         let traces = Traces {
             id: address.id.as_str(),
             addresses: vec![&address.ip],

@@ -7,16 +7,16 @@ use bowline_cloud_provider::{IpMode, ServicesView};
 use bowline_plan::{Note, Refusal};
 use jiff::Timestamp;
 
-use crate::cidrs::Sources;
-use crate::claim::Claim;
-use crate::names::{self, Protocol};
-use crate::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
-use crate::replaced::ReplacedRules;
+use super::cidrs::Sources;
+use super::claim::Claim;
+use super::names::{self, Protocol};
+use super::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
+use super::replaced_rules::ReplacedRules;
 
-mod read;
+pub(crate) mod read;
+mod sources;
 
-use read::source_ranges;
-pub(crate) use read::{read, requested};
+use sources::source_ranges;
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -164,7 +164,7 @@ impl Port {
 }
 
 /// A Node to balance over.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct WantedNode {
     /// The Node's name.
     pub(crate) node: String,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_cloud_provider::InstanceIndex;
-use bowline_cloudstack_client::{VirtualMachine, VmState};
 use bowline_plan::Refusal;
 
-use crate::intent::WantedNode;
-use crate::objects::{Instance, NetworkId, VirtualMachineId};
+use super::intent::WantedNode;
+use super::objects::{NetworkId, VirtualMachineId};
+use crate::virtual_machines::Instance;
+use crate::virtual_machines::MemberIndex;
 use crate::virtual_machines::of_node;
 
 /// The Nodes' virtual machines.
@@ -27,38 +27,6 @@ pub(crate) struct Members {
     /// The Nodes whose name another virtual machine has than they name, where these are more than those that have the one that they
     /// name: what is seen is another account, in which names are the same. (Nodes that joined since have one there.)
     pub(crate) elsewhere: Vec<String>,
-}
-
-/// The virtual machines that rules can lead to, by ID and by name.
-pub(crate) type MemberIndex = InstanceIndex<VirtualMachineId, Instance>;
-
-/// An index of what was listed.
-pub(crate) fn index(instances: impl IntoIterator<Item = Instance>) -> MemberIndex {
-    let id = |instance: &Instance| instance.id.clone();
-    let name = |instance: &Instance| instance.name.clone();
-    MemberIndex::new(instances.into_iter().collect(), id, name)
-}
-
-/// A virtual machine as a member of rules; `None` if it is on its way out: the API lists none of these among the members of a rule.
-pub(crate) fn instance(instance: &VirtualMachine) -> Option<Instance> {
-    if matches!(
-        instance.state,
-        VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
-    ) {
-        return None;
-    }
-    let nics = instance.default_nic().into_iter().chain(&instance.nics);
-    let mut networks = Vec::new();
-    for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
-        if !networks.contains(id) {
-            networks.push(id.clone());
-        }
-    }
-    Some(Instance {
-        id: instance.id.clone(),
-        name: instance.name.clone(),
-        networks,
-    })
 }
 
 impl Members {
@@ -219,6 +187,7 @@ pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<VirtualMachineId>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::virtual_machines::member_index;
 
     fn node(name: &str, id: Option<&str>) -> WantedNode {
         WantedNode {
@@ -252,12 +221,12 @@ mod tests {
         assert_eq!(
             ids(&Members::find(
                 &[node("pool-a-7", Some("2"))],
-                &index(instances.clone())
+                &member_index(instances.clone())
             )),
             ["2"]
         );
         // Without an ID nobody can tell which of the two it is.
-        let unclear = Members::find(&[node("pool-a-7", None)], &index(instances.clone()));
+        let unclear = Members::find(&[node("pool-a-7", None)], &member_index(instances.clone()));
         assert_eq!(ids(&unclear), Vec::<&str>::new());
         assert_eq!(unclear.left_out, ["pool-a-7"]);
     }
@@ -272,16 +241,22 @@ mod tests {
             node("Pool-A-7.corp.example", None),
             node("POOL-A-8.corp.example", None),
         ];
-        assert_eq!(ids(&Members::find(&nodes, &index(instances.clone()))), ["1", "2"]);
         assert_eq!(
-            ids(&Members::find(&[node("pool-a", None)], &index(instances.clone()))),
+            ids(&Members::find(&nodes, &member_index(instances.clone()))),
+            ["1", "2"]
+        );
+        assert_eq!(
+            ids(&Members::find(
+                &[node("pool-a", None)],
+                &member_index(instances.clone())
+            )),
             Vec::<&str>::new()
         );
     }
 
     #[test]
     fn where_most_nodes_do_not_have_the_instance_that_they_name_names_alone_do_not_count() {
-        let of_another_account = index([instance("8", "a", &["n"]), instance("9", "b", &["n"])]);
+        let of_another_account = member_index([instance("8", "a", &["n"]), instance("9", "b", &["n"])]);
         let members = Members::find(&[node("a", Some("1")), node("b", None)], &of_another_account);
         assert_eq!(ids(&members), Vec::<&str>::new());
         assert_eq!(members.elsewhere, ["a"]);
@@ -291,7 +266,7 @@ mod tests {
         assert_eq!(ids(&remade), ["8", "9"]);
         // One that joined since was initialised from the other account, and tells nothing.
         let nodes = [node("a", Some("1")), node("b", Some("2")), node("c", Some("7"))];
-        let of_another_account = index([
+        let of_another_account = member_index([
             instance("7", "c", &["n"]),
             instance("8", "a", &["n"]),
             instance("9", "b", &["n"]),
@@ -304,7 +279,7 @@ mod tests {
         let instances = [instance("2", "b", &["n"])];
         let members = Members::find(
             &[node("a", Some("1")), node("b", None), node("c", Some("3"))],
-            &index(instances),
+            &member_index(instances),
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.left_out, ["a", "c"]);
@@ -321,7 +296,7 @@ mod tests {
         let instances = [instance("1", "a", &[]), instance("2", "b", &["n"])];
         let members = Members::find(
             &[node("a", None), node("b", None), node("c", None)],
-            &index(instances.clone()),
+            &member_index(instances.clone()),
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.network(None), Ok(Some("n".into())));
@@ -346,31 +321,10 @@ mod tests {
         let both = instance("1", "a", &["n", "m"]);
         let one = instance("2", "b", &["m"]);
         let nodes = [node("a", None), node("b", None)];
-        let members = Members::find(&nodes, &index([both, one]));
+        let members = Members::find(&nodes, &member_index([both, one]));
         let refusal = members.network(None).unwrap_err();
         assert_eq!(refusal.reason, "found hosts that belong to different networks");
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));
-    }
-
-    #[test]
-    fn the_default_network_comes_first_and_what_goes_is_left_out() {
-        let mut read: VirtualMachine = serde_json::from_str(
-            r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
-        )
-        .unwrap();
-        assert_eq!(
-            super::instance(&read).unwrap().networks,
-            ["m", "n"].map(NetworkId::from)
-        );
-        for state in [
-            VmState::Destroyed,
-            VmState::Expunging,
-            VmState::Error,
-            VmState::Unknown,
-        ] {
-            read.state = state;
-            assert_eq!(super::instance(&read), None, "no rule leads to it");
-        }
     }
 }

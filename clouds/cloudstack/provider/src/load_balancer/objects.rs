@@ -10,8 +10,8 @@ pub(crate) use bowline_cloudstack_client::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::cidrs::Cidrs;
-use crate::names::{self, IpProtocol, Protocol};
+use super::cidrs::Cidrs;
+use super::names::{self, IpProtocol, Protocol};
 
 /// A public IP address by its ID, with its text for people and for the status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -245,6 +245,12 @@ impl Address {
         }
     }
 
+    /// Whether it is as it was at this earlier look.
+    pub(crate) fn is_as(&self, then: &Self) -> bool {
+        (self.state, &self.network, &self.vpc, self.is_static_nat)
+            == (then.state, &then.network, &then.vpc, then.is_static_nat)
+    }
+
     /// Whether virtual machines go out by it, or it leads to one of them alone.
     pub(crate) fn is_nat(&self) -> bool {
         self.is_source_nat || self.is_static_nat
@@ -371,9 +377,6 @@ impl Network {
     }
 }
 
-/// The service of a network that is load balancing.
-pub(crate) const LB: &str = "Lb";
-
 /// The built-in ACL list that denies everything.
 pub(crate) const DEFAULT_DENY: &str = "default_deny";
 
@@ -428,22 +431,4 @@ pub(crate) struct FirewallList {
     pub(crate) rules: Vec<FirewallRule>,
     /// Those for several ports, if it is that of an address.
     pub(crate) ranges: Vec<PortRange>,
-}
-
-/// A virtual machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Instance {
-    pub(crate) id: VirtualMachineId,
-    pub(crate) name: String,
-    /// The networks that it is in; the default one first.
-    pub(crate) networks: Vec<NetworkId>,
-}
-
-/// What the server can do with the list of networks that a rule takes connections from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Abilities {
-    /// Whether it takes one when a rule is made: from 4.18 on. `None` if its version is not known.
-    pub(crate) takes_cidrs: Option<bool>,
-    /// Whether it changes that of a rule: from 4.22 on.
-    pub(crate) changes_cidrs: bool,
 }

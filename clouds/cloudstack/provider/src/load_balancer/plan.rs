@@ -12,22 +12,25 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::LoadBalancerPlan;
 use bowline_plan::Refusal;
 
-use crate::annotations::SOURCE_CIDRS;
-use crate::claim::Asking;
-use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
-use crate::intent::{Intent, Wanted};
-use crate::objects::{Abilities, DEFAULT_DENY, Filtering, Rule};
-use crate::observe::{Need, Observed, SEARCH, Seen, Unread};
-use crate::replaced::ReplacedRules;
-use crate::step::CloudStep;
+use super::annotations::SOURCE_CIDRS;
+use super::claim::Asking;
+use super::intent::{Intent, Wanted};
+use super::objects::{DEFAULT_DENY, Filtering, Rule};
+use super::observe::observed::{Need, Observed, Seen};
+use super::observe::times::SEARCH;
+use super::replaced_rules::ReplacedRules;
+use super::status::status;
+use super::step::CloudStep;
+use crate::messages::DEFAULT_DENY as DEFAULT_DENY_EVENT;
+use crate::version::Abilities;
 
 mod absent;
 mod acl;
+mod any_address;
 mod draft;
 mod firewall;
 mod home;
 mod members;
-mod ownership;
 mod port;
 mod ports;
 mod removal;
@@ -35,9 +38,7 @@ mod rollback;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use absent::sees;
-use draft::{Arrival, Draft, pending};
-pub(crate) use ownership::is_as_it_was;
+use draft::{Draft, Stop};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -134,7 +135,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let mut here = draft.observed.rules.iter();
     let serves = here.any(|rule| rule.address.id == home.address.id && !rule.state.is_going());
     if draft.is_idle() && (serves || draft.shortfalls.is_empty()) {
-        draft.settled = Some(crate::status::status(wanted, &home.address)?);
+        draft.settled = Some(status(wanted, &home.address)?);
     }
     Ok(())
 }
@@ -151,26 +152,4 @@ fn abilities(observed: &Observed, wanted: &Wanted) -> Result<Abilities, Stop> {
         return Err(refusal.with_remedy(remedy).into());
     }
     Ok(abilities)
-}
-
-/// Why a decision goes no further for now.
-enum Stop {
-    /// It lacks facts.
-    Unread(Unread),
-    /// What is asked for cannot be.
-    Refused(Refusal),
-    /// What is planned comes first, or what is waited for.
-    Planned,
-}
-
-impl From<Unread> for Stop {
-    fn from(unread: Unread) -> Self {
-        Self::Unread(unread)
-    }
-}
-
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Service;
 
-use crate::annotations::{REPLACED_RULES, text};
-use crate::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
+use super::annotations::{REPLACED_RULES, text};
+use super::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,8 +120,8 @@ mod tests {
     use bowline_cloud_provider::KubeWrite;
 
     use super::*;
-    use crate::names::Protocol;
-    use crate::objects::{AddressRef, Algorithm};
+    use crate::load_balancer::names::Protocol;
+    use crate::load_balancer::objects::{AddressRef, Algorithm};
 
     fn rule(protocol: Protocol, port: u16) -> NewRule {
         NewRule {

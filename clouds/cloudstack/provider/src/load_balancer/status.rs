@@ -3,9 +3,9 @@
 use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
 use bowline_plan::Refusal;
 
-use crate::annotations::HOSTNAME;
-use crate::intent::Wanted;
-use crate::objects::AddressRef;
+use super::annotations::HOSTNAME;
+use super::intent::Wanted;
+use super::objects::AddressRef;
 
 /// One entry: the host name of the annotation alone, else the address.
 ///

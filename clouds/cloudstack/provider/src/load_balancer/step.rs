@@ -5,8 +5,8 @@ use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
-use crate::claim::{Asking, Subject};
-use crate::objects::{
+use super::claim::{Asking, Subject};
+use super::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
     PublicPort, Rule, VirtualMachineId,
 };
@@ -377,7 +377,7 @@ impl Step for CloudStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::IpProtocol;
+    use crate::load_balancer::names::IpProtocol;
 
     #[test]
     fn a_change_of_a_rule_is_the_same_whatever_state_the_rule_is_in() {
@@ -385,7 +385,7 @@ mod tests {
             let text = format!(
                 r#"{{"id":"{id}","name":"a","state":"{state}","publicipid":"ip","publicip":"203.0.113.1"}}"#
             );
-            crate::observe::rule_of(&serde_json::from_str(&text).unwrap())
+            crate::load_balancer::observe::wire::rule(&serde_json::from_str(&text).unwrap())
         };
         let assign = |rule: &Rule, vm: &str| CloudStep::change(rule, RuleChange::Assign(vec![vm.into()]));
         let refused = assign(&rule("Add", "r"), "a");

@@ -687,13 +687,19 @@ async fn a_command_that_the_role_lacks_costs_its_own_step_only() {
         let world = World::with_service().await;
         world.sim.set_behaviour(|behaviour| {
             behaviour.forbidden_status = status;
-            behaviour.forbidden_to_users.insert("createFirewallRule".to_owned());
+            behaviour
+                .forbidden_to_users
+                .insert("createFirewallRule".to_owned());
         });
         let run = world.run(WEB).await;
         assert!(matches!(run.outcome, Outcome::Refused(_)), "{status}: {run:#?}");
         let advice = "see whether the role of their account allows `createFirewallRule`";
         assert!(run.complaint().contains(advice), "{}", run.complaint());
-        assert_eq!((world.rules().len(), world.sim.addresses().len()), (2, 1), "{status}");
+        assert_eq!(
+            (world.rules().len(), world.sim.addresses().len()),
+            (2, 1),
+            "{status}"
+        );
     }
 }
 

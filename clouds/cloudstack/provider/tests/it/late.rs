@@ -382,10 +382,7 @@ async fn a_job_that_stays_pending_is_not_begun_twice() {
                     let job = r#"{"associateipaddressresponse":{"jobid":"j-1"}}"#;
                     let fault = Fault::operation(ASSOCIATE);
                     let answer = Canned::json(200, job);
-                    world
-                        .sim
-                        .faults()
-                        .add(fault.act(Action::AnswerAfter(answer)));
+                    world.sim.faults().add(fault.act(Action::AnswerAfter(answer)));
                 }
                 let died = tokio::time::timeout(Duration::from_secs(20), world.run(WEB)).await;
                 assert!(died.is_err() || !tells_id, "{what}: {died:?}");

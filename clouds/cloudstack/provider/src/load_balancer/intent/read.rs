@@ -1,24 +1,22 @@
 //! Reads a Service, and says everything that is wrong with it in one text.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use bowline_cloud_provider::{IpMode, Node, ServerVersion, Service, ServiceFacts, facts};
 use bowline_plan::{Note, Refusal};
-use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ServiceSpec;
 
+use super::sources::{is_ipv6, source_cidrs, source_ranges};
 use super::{Absent, Identity, Intent, Port, Wanted, WantedNode};
-use crate::annotations::{self, ADDRESS, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
-use crate::cidrs::Sources;
-use crate::claim::Claim;
-use crate::events::{IGNORED_ANNOTATIONS, IGNORED_FIELDS, NO_SOURCE_CIDRS};
-use crate::fingerprint::fingerprint;
-use crate::names::{self, Protocol};
-use crate::objects::Algorithm;
+use crate::load_balancer::annotations::{self, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::load_balancer::claim::Claim;
+use crate::load_balancer::names::{self, Protocol};
+use crate::load_balancer::objects::Algorithm;
+use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::messages::{IGNORED_ANNOTATIONS, IGNORED_FIELDS};
 use crate::provider_id;
-use crate::replaced::ReplacedRules;
 
 /// The first API server that knows `ipMode` without a feature gate.
 const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
@@ -86,7 +84,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
     Ok(Identity {
         name: names::balancer(&uid),
         uid,
-        requested: requested(service).map(str::to_owned),
+        requested: annotations::requested(service).map(str::to_owned),
         published: facts::published_addresses(service),
         stays: service.metadata.deletion_timestamp.is_none(),
         keeps_ip: annotations::flag(service, &KEEP_IP),
@@ -101,17 +99,10 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
 fn asked(service: &Service) -> u64 {
     let spec = serde_json::to_string(&service.spec).unwrap_or_default();
     let annotations = service.metadata.annotations.iter().flatten();
-    let of_people = annotations.filter(|(key, _)| !annotations::is_written(key));
-    let annotations = of_people.flat_map(|(key, value)| [key.as_str(), value]);
-    fingerprint(std::iter::once(spec.as_str()).chain(annotations))
-}
-
-/// The address that a Service asks for: the annotation goes before the field, which Kubernetes deprecates.
-pub(crate) fn requested(service: &Service) -> Option<&str> {
-    let spec = service.spec.as_ref();
-    let field = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
-    let both = [annotations::text(service, &ADDRESS), field.unwrap_or_default()];
-    both.map(str::trim).into_iter().find(|ip| !ip.is_empty())
+    let of_people: Vec<_> = annotations
+        .filter(|(key, _)| !annotations::is_written(key))
+        .collect();
+    BuildHasherDefault::<DefaultHasher>::new().hash_one((spec, of_people))
 }
 
 fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
@@ -184,70 +175,6 @@ fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
     version
         .is_none_or(|version| version >= IP_MODE_SINCE)
         .then_some(mode)
-}
-
-/// The networks of the annotation. Host bits may be set and are sent as they are.
-fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<Note>) -> Sources {
-    let text = annotations::text(service, &SOURCE_CIDRS);
-    // A blank is no word for everybody: what stood there was lost, and nothing is opened for that.
-    let written = service.metadata.annotations.iter().flatten();
-    let is_blank = |(key, value): (&String, &String)| key == SOURCE_CIDRS.key && !value.is_empty();
-    if text.is_empty() && !written.into_iter().any(is_blank) {
-        notes.push(NO_SOURCE_CIDRS.note(format!(
-            "annotation {} is empty, which restricts nothing",
-            SOURCE_CIDRS.key
-        )));
-        return Sources::new([]);
-    }
-    let place = format!("annotation {}", SOURCE_CIDRS.key);
-    cidrs(text.split(','), &place, problems)
-}
-
-/// Whom the firewall or the network ACL lets in. Addresses are IPv4, so nobody comes from a network of IPv6. Servers refuse these, or
-/// take them for a router that has no use for them.
-pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
-    let spec = service.spec.as_ref();
-    let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
-    let ranges = ranges.unwrap_or_default().iter().map(String::as_str);
-    if ranges.len() == 0 {
-        return Sources::everything();
-    }
-    let all = cidrs(ranges, SOURCE_RANGES, problems);
-    let usable: Vec<String> = all.texts.iter().filter(|text| !is_ipv6(text)).cloned().collect();
-    if usable.is_empty() && !all.texts.is_empty() {
-        problems.push(format!(
-            "{SOURCE_RANGES} has networks of IPv6 only, and nobody reaches an address of IPv4 from these"
-        ));
-    }
-    Sources::new(usable)
-}
-
-const SOURCE_RANGES: &str = "spec.loadBalancerSourceRanges";
-
-fn is_ipv6(network: &str) -> bool {
-    matches!(network.parse(), Ok(IpNet::V6(_)))
-}
-
-fn cidrs<'a>(items: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
-    let mut texts = Vec::new();
-    for item in items.map(str::trim) {
-        match check_cidr(item) {
-            Ok(()) => texts.push(item.to_owned()),
-            Err(error) => problems.push(format!("invalid CIDR {item} in {place}: {error}")),
-        }
-    }
-    Sources::new(texts)
-}
-
-/// Whether the cloud takes a network as it is written.
-fn check_cidr(text: &str) -> Result<(), String> {
-    text.parse::<IpNet>().map_err(|error| error.to_string())?;
-    let (address, _) = text.split_once('/').unwrap_or((text, ""));
-    // Octets with leading zeros are decimal to some and octal to others, so the parser of the standard library takes none.
-    match address.parse::<IpAddr>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("{error}; leading zeros are not allowed")),
-    }
 }
 
 /// What has no effect, or not the one that was meant.

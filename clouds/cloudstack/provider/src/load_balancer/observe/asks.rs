@@ -8,8 +8,8 @@ use bowline_cloudstack_client::{ApiError, Class};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::claim::{self, AFTERMATH, Asking, PATIENCE};
-use crate::intent::Identity;
+use crate::load_balancer::claim::{self, AFTERMATH, Asking, PATIENCE};
+use crate::load_balancer::intent::Identity;
 
 /// Claims that this process planned, by the UID of their Service.
 #[derive(Default)]

@@ -6,9 +6,37 @@
 
 use std::collections::BTreeMap;
 
+use bowline_cloud_provider::CloudError;
 use bowline_cloud_provider::ErrorKind;
 
-use super::Failure;
+/// A failed write.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// What to say of it.
+    pub(crate) error: CloudError,
+    /// Whether the API itself said so. If not, the write may have had its effect.
+    pub(crate) is_definite: bool,
+    /// Whether the write was sent, and no answer of the API came.
+    pub(crate) is_unheard: bool,
+    /// Whether the write was to take back what an earlier failure left.
+    pub(crate) is_rollback: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(error: CloudError, is_definite: bool) -> Self {
+        Self {
+            error,
+            is_definite,
+            is_unheard: false,
+            is_rollback: false,
+        }
+    }
+
+    /// The same, of a write that was sent without an answer of the API if `is_unheard`.
+    pub(crate) fn unheard(self, is_unheard: bool) -> Self {
+        Self { is_unheard, ..self }
+    }
+}
 
 /// How often it is tried to close one thing, unless the API says that it will never be.
 const TRIES: u32 = 3;

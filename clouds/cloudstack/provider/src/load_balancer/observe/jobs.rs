@@ -5,11 +5,14 @@ use bowline_cloudstack_client::{ApiError, Class, Client, Job};
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::{Failure, PATIENCE, Pending, SILENCE, Seen, TRIES, wire};
-use crate::apply::Writer;
-use crate::intent::Identity;
-use crate::learn::{self, Learned};
-use crate::step::{Acquisition, CloudStep};
+use super::failures::Failure;
+use super::learn::{self, Learned};
+use super::observed::{Pending, Seen};
+use super::refused::refused;
+use super::times::{PATIENCE, SILENCE, TRIES};
+use super::wire;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::step::{Acquisition, CloudStep};
 
 /// What is said when patience is at an end.
 pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
@@ -24,14 +27,7 @@ pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending],
                 learn::done(observed, &pending.step, made.or(pending.makes.clone()));
                 continue;
             }
-            Ok(Job::Failed(error)) => {
-                let writer = Writer {
-                    client,
-                    identity,
-                    observed,
-                };
-                writer.refused(&pending.step, &error).await
-            }
+            Ok(Job::Failed(error)) => refused(client, identity, observed, &pending.step, &error).await,
             Ok(Job::Pending) | Err(_) => match goes_on(pending.clone(), answer.err().as_ref()) {
                 Ok(pending) => {
                     observed.pending.push(pending);

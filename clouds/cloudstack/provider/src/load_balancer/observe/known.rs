@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::claim::Asking;
-use crate::objects::{NewRule, Rule, RuleId, VirtualMachineId};
+use crate::load_balancer::claim::Asking;
+use crate::load_balancer::objects::{NewRule, Rule, RuleId, VirtualMachineId};
 
 /// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
 /// has its own.

@@ -6,14 +6,15 @@ use bowline_cloud_provider::{ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 use bowline_plan::Refusal;
 
-use crate::cidrs::Cidrs;
-use crate::claim::PATIENCE;
-use crate::objects::{
+use super::failures::Failure;
+use super::observed::{Fact, Pending, Seen, see};
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::claim::PATIENCE;
+use crate::load_balancer::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, Neighbour,
     NewRule, PublicIpId, Rule, RuleId, RuleState,
 };
-use crate::observe::{Fact, Failure, Pending, Seen, see};
-use crate::step::{Acquisition, Closing, CloudStep, RuleChange};
+use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Client, RuleId, RuleQuery, VirtualMachineId};
 
 use super::wire;
-use crate::names;
-use crate::objects::{FirewallId, FirewallList, Rule};
+use crate::load_balancer::names;
+use crate::load_balancer::objects::{FirewallId, FirewallList, Rule};
 
 /// The rules that bear the name of a balancer. The API's search finds more.
 pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
@@ -43,4 +44,12 @@ pub(crate) async fn members_of(
 ) -> Result<BTreeSet<VirtualMachineId>, ApiError> {
     let members = client.load_balancer_rule_instances(rule).await?;
     Ok(members.into_iter().map(|instance| instance.id).collect())
+}
+
+/// What is read, or the failure with these words in front of it.
+pub(super) async fn saying<T, E: Into<CloudError>>(
+    words: &str,
+    read: impl Future<Output = Result<T, E>>,
+) -> Result<T, CloudError> {
+    read.await.map_err(|error| error.into().context(words))
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Observed;
-use crate::objects::{Address, AddressState, PublicIpId};
+use crate::load_balancer::objects::{Address, AddressState, PublicIpId};
 
 /// The addresses that are on their way, by jobs that nobody knows. How long a reconcile has waited for other things says nothing
 /// about them: the time of each one counts from the first look that shows it in its state.
@@ -17,10 +16,15 @@ pub(crate) struct OnTheWay {
 
 impl OnTheWay {
     /// A look shows the addresses so; those that it did not look for are as they were.
-    pub(crate) fn look(&mut self, waited: Duration, observed: &Observed) {
+    pub(crate) fn look<'a>(
+        &mut self,
+        waited: Duration,
+        is_absent: impl Fn(&PublicIpId) -> bool,
+        shown: impl Iterator<Item = &'a Address>,
+    ) {
         self.now = waited;
-        self.since.retain(|id, _| !observed.is_known_absent(id));
-        for Address { address, state, .. } in observed.known_addresses() {
+        self.since.retain(|id, _| !is_absent(id));
+        for Address { address, state, .. } in shown {
             if !state.is_on_the_way() {
                 self.since.remove(&address.id);
             } else if self
@@ -40,8 +44,7 @@ impl OnTheWay {
     }
 
     /// How long that one of the addresses of a look has been on its way which is it for longest.
-    pub(crate) fn longest(&self, observed: &Observed) -> Duration {
-        let shown = observed.known_addresses();
+    pub(crate) fn longest<'a>(&self, shown: impl Iterator<Item = &'a Address>) -> Duration {
         let all = shown.map(|known| self.time(&known.address.id));
         all.max().unwrap_or_default()
     }
@@ -50,7 +53,8 @@ impl OnTheWay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::AddressRef;
+    use crate::load_balancer::objects::AddressRef;
+    use crate::load_balancer::observe::observed::Observed;
 
     /// A look at an address; nobody has it if it has no state.
     fn look(state: Option<AddressState>) -> Observed {
@@ -92,16 +96,16 @@ mod tests {
         ] {
             let (waited, time) = (Duration::from_secs(waited), Duration::from_secs(time));
             let observed = look(state);
-            way.look(waited, &observed);
+            observed.time(&mut way, waited);
             assert_eq!(
-                (way.time(&id), way.longest(&observed)),
+                (way.time(&id), way.longest(observed.known_addresses())),
                 (time, time),
                 "{waited:?}"
             );
         }
         let elsewhere = Observed::default();
-        way.look(Duration::from_secs(100), &elsewhere);
+        elsewhere.time(&mut way, Duration::from_secs(100));
         assert_eq!(way.time(&id), Duration::from_secs(10), "it was not looked for");
-        assert_eq!(way.longest(&elsewhere), Duration::ZERO);
+        assert_eq!(way.longest(elsewhere.known_addresses()), Duration::ZERO);
     }
 }

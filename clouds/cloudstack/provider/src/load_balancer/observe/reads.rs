@@ -11,18 +11,22 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::asks::Asks;
+use super::known::Known;
+use super::learn::Learned;
+use super::lists::saying;
 use super::lists::{firewall_of, members_of};
+use super::observed::{Fact, Need, Observed, Pending, Seen, see};
+use super::remembered::Remembered;
 use super::rules::BalancerRules;
+use super::times::{INHERITED, LOOK, PATIENCE, STUCK};
 use super::trust::Trust;
-use super::{
-    Fact, INHERITED, Known, LOOK, Need, Observed, PATIENCE, Pending, Remembered, STUCK, Seen, jobs, see, wire,
+use super::{jobs, wire};
+use crate::load_balancer::claim;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::objects::{
+    Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule,
 };
-use crate::claim;
-use crate::intent::Intent;
-use crate::learn::Learned;
-use crate::objects::{Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule};
-use crate::planning;
-use crate::step::CloudStep;
+use crate::load_balancer::step::CloudStep;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
@@ -56,7 +60,12 @@ pub(crate) struct Reads {
     /// What is known of claims under which something may have been asked for.
     pub(crate) asks: Asks,
     clock: WallClock,
+    /// What a plan has to know first.
+    needs: Needs,
 }
+
+/// Tells what a decision has to know first.
+pub(crate) type Needs = fn(&Intent, &Seen) -> BTreeSet<Need>;
 
 impl Reads {
     pub(crate) fn new(
@@ -64,6 +73,7 @@ impl Reads {
         virtual_machines: Arc<VirtualMachines>,
         version: ServerVersion,
         clock: WallClock,
+        needs: Needs,
     ) -> Self {
         Self {
             client: client.taking_short_lists(),
@@ -78,6 +88,7 @@ impl Reads {
             unanswered: Kept::default(),
             asks: Asks::default(),
             clock,
+            needs,
         }
     }
 
@@ -158,7 +169,7 @@ impl Reads {
         let waited = memory.waited_in_all();
         memory.own.hide_gone_along(&mut observed.rules, waited);
         self.complete(intent, &mut seen).await?;
-        seen.memory.own.has_seen |= planning::sees(&seen);
+        seen.memory.own.has_seen |= seen.shows_something();
         Ok(seen)
     }
 
@@ -265,7 +276,7 @@ impl Reads {
             }
             return Ok(seen);
         }
-        if !planning::needs(intent, &seen).is_empty() {
+        if !(self.needs)(intent, &seen).is_empty() {
             self.complete(intent, &mut seen).await?;
             return Ok(seen);
         }
@@ -280,7 +291,7 @@ impl Reads {
         if let Some((_, error)) = seen.observed.unreadable.pop_first() {
             return Err(error);
         }
-        if seen.memory.own.on_the_way.longest(&seen) >= PATIENCE + LOOK {
+        if seen.memory.own.on_the_way.longest(seen.known_addresses()) >= PATIENCE + LOOK {
             return Err(CloudError::transient(format!(
                 "{}: a public IP is still being acquired or released",
                 jobs::TIMEOUT
@@ -312,9 +323,10 @@ impl Reads {
     async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
             let waited = observed.memory.waited_in_all();
-            let way = &mut observed.memory.own.on_the_way;
-            way.look(waited, &observed.observed);
-            let mut needs = planning::needs(intent, observed);
+            observed
+                .observed
+                .time(&mut observed.memory.own.on_the_way, waited);
+            let mut needs = (self.needs)(intent, observed);
             if needs.is_empty() {
                 break;
             }
@@ -455,12 +467,4 @@ impl Reads {
         }
         Ok(Some(wire::network(&network, name)))
     }
-}
-
-/// What is read, or the failure with these words in front of it.
-pub(super) async fn saying<T, E: Into<CloudError>>(
-    words: &str,
-    read: impl Future<Output = Result<T, E>>,
-) -> Result<T, CloudError> {
-    read.await.map_err(|error| error.into().context(words))
 }

@@ -6,8 +6,11 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::{BEHIND, Failure, Known, OnTheWay, Unclosed};
-use crate::objects::{
+use super::failures::{Failure, Unclosed};
+use super::known::Known;
+use super::on_the_way::OnTheWay;
+use super::times::BEHIND;
+use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
     RuleProtocol,
 };

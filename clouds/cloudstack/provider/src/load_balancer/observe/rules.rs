@@ -11,10 +11,10 @@ use bowline_cloudstack_client::{Client, RuleQuery};
 use futures::future::join_all;
 
 use super::lists::rules_of;
-use super::reads::saying;
+use super::lists::saying;
 use super::wire;
-use crate::names;
-use crate::objects::Rule;
+use crate::load_balancer::names;
+use crate::load_balancer::objects::Rule;
 
 /// How long a list waits for others who want it: a new Node concerns all Services, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);

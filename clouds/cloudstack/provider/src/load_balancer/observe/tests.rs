@@ -3,12 +3,14 @@
 use bowline_cloud_provider::Memory;
 use bowline_cloudstack_client::FirewallRuleId;
 
-use super::*;
-use crate::cidrs::Cidrs;
-use crate::learn;
-use crate::names::IpProtocol;
-use crate::objects::{AddressRef, Firewall, FirewallId, FirewallList, IngressPort};
-use crate::step::Opening;
+use super::learn;
+use super::observed::{Fact, Observed, Seen, see};
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::names::IpProtocol;
+use crate::load_balancer::objects::{
+    AddressRef, Firewall, FirewallId, FirewallList, FirewallRule, IngressPort,
+};
+use crate::load_balancer::step::{CloudStep, Opening};
 
 const INGRESS: IngressPort = IngressPort {
     protocol: IpProtocol::Tcp,

@@ -1,16 +1,16 @@
 //! Which rules have the right members, as far as that was seen a moment ago.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
 use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
-use super::{Need, Seen};
-use crate::fingerprint::fingerprint;
-use crate::intent::Wanted;
-use crate::members::{self, Difference};
-use crate::objects::{RuleId, RuleState, VirtualMachineId};
+use super::observed::{Need, Seen};
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::members::{self, Difference};
+use crate::load_balancer::objects::{RuleId, RuleState, VirtualMachineId};
 
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
 const MEMBERS_TTL: Duration = Duration::from_secs(300);
@@ -128,9 +128,5 @@ impl Verified {
 
 /// Tells one set of Nodes from another.
 fn nodes_fingerprint(wanted: &Wanted) -> u64 {
-    let parts = wanted.nodes.iter().flat_map(|node| {
-        let id = node.instance_id.as_ref().map_or("", VirtualMachineId::as_str);
-        [node.node.as_str(), id]
-    });
-    fingerprint(parts)
+    BuildHasherDefault::<DefaultHasher>::new().hash_one(&wanted.nodes)
 }

@@ -6,9 +6,9 @@ use bowline_cloudstack_client as api;
 use bowline_cloudstack_client::IpState;
 use jiff::Timestamp;
 
-use crate::cidrs::EVERYBODY;
-use crate::names::IpProtocol;
-use crate::objects::{
+use crate::load_balancer::cidrs::EVERYBODY;
+use crate::load_balancer::names::IpProtocol;
+use crate::load_balancer::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, PortRange,
     Rule, RuleState,
 };

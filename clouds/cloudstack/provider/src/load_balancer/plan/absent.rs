@@ -6,13 +6,15 @@ use std::net::IpAddr;
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::{Impact, Refusal};
 
-use super::ownership::{UNPLACED, any_address};
+use super::any_address;
+use super::draft::{Draft, Stop};
 use super::removal::{Removal, by_address};
-use super::{Draft, Stop};
-use crate::intent::Absent;
-use crate::objects::{AddressRef, AddressState};
-use crate::observe::{Need, SLOW, Seen, Unread};
-use crate::step::CloudStep;
+use crate::load_balancer::evidence::UNPLACED;
+use crate::load_balancer::intent::Absent;
+use crate::load_balancer::objects::{AddressRef, AddressState};
+use crate::load_balancer::observe::observed::{Need, Unread};
+use crate::load_balancer::observe::times::SLOW;
+use crate::load_balancer::step::CloudStep;
 
 /// Decides how the removal goes on.
 ///
@@ -64,14 +66,6 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether something of a balancer is seen that goes.
-pub(crate) fn sees(observed: &Seen) -> bool {
-    let mut looked_up = observed.looked_up.values().flatten();
-    !observed.rules.is_empty()
-        || observed.addresses.values().any(Option::is_some)
-        || looked_up.any(|known| known.state != AddressState::Free)
-}
-
 /// Proves that nothing is left of a balancer, if nothing of it was ever seen. Keys of another account, or another project, see nothing
 /// either, and the API's answer is the same. So they have to see the virtual machine of one of the cluster's Nodes.
 ///
@@ -87,7 +81,7 @@ fn prove(draft: &Draft<'_>, absent: &Absent) -> Result<(), Stop> {
             .chain(identity.claim.shared())
             .next()
             .is_some();
-    if !was_served || nodes.is_empty() || draft.own().has_seen || sees(draft.observed) {
+    if !was_served || nodes.is_empty() || draft.own().has_seen || draft.observed.shows_something() {
         return Ok(());
     }
     let Some(members) = draft.observed.members_of(nodes) else {

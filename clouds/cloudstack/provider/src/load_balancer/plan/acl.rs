@@ -1,13 +1,13 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
-use super::Draft;
-use crate::cidrs::Sources;
-use crate::claim::Claim;
-use crate::events::ITEM_KEPT;
-use crate::intent::Wanted;
-use crate::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
-use crate::observe::Unread;
-use crate::step::{Closing, CloudStep, Opening};
+use super::draft::Draft;
+use crate::load_balancer::cidrs::Sources;
+use crate::load_balancer::claim::Claim;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
+use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::step::{Closing, CloudStep, Opening};
+use crate::messages::ITEM_KEPT;
 
 /// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it. One that
 /// tells what it is for was made by a person, and stays whatever it says.

@@ -4,17 +4,17 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::super::{Draft, Stop, pending};
-use crate::claim::{AnyAddress, Claimed};
-use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
-use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
-use crate::observe::{Observed, Unread};
+use super::draft::{Draft, Stop, pending};
+use crate::load_balancer::claim::{AnyAddress, Claimed};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
+use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::messages::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
 ///
 /// One that is on its way and does not tell where to is waited for that long.
-pub(in crate::planning) fn adopt(draft: &mut Draft<'_>, patience: Duration) -> Result<(), Stop> {
+pub(super) fn adopt(draft: &mut Draft<'_>, patience: Duration) -> Result<(), Stop> {
     let identity = draft.identity;
     let Some(claimed) = identity.claim.any_address() else {
         return Ok(());

@@ -7,16 +7,16 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Lo
 use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
-use super::{Stop, ownership};
-use crate::claim::{Claim, Claimed, Subject};
-use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
-use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, IngressPort, Network, Place, PublicIpId, Rule};
-use crate::observe::{
-    LOOK, Need, POLLS, Pending, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
-};
-use crate::replaced::ReplacedRules;
-use crate::step::CloudStep;
+use crate::load_balancer::claim::{Claim, Claimed, Subject};
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::objects::{Address, AddressRef, IngressPort, Network, Place, PublicIpId, Rule};
+use crate::load_balancer::observe::observed::{Need, Pending, Seen, Unread};
+use crate::load_balancer::observe::remembered::Remembered;
+use crate::load_balancer::observe::times::{LOOK, POLLS, RELEASED, SEARCH, SLOW, STUCK, TRIED};
+use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 
 /// What is done about an address that is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,28 @@ pub(super) enum Arrival {
     Waits,
     /// The balancer goes on without it.
     Stuck,
+}
+
+/// Why a decision goes no further for now.
+pub(super) enum Stop {
+    /// It lacks facts.
+    Unread(Unread),
+    /// What is asked for cannot be.
+    Refused(Refusal),
+    /// What is planned comes first, or what is waited for.
+    Planned,
+}
+
+impl From<Unread> for Stop {
+    fn from(unread: Unread) -> Self {
+        Self::Unread(unread)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// A plan as it is put together.
@@ -262,7 +284,7 @@ impl<'a> Draft<'a> {
                 continue;
             };
             if let Subject::Address(id) = &asking.subject
-                && ownership::is_taken(self.observed, id)?
+                && evidence::is_taken(self.observed, id)?
             {
                 self.came(id);
                 continue;

@@ -20,11 +20,11 @@
 
 use bowline_plan::Refusal;
 
-use super::Draft;
-use crate::cidrs::Cidrs;
-use crate::objects::{FirewallRule, PortRange};
-use crate::observe::Unread;
-use crate::step::{CloudStep, Opening};
+use super::draft::Draft;
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::objects::{FirewallRule, PortRange};
+use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::step::{CloudStep, Opening};
 
 const CHANGE: &str =
     "change what the service asks for, which is tried at once; the same is tried again from time to time";

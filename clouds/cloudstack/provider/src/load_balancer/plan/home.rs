@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::ownership::{self, State, any_address};
+use super::any_address;
+use super::draft::{Draft, Stop};
+use super::members;
 use super::removal::{Removal, by_address};
-use super::{Draft, Stop, members};
-use crate::claim::Claimed;
-use crate::events::{NODES_LEFT_OUT, ONE_INSTANCE};
-use crate::intent::Wanted;
-use crate::members::{Members, named_twins};
-use crate::objects::{AddressRef, Filtering, LB, Network, NewRule, Place, PublicIpId, Rule};
-use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
-use crate::step::CloudStep;
+use crate::load_balancer::claim::Claimed;
+use crate::load_balancer::evidence::{self, State};
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::members::{Members, named_twins};
+use crate::load_balancer::objects::{AddressRef, Filtering, Network, NewRule, Place, PublicIpId, Rule};
+use crate::load_balancer::observe::observed::{Need, Observed, Seen, Unread};
+use crate::load_balancer::observe::times::{LOOK, STUCK};
+use crate::load_balancer::step::CloudStep;
+use crate::messages::{NODES_LEFT_OUT, ONE_INSTANCE};
+use crate::virtual_machines::LB;
 
 mod address;
 
@@ -93,7 +97,7 @@ fn finish_release(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
             .filter(|rule| rule.address.id == *id)
             .collect();
         let (state, Some(known)) = (
-            ownership::left(identity, observed, id, &rules, None)?,
+            evidence::left(identity, observed, id, &rules, None)?,
             observed.address(id)?,
         ) else {
             continue;
@@ -189,7 +193,7 @@ fn former(observed: &Seen, wanted: &Wanted, network: &Network) -> Result<Option<
         return Ok(Some(at.clone())); // a moment ago there was a rule
     }
     let address = observed.address(&at.id)?;
-    let address = address.filter(|address| ownership::can_serve_again(address, network));
+    let address = address.filter(|address| evidence::can_serve_again(address, network));
     Ok(address.map(|address| address.address.clone()))
 }
 
@@ -246,7 +250,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     let shown = wanted.hostname.as_ref().unwrap_or(&at.ip);
     let is_shown = identity.published.contains(shown);
     // What was asked for and may still come stays claimed, and is looked for once more.
-    let comes_within = |claimed: &Claimed| ownership::comes_within(identity, observed, claimed);
+    let comes_within = |claimed: &Claimed| evidence::comes_within(identity, observed, claimed);
     let mut left = Vec::new();
     if claim.names(&at.id) {
         left.push(Claimed::Address(at.id.clone()));
@@ -259,7 +263,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         if *id == at.id {
             continue;
         }
-        let state = ownership::unused(identity, observed, id, (&home.network, is_shown))?;
+        let state = evidence::unused(identity, observed, id, (&home.network, is_shown))?;
         let known = observed.known_address(id).map(|known| &known.address);
         match (state, known) {
             (State::Claimed(_), _) => left.push(claimed.clone()),

@@ -2,12 +2,12 @@
 
 use bowline_plan::Refusal;
 
-use super::Draft;
-use crate::intent::Wanted;
-use crate::members::{self, Members};
-use crate::objects::Rule;
-use crate::observe::{Need, Seen, Unread};
-use crate::step::{CloudStep, RuleChange};
+use super::draft::Draft;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::members::{self, Members};
+use crate::load_balancer::objects::Rule;
+use crate::load_balancer::observe::observed::{Need, Seen, Unread};
+use crate::load_balancer::step::{CloudStep, RuleChange};
 
 /// There is nobody to balance over.
 pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {

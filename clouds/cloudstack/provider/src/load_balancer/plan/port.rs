@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Refusal};
 
+use super::draft::{Draft, Stop};
 use super::home::Home;
 use super::members::{self, no_hosts};
 use super::removal::Removal;
-use super::{Draft, Stop, acl, firewall};
-use crate::events::DUPLICATE_REMOVED;
-use crate::intent::{Identity, Port, Wanted};
-use crate::members::Members;
-use crate::objects::{Abilities, Filtering, FirewallId, NewRule, Rule, RuleState};
-use crate::observe::{Need, Unread};
-use crate::replaced::OpenPort;
-use crate::step::{CloudStep, Opening, RuleChange};
+use super::{acl, firewall};
+use crate::load_balancer::intent::{Identity, Port, Wanted};
+use crate::load_balancer::members::Members;
+use crate::load_balancer::objects::{Filtering, FirewallId, NewRule, Rule, RuleState};
+use crate::load_balancer::observe::observed::{Need, Unread};
+use crate::load_balancer::replaced_rules::OpenPort;
+use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
+use crate::messages::DUPLICATE_REMOVED;
+use crate::version::Abilities;
 
 /// What there is on one port.
 pub(super) struct Present<'a> {

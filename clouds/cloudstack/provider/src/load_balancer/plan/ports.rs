@@ -2,14 +2,15 @@
 
 use bowline_plan::Impact;
 
-use super::Draft;
+use super::draft::Draft;
 use super::home::Home;
 use super::port::At;
 use super::removal::Removal;
-use crate::events::ROUTER_CONFIG_BROKEN;
-use crate::intent::Wanted;
-use crate::objects::{Abilities, Rule};
-use crate::step::CloudStep;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::objects::Rule;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::ROUTER_CONFIG_BROKEN;
+use crate::version::Abilities;
 
 /// Plans for all ports, and for the rules at the same address that are not wanted any more.
 ///

@@ -9,18 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_plan::{Impact, Refusal};
 
-use super::ownership::{self, State};
-use super::{Draft, acl};
-use crate::cidrs::Sources;
-use crate::claim::Claimed;
-use crate::intent::{Absent, Identity, Wanted};
-use crate::objects::{
+use super::acl;
+use super::draft::Draft;
+use crate::load_balancer::cidrs::Sources;
+use crate::load_balancer::claim::Claimed;
+use crate::load_balancer::evidence::{self, State};
+use crate::load_balancer::intent::{Absent, Identity, Wanted};
+use crate::load_balancer::objects::{
     AddressRef, AddressState, Filtering, Firewall, FirewallRule, IngressPort, Network, NetworkId, NewRule,
     PublicIpId, Rule,
 };
-use crate::observe::{Observed, Unread};
-use crate::replaced::OpenPort;
-use crate::step::CloudStep;
+use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::load_balancer::replaced_rules::OpenPort;
+use crate::load_balancer::step::CloudStep;
 
 /// How far the closing of a port is.
 pub(super) enum Shut {
@@ -68,7 +69,7 @@ impl<'a> Removal<'a> {
     ) -> Result<(), Unread> {
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
-        let state = ownership::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
+        let state = evidence::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
         match &state {
             State::Held => {}
             State::Acquiring { .. } | State::Releasing => {

@@ -1,14 +1,16 @@
 //! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was
 //! acquired for a balancer which was never complete is released, with everything that was made on it. What the API refuses is no
-//! failure: see [`crate::verdict`].
+//! failure: see [`crate::load_balancer::observe::verdict`].
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::{Draft, members, ownership};
-use crate::claim::Claimed;
-use crate::intent::{Intent, Wanted};
-use crate::step::CloudStep;
+use super::draft::Draft;
+use super::members;
+use crate::load_balancer::claim::Claimed;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::step::CloudStep;
 
 /// Decides what is taken back.
 pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
@@ -46,7 +48,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let observed = draft.observed;
     let own = &observed.memory.own;
     let claim = &wanted.identity.claim;
-    if let Some(address) = ownership::in_vain(&wanted.identity, observed) {
+    if let Some(address) = evidence::in_vain(&wanted.identity, observed) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let mut known = observed.firewalls.get(&list.id)?.iter();
             let item = known.find(|item| item.id == *id && !observed.going.contains(id))?;
@@ -60,7 +62,7 @@ fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         return;
     }
     // What is known to be nobody's is not held.
-    let is_nobodys = |claimed: &Claimed| ownership::is_nobodys(observed, claimed);
+    let is_nobodys = |claimed: &Claimed| evidence::is_nobodys(observed, claimed);
     if claim.all().any(is_nobodys) {
         draft.claim.retain(|claimed| !is_nobodys(claimed));
         draft.claim.is_marked &= !claim.all().all(is_nobodys);

@@ -10,24 +10,25 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::annotations::{IP_ASSOCIATED, IP_IDS, IP_NETWORKS, PROXY_PROTOCOL, SOURCE_CIDRS};
-use crate::cidrs::Cidrs;
-use crate::intent;
-use crate::learn::{self, Learned};
-use crate::members::index;
-use crate::names::IpProtocol;
-use crate::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Instance, Network,
-    PortRange, Rule, RuleState,
+use crate::load_balancer::annotations::{IP_ASSOCIATED, IP_IDS, IP_NETWORKS, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::intent;
+use crate::load_balancer::names::IpProtocol;
+use crate::load_balancer::objects::{
+    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, PortRange,
+    Rule, RuleState,
 };
-use crate::observe::Failure;
-use crate::step::Opening;
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::learn::{self, Learned};
+use crate::load_balancer::step::Opening;
+use crate::virtual_machines::Instance;
+use crate::virtual_machines::member_index;
 
 mod acl;
 mod any_address;
+mod evidence;
 mod firewall;
 mod home;
-mod ownership;
 mod ports;
 mod refusals;
 
@@ -70,7 +71,9 @@ impl World {
                 changes_cidrs: true,
             }),
             networks: BTreeMap::from([("n1".into(), Some(Arc::new(network)))]),
-            instances: Some(Arc::new(index(["cp-a", "pool-a-7", "pool-a-8"].map(instance)))),
+            instances: Some(Arc::new(member_index(
+                ["cp-a", "pool-a-7", "pool-a-8"].map(instance),
+            ))),
             recovered: BTreeMap::from([("n1".into(), Vec::new())]),
             ..Observed::default()
         };
@@ -143,7 +146,7 @@ impl World {
     }
 
     fn intent(&self) -> Result<Intent, Refusal> {
-        intent::read(&self.facts())
+        intent::read::read(&self.facts())
     }
 
     fn spec(&mut self, change: impl FnOnce(&mut Value)) {

@@ -6,13 +6,15 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{Class, NetworkId, PortForwardingRule, PublicIpId, PublicIpQuery, RuleQuery};
 use futures::future::{try_join, try_join3};
 
-use super::super::{Fact, Observed, RECENT, wire};
-use super::{Reads, saying};
-use crate::intent::{Identity, Intent};
-use crate::learn::Learned;
-use crate::names;
-use crate::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
-use crate::planning;
+use super::Reads;
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::names;
+use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::lists::saying;
+use crate::load_balancer::observe::observed::{Fact, Observed};
+use crate::load_balancer::observe::times::RECENT;
+use crate::load_balancer::observe::wire;
 
 impl Reads {
     /// The rules of others on an address.
@@ -35,7 +37,7 @@ impl Reads {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
         if let Some(then) = observed.known_address(id).filter(|_| !is_recent) {
             let now = self.address(id).await?;
-            if !planning::is_as_it_was(then, now.as_ref()) {
+            if now.as_ref().is_none_or(|now| !now.is_as(then)) {
                 return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }

@@ -4,16 +4,17 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::ApiError;
 
-use super::super::lists::firewall_of;
-use super::super::{Fact, Failure, Observed, Pending};
 use super::Reads;
-use crate::cidrs::Cidrs;
-use crate::claim;
-use crate::intent::Intent;
-use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallRule, FirewallRuleId};
-use crate::step::{CloudStep, Precondition};
-use crate::verdict::failure;
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::claim;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::objects::{Firewall, FirewallRule, FirewallRuleId};
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::lists::firewall_of;
+use crate::load_balancer::observe::observed::{Fact, Observed, Pending};
+use crate::load_balancer::observe::verdict::failure;
+use crate::load_balancer::step::{CloudStep, Precondition};
 
 /// Why it could not be seen whether something is as it has to be.
 enum Unseen {

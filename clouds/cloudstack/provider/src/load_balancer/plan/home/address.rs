@@ -3,14 +3,17 @@
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use super::super::ownership::{self, State, any_address};
-use super::super::{Arrival, Draft, Stop, acl, pending};
-use crate::claim::{AnyAddress, Claimed, is_fresh};
-use crate::events::ADDRESS_PENDING;
-use crate::intent::Wanted;
-use crate::objects::{Address, AddressRef, Filtering, Network, Place, PublicIpId};
-use crate::observe::{Pending, STUCK};
-use crate::step::{Acquisition, CloudStep};
+use crate::load_balancer::claim::{AnyAddress, Claimed, is_fresh};
+use crate::load_balancer::evidence::{self, State};
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::objects::{Address, AddressRef, Filtering, Network, Place, PublicIpId};
+use crate::load_balancer::observe::observed::Pending;
+use crate::load_balancer::observe::times::STUCK;
+use crate::load_balancer::plan::acl;
+use crate::load_balancer::plan::any_address;
+use crate::load_balancer::plan::draft::{Arrival, Draft, Stop, pending};
+use crate::load_balancer::step::{Acquisition, CloudStep};
+use crate::messages::ADDRESS_PENDING;
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
     CloudStep::Associate(Acquisition {
@@ -50,12 +53,12 @@ pub(super) fn requested_address(
     };
     let AddressRef { id, .. } = &address.address;
     let now = draft.now();
-    match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now))? {
+    match evidence::of_requested(&wanted.identity, draft.observed, address, (network, now))? {
         State::Releasing => draft.wait_for_address(&address.address),
         State::Come => drop(draft.came(id)),
         State::Acquiring { is_own } => match draft.bring(address, is_own) {
             Arrival::Tried => {
-                let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
+                let state = evidence::of_taken(&wanted.identity, draft.observed, address, network);
                 return taken_address(draft, wanted, network, address, &state);
             }
             Arrival::Waits => {}
@@ -154,7 +157,7 @@ pub(super) fn automatic_address(
         let Some(address) = draft.observed.address(id)? else {
             continue;
         };
-        match ownership::of_claimed(&wanted.identity, draft.observed, address, network)? {
+        match evidence::of_claimed(&wanted.identity, draft.observed, address, network)? {
             State::Held => return Ok(address.address.clone()),
             State::Acquiring { is_own } => match draft.bring(address, is_own) {
                 Arrival::Tried if is_own => return Ok(address.address.clone()),

@@ -1,9 +1,9 @@
 //! VPC tiers: items of the ACL list.
 
 use super::*;
-use crate::annotations::ACL_SOURCES;
-use crate::names;
-use crate::objects::Neighbour;
+use crate::load_balancer::annotations::ACL_SOURCES;
+use crate::load_balancer::names;
+use crate::load_balancer::objects::Neighbour;
 
 #[test]
 fn a_vpc_opens_its_acl_list_and_speaks_tcp_to_it() {

@@ -1,7 +1,7 @@
 //! The address that the cloud chose, and that has to be found again.
 
 use super::*;
-use crate::annotations::KEEP_IP;
+use crate::load_balancer::annotations::KEEP_IP;
 
 const OTHER_UID: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::annotations::KEEP_IP;
-use crate::claim::{Asking, Subject};
-use crate::intent::Identity;
-use crate::objects::Address;
-use crate::planning::ownership::{self, State, UNPLACED};
+use crate::load_balancer::annotations::KEEP_IP;
+use crate::load_balancer::claim::{Asking, Subject};
+use crate::load_balancer::evidence::{self, State, UNPLACED};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::objects::Address;
 
 /// What is done about an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ fn is_slow(world: &mut World) {
     has(world, |known| known.state = AddressState::Allocating);
     let Seen { observed, memory } = &mut world.observed;
     for waited in [0, 10].map(Duration::from_secs) {
-        memory.own.on_the_way.look(waited, observed);
+        observed.time(&mut memory.own.on_the_way, waited);
     }
 }
 
@@ -73,7 +73,7 @@ fn firewall_rule() -> FirewallRule {
 #[test]
 fn what_is_done_about_an_address_follows_from_its_state() {
     let theirs = other();
-    let given_away = State::GivenAway(ownership::ACQUIRED_ANEW);
+    let given_away = State::GivenAway(evidence::ACQUIRED_ANEW);
     let told = |why: &str| State::Persons(Some(why.to_owned()));
     let rows: [Row<'_>; 12] = [
         (
@@ -159,7 +159,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             panic!("{what}: it is to go");
         };
         let (identity, at) = (&absent.identity, "ip-9".into());
-        let state = ownership::left(identity, &world.observed, &at, &[], Some(&absent));
+        let state = evidence::left(identity, &world.observed, &at, &[], Some(&absent));
         assert_eq!(state, Ok(expected), "{what}");
         let found = match world.run() {
             Err(waits) => {
@@ -182,7 +182,7 @@ fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held()
             panic!("it is to go");
         };
         let (identity, at) = (&absent.identity, "ip-9".into());
-        ownership::left(identity, &world.observed, &at, &[], Some(&absent)).map(|_| ())
+        evidence::left(identity, &world.observed, &at, &[], Some(&absent)).map(|_| ())
     };
     assert_eq!(state(&world), Err(Need::RulesOfOthers("ip-9".into()).into()));
     world.annotate(KEEP_IP.key, "true");
@@ -300,7 +300,7 @@ fn a_claimed_address_is_the_one_of_a_balancer_that_has_none_if_nobody_else_can_w
     for (what, change, expected) in rows {
         look(change, |identity, observed, network| {
             let known = observed.addresses["ip-9"].as_ref().unwrap();
-            let state = ownership::of_claimed(identity, observed, known, network);
+            let state = evidence::of_claimed(identity, observed, known, network);
             assert_eq!(state, Ok(expected), "{what}");
         });
     }
@@ -365,7 +365,7 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
             "it leads elsewhere",
             true,
             |world| has(world, |known| known.network = Some("n2".into())),
-            State::GivenAway(ownership::ACQUIRED_ANEW),
+            State::GivenAway(evidence::ACQUIRED_ANEW),
         ),
         (
             "people keep it",
@@ -376,7 +376,7 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
     ];
     for (what, is_shown, change, expected) in rows {
         look(change, |identity, observed, network| {
-            let state = ownership::unused(identity, observed, &"ip-9".into(), (network, is_shown));
+            let state = evidence::unused(identity, observed, &"ip-9".into(), (network, is_shown));
             assert_eq!(state, Ok(expected), "{what}");
         });
     }
@@ -400,7 +400,7 @@ fn an_address_that_a_balancer_leaves_stays_with_a_word_where_nothing_proves_that
         (
             "nothing is written",
             |world| world.service.metadata.annotations = None,
-            State::Persons(Some(ownership::UNPROVED.to_owned())),
+            State::Persons(Some(evidence::UNPROVED.to_owned())),
         ),
         (
             "people keep it anyhow",
@@ -420,7 +420,7 @@ fn an_address_that_a_balancer_leaves_stays_with_a_word_where_nothing_proves_that
     rule.address.id = "ip-9".into();
     for (what, change, expected) in rows {
         look(change, |identity, observed, _| {
-            let state = ownership::left(identity, observed, &rule.address.id, &[&rule], None);
+            let state = evidence::left(identity, observed, &rule.address.id, &[&rule], None);
             assert_eq!(state, Ok(expected), "{what}");
         });
     }
@@ -441,7 +441,7 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
         known.network = Some(network.into());
         let network = world.observed.networks["n1"].clone().unwrap();
         let intent = world.intent().unwrap();
-        ownership::of_requested(intent.identity(), &world.observed, &known, (&network, now))
+        evidence::of_requested(intent.identity(), &world.observed, &known, (&network, now))
     };
     let fresh = format!("ip-9 since {now}");
     for (ids, known, network, expected) in [

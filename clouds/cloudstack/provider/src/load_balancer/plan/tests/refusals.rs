@@ -43,7 +43,7 @@ fn what_is_wrong_is_found_before_anything_is_made() {
             let instances = world.observed.instances.take().unwrap();
             let mut instances: Vec<Instance> = instances.iter().cloned().collect();
             instances[2].networks = vec!["n2".into()];
-            world.observed.instances = Some(Arc::new(index(instances)));
+            world.observed.instances = Some(Arc::new(member_index(instances)));
         }),
         ("offers no load balancing", |world| {
             let mut network = (**world.observed.networks["n1"].as_ref().unwrap()).clone();
