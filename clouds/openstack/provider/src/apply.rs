@@ -1,5 +1,7 @@
 //! Makes the writes.
 
+use std::time::Duration;
+
 use bowline_cloud_provider::{CloudError, Kept, WriteOutcome};
 use bowline_openstack_client::{
     ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, PortId,
@@ -18,6 +20,9 @@ mod floating_ip;
 
 /// What a person can do about a pool that Octavia does not delete.
 const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+
+/// What a person can do about a port whose security groups may not be changed (`update_port` in Neutron's policies).
+const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, change it: have the project of cloud.conf own the servers' ports, have the operator of the cloud allow it, or set manage-security-groups = false in cloud.conf and open the node ports by hand";
 
 /// How often a port is read again because somebody else changed it meanwhile.
 const MAX_TRIES: usize = 5;
@@ -78,8 +83,49 @@ fn done<T>(_: T) -> Learned {
 /// The groups that ports have, with the revision of the port that has them.
 pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 
-/// When the creation of a load balancer was not answered in time, by the load balancer's name.
-pub(crate) type LateCreations = Kept<String, Instant>;
+/// Creations of load balancers whose answers were lost, by the load balancer's name.
+#[derive(Debug, Default)]
+pub(crate) struct LateCreations(Kept<String, Late>);
+
+/// When a creation was not answered, and for how long it is waited for.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    since: Instant,
+    wait: Duration,
+}
+
+/// How long a load balancer is waited for at first where the answer does not tell what came of its creation, twice as long each time...
+const SHORTEST_WAIT: Duration = Duration::from_secs(5);
+
+/// ... up to this, which is also for how long it is waited for where no answer came in time.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+impl LateCreations {
+    /// Whether the load balancer of this name may still come.
+    pub(crate) fn may_come(&self, name: &String) -> bool {
+        self.0.with(name, |late| {
+            late.is_some_and(|late| late.since.elapsed() < late.wait)
+        })
+    }
+
+    fn lost(&self, name: &String, error: &ApiError) {
+        self.0.with(name, |late| {
+            let longer = late.map_or(SHORTEST_WAIT, |late| late.wait * 2);
+            *late = Some(Late {
+                since: Instant::now(),
+                wait: if error.is_late() {
+                    LONGEST_WAIT
+                } else {
+                    longer.min(LONGEST_WAIT)
+                },
+            });
+        });
+    }
+
+    fn came(&self, name: &String) {
+        self.0.with(name, |late| *late = None);
+    }
+}
 
 /// Makes a step's write.
 pub(crate) async fn apply(
@@ -96,8 +142,10 @@ pub(crate) async fn apply(
                 Ok(Learned::Refused(told(settings, step, &error)))
             }
             created => {
-                if created.as_ref().is_err_and(ApiError::is_late) {
-                    late.with(&new.name, |late| *late = Some(Instant::now()));
+                match &created {
+                    Ok(_) => late.came(&new.name),
+                    Err(error) if error.maybe_applied() => late.lost(&new.name, error),
+                    Err(_) => {}
                 }
                 created.map(|balancer| shown(Shown::Balancer(balancer)))
             }
@@ -113,7 +161,7 @@ pub(crate) async fn apply(
             cascade,
             ..
         } => {
-            late.with(name, |late| *late = None); // it came
+            late.came(name);
             client.delete_load_balancer(balancer, *cascade).await.map(done)
         }
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
@@ -135,7 +183,14 @@ pub(crate) async fn apply(
             // Whatever goes wrong here is told together with the address.
             let outcome = group(client, written, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
-                let why = told(settings, step, &error);
+                let is_of_port = matches!(change, GroupChange::Join { .. } | GroupChange::Leave { .. });
+                let why = match is_of_port && error.status() == Some(403) {
+                    true => {
+                        let text = format!("error during {}: {error}", step.label());
+                        Refusal::new(text).with_remedy(PORT_REMEDY)
+                    }
+                    false => told(settings, step, &error),
+                };
                 match error.class {
                     Class::Invalid | Class::Denied | Class::Exhausted => Learned::Refused(why),
                     _ if error.maybe_applied() => Learned::Unheard(why),

@@ -1,7 +1,7 @@
 //! Load balancers as the service controller wants them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
@@ -10,12 +10,12 @@ use bowline_cloud_provider::{
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::annotations::{NODE_SELECTOR, annotation_table};
 use crate::apply::{self, LateCreations, Learned, PortGroups};
 use crate::intent::{self, Identity, Intent};
-use crate::leaks::{Leaks, Reaper};
 use crate::learn;
 use crate::members::NodeFilter;
 use crate::metrics::Metrics;
@@ -24,6 +24,7 @@ use crate::observe::reads::Reads;
 use crate::observe::{Memory, Observed, Parts, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning::{self, Next};
+use crate::reaper::Reaper;
 use crate::refused::About;
 use crate::step::{CloudStep, PartChange};
 
@@ -40,9 +41,6 @@ const BEFORE_REWRITE: Duration = Duration::from_secs(60);
 /// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
 const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
 
-/// How long a load balancer is waited for whose creation was not answered in time.
-const LATE: Duration = Duration::from_secs(60);
-
 /// The load balancers that a client reaches, and the work that removes what refused creations of them leave behind. Makes no call.
 #[must_use]
 pub fn load_balancers(
@@ -54,7 +52,6 @@ pub fn load_balancers(
     let reaper = Reaper {
         client: balancers.client.clone(),
         reads: Arc::clone(&balancers.reads),
-        leaks: Arc::clone(&balancers.leaks),
     };
     (Arc::new(balancers), Arc::new(reaper))
 }
@@ -71,11 +68,8 @@ pub(crate) struct Balancers {
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
-    /// When a load balancer was asked for whose creation was not answered in time, by the load balancer's name. Without it,
-    /// another one would be asked for before the first one shows.
+    /// The creations of load balancers whose answers were lost. Without it, another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// The ports that refused creations left behind. Without it, they would stay.
-    leaks: Arc<Leaks>,
     /// The UIDs of Services whose load balancer was refused with all its parts, and perhaps for one of these. Without it, that would be
     /// tried again, and leave a port.
     doubtful_trees: Kept<String, ()>,
@@ -85,6 +79,8 @@ pub(crate) struct Balancers {
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
+    /// When the first Service was looked at.
+    begun: OnceLock<Timestamp>,
     metrics: Metrics,
 }
 
@@ -129,10 +125,10 @@ impl Balancers {
             failed_parts: Kept::default(),
             repairs: Kept::default(),
             late_creations: LateCreations::default(),
-            leaks: Arc::default(),
             doubtful_trees: Kept::default(),
             replaced: Kept::default(),
             port_groups: PortGroups::default(),
+            begun: OnceLock::new(),
             metrics,
         }
     }
@@ -189,6 +185,7 @@ impl Reconciler for Balancers {
     type Learned = (Learned, Duration);
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        self.begun.get_or_init(|| facts.now);
         intent::read(&self.options, facts)
     }
 
@@ -204,22 +201,17 @@ impl Reconciler for Balancers {
                 memory.own.may_repair = self.repairs.with(uid, |last| {
                     last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
                 });
-                memory.own.is_creation_late = self.late_creations.with(&intent.identity().name, |late| {
-                    *late = late.filter(|late| late.elapsed() < LATE);
-                    late.is_some()
-                });
+                memory.own.is_creation_late = self.late_creations.may_come(&intent.identity().name);
+                let created = intent.identity().created;
+                memory.own.is_older =
+                    created.is_some_and(|created| self.begun.get().is_some_and(|begun| created <= *begun));
                 memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
                 self.recall_replaced(uid, memory);
                 let observed = self.reads.all(intent, memory).await?;
                 memory.own.stuck = self.stuck(uid, &observed);
                 Ok(observed)
             }
-            Some(last) => {
-                let observed = self.reads.again(intent, last, memory).await?;
-                let came = observed.leaked.iter().flat_map(|leaked| &leaked.came);
-                self.leaks.add(came.cloned());
-                Ok(observed)
-            }
+            Some(last) => self.reads.again(intent, last, memory).await,
         }
     }
 

@@ -49,6 +49,9 @@ bowline_plan::events! {
     GONE = reasons::GONE, Shared,
         "The load balancer of the Service is gone, as when somebody else deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
+    PORT_LEFT = "LoadBalancerPortLeft", Warning,
+        "Octavia made a port for a load balancer that is not there, as it leaves one when it refuses a creation. The port has an address of the subnet. It may be of an earlier try for this Service or of another cluster, so Bowline leaves it, and makes the Service's load balancer empty first, then part by part.",
+        "If nothing needs the port, delete it: `openstack port delete`.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";

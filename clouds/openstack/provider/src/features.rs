@@ -7,6 +7,9 @@ use crate::options::LoadBalancerOptions;
 /// The provider that forwards packets itself and has the fewest features.
 const OVN: &str = "ovn";
 
+/// Octavia's own provider, and its old name.
+const AMPHORA: [&str; 2] = ["amphora", "octavia"];
+
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {
@@ -28,6 +31,10 @@ pub(crate) struct Features {
     pub(crate) additional_vips: bool,
     /// Whether its provider is `ovn`: clients keep their addresses on the way to the members.
     pub(crate) is_ovn: bool,
+    /// Whether its provider is Octavia's own one.
+    pub(crate) is_amphora: bool,
+    /// Whether the version could not be read.
+    pub(crate) is_unknown: bool,
 }
 
 impl Features {
@@ -45,6 +52,29 @@ impl Features {
             http_monitors: true,
             additional_vips: since(26),
             is_ovn: false,
+            is_amphora: false,
+            is_unknown: false,
+        }
+    }
+
+    /// Those of a version that could not be read. A load balancer that is there keeps its parts, which may have them all.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            is_unknown: true,
+            ..Self::of(Some((2, u32::MAX)))
+        }
+    }
+
+    /// What is surely there: of a version that could not be read, nothing.
+    pub(crate) fn surely(self) -> Self {
+        match self.is_unknown {
+            false => self,
+            true => Self {
+                is_ovn: self.is_ovn,
+                is_amphora: self.is_amphora,
+                is_unknown: true,
+                ..Self::of(None)
+            },
         }
     }
 
@@ -56,11 +86,15 @@ impl Features {
             .filter(|provider| !provider.is_empty())
             .unwrap_or(&options.provider);
         match provider == OVN {
-            false => self,
+            false => Self {
+                is_amphora: AMPHORA.contains(&provider),
+                ..self
+            },
             true => Self {
                 tags: self.tags,
                 http_monitors: false,
                 is_ovn: true,
+                is_unknown: self.is_unknown,
                 ..Self::of(None)
             },
         }

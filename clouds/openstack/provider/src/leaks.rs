@@ -1,184 +1,125 @@
-//! Ports that refused creations of load balancers left behind: Octavia makes the port first, looks at all else then, and does not take
-//! the port back. They use up addresses, and nobody else removes them.
+//! Ports that refused creations of load balancers left behind. They use up addresses, and nobody else removes them.
 //!
-//! Reconciles note which ports came with a creation that was refused; one background work deletes them for all Services, and for those
-//! that are gone by then. A port is deleted if a creation of this process was refused as it came, if Octavia says that its load
-//! balancer is not there, if no floating IP leads to it, and after ten minutes. Of other ports of that kind nobody knows whose they are.
+//! Nothing at a port says whose creation it was made for, and other clusters of the project may leave some too. So each creation that is
+//! refused after Octavia made its port notes which ports came meanwhile. They are ours if there are as many such creations as ports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep,
-    Memory, Reconciler, Seen, WriteOutcome,
-};
-use bowline_openstack_client::{Client, Port, PortId};
-use bowline_plan::{Answer, Plan, Refusal, Step as _};
+use bowline_openstack_client::{Port, PortId};
 use tokio::time::Instant;
 
-use crate::observe::reads::Reads;
-use crate::step::CloudStep;
+use crate::vip_ports::{Known, Place};
 
-/// For how long a port without its load balancer is left: its creation may be under way, and no request to Octavia lasts so long.
+/// For how long a port is left: until then a list that is behind shows what else came.
 const AGE: Duration = Duration::from_secs(600);
 
-/// Time between two runs. One that knows of no port asks nobody.
-const PERIOD: Duration = Duration::from_secs(60);
+/// A creation that was refused when its port was there.
+#[derive(Debug)]
+pub(crate) struct Leak {
+    since: Instant,
+    /// The ports that were there before.
+    before: Known,
+    place: Place,
+    /// Those that had come by then.
+    came: BTreeSet<PortId>,
+}
 
-/// The ports that came with creations that were refused, and since when that is known.
-#[derive(Debug, Default)]
-pub(crate) struct Leaks(Mutex<BTreeMap<PortId, Instant>>);
-
-impl Leaks {
-    /// Notes ports; those that are known keep their time.
-    pub(crate) fn add(&self, ports: impl IntoIterator<Item = PortId>) {
-        let mut since = self.lock();
-        for port in ports {
-            since.entry(port).or_insert_with(Instant::now);
+impl Leak {
+    pub(crate) fn new(before: Known, place: Place, came: BTreeSet<PortId>) -> Self {
+        Self {
+            since: Instant::now(),
+            before,
+            place,
+            came,
         }
     }
+}
 
-    /// Those that have been known for long enough.
-    fn ripe(&self) -> BTreeSet<PortId> {
-        let since = self.lock();
-        let ripe = since.iter().filter(|(_, since)| since.elapsed() >= AGE);
+/// What refused creations of this process left behind.
+#[derive(Debug, Default)]
+pub(crate) struct Leaks(Mutex<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    /// Creations whose port is not told from others yet.
+    open: Vec<Leak>,
+    /// Ports that are ours, and since when they are left.
+    ours: BTreeMap<PortId, Instant>,
+}
+
+impl Leaks {
+    pub(crate) fn add(&self, leak: Leak) {
+        self.lock().open.push(leak);
+    }
+
+    /// Whether something is known for long enough.
+    pub(crate) fn is_due(&self) -> bool {
+        let book = self.lock();
+        let mut since = book.open.iter().map(|leak| &leak.since).chain(book.ours.values());
+        since.any(|since| since.elapsed() >= AGE)
+    }
+
+    /// Tells ours from others, once they are old enough, and gives those that stay because it cannot be told. `alone` are those of all
+    /// ports whose load balancer is not there.
+    pub(crate) fn tell_apart(&self, there: &BTreeSet<&PortId>, alone: &[&Port]) -> BTreeSet<PortId> {
+        let mut book = self.lock();
+        let Book { open, ours } = &mut *book;
+        let is_alone = |id: &PortId| alone.iter().any(|port| port.id == *id);
+        let may_be = |leak: &Leak| -> BTreeSet<PortId> {
+            let came = leak.came.iter().filter(|id| is_alone(id) || !there.contains(id));
+            let since = alone
+                .iter()
+                .filter(|port| !leak.before.contains(&port.id) && leak.place.fits(port));
+            let all = came.chain(since.map(|port| &port.id));
+            all.filter(|id| !ours.contains_key(*id)).cloned().collect()
+        };
+        let mut rest: Vec<(Leak, BTreeSet<PortId>)> = std::mem::take(open)
+            .into_iter()
+            .map(|leak| {
+                let ports = may_be(&leak);
+                (leak, ports)
+            })
+            .collect();
+        let mut others = BTreeSet::new();
+        while let Some((first, mut ports)) = rest.pop() {
+            let since = first.since;
+            let mut group = vec![first];
+            while let Some(at) = rest.iter().position(|(_, its)| !its.is_disjoint(&ports)) {
+                let (leak, its) = rest.swap_remove(at);
+                ports.extend(its);
+                group.push(leak);
+            }
+            if group.iter().any(|leak| leak.since.elapsed() < AGE) {
+                open.extend(group);
+            } else if ports.len() == group.len() && ports.iter().all(|id| there.contains(id)) {
+                ours.extend(ports.into_iter().map(|id| (id, since)));
+            } else {
+                others.extend(ports.into_iter().filter(|id| there.contains(id)));
+            }
+        }
+        others
+    }
+
+    /// Those that are ours and old enough.
+    pub(crate) fn ripe(&self) -> BTreeSet<PortId> {
+        let book = self.lock();
+        let ripe = book.ours.iter().filter(|(_, since)| since.elapsed() >= AGE);
         ripe.map(|(port, _)| port.clone()).collect()
     }
 
-    fn forget(&self, port: &PortId) {
-        self.lock().remove(port);
+    pub(crate) fn forget(&self, port: &PortId) {
+        self.lock().ours.remove(port);
     }
 
     /// It is looked at again after the same time.
-    fn put_off(&self, port: &PortId) {
-        self.lock().insert(port.clone(), Instant::now());
+    pub(crate) fn put_off(&self, port: &PortId) {
+        self.lock().ours.insert(port.clone(), Instant::now());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PortId, Instant>> {
+    fn lock(&self) -> MutexGuard<'_, Book> {
         // No code that can panic runs under the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Deletes the ports.
-pub(crate) struct Reaper {
-    pub(crate) client: Client,
-    pub(crate) reads: Arc<Reads>,
-    pub(crate) leaks: Arc<Leaks>,
-}
-
-impl Reconciler for Reaper {
-    type Facts = BackgroundFacts;
-    type Intent = ();
-    /// The ports that are to go.
-    type Observed = Vec<Port>;
-    type Remembered = ();
-    type Step = CloudStep;
-    type Learned = Result<(), CloudError>;
-
-    fn intent(&self, _: &BackgroundFacts) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    async fn observe(
-        &self,
-        (): &(),
-        last: Option<Vec<Port>>,
-        _: &mut Memory<(), CloudStep>,
-    ) -> Result<Vec<Port>, CloudError> {
-        let ripe = self.leaks.ripe();
-        match last {
-            Some(last) => return Ok(last),
-            None if ripe.is_empty() => return Ok(Vec::new()),
-            None => {}
-        }
-        let Some(ports) = self.reads.without_balancer(&ripe).await? else {
-            return Ok(Vec::new());
-        };
-        let is_gone_or_used = |id: &&PortId| ports.iter().all(|port| port.id != **id);
-        ripe.iter()
-            .filter(is_gone_or_used)
-            .for_each(|id| self.leaks.forget(id));
-        Ok(ports)
-    }
-
-    /// The next run looks anyway.
-    async fn verify(
-        &self,
-        (): &(),
-        last: Vec<Port>,
-        _: &mut Memory<(), CloudStep>,
-    ) -> Result<Vec<Port>, CloudError> {
-        Ok(last)
-    }
-
-    fn plan(&self, (): &(), seen: &Seen<Vec<Port>, (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
-        let steps = seen.observed.iter().map(delete).map(LoadBalancerStep::Cloud);
-        let settled = || Answer::Settled(LoadBalancerStatus::empty());
-        Plan::new(Answer::apply_or(steps.collect(), settled))
-    }
-
-    async fn apply(
-        &self,
-        (): &(),
-        _: &Seen<Vec<Port>, (), CloudStep>,
-        step: &CloudStep,
-    ) -> Result<Result<(), CloudError>, CloudError> {
-        let CloudStep::DeletePort { port, .. } = step else {
-            return Err(CloudError::other(format!("not the reaper's: {}", step.label())));
-        };
-        // One port must not end the run for the others.
-        let deleted = self.client.delete_port(port).await;
-        Ok(deleted.map(drop).map_err(CloudError::from))
-    }
-
-    fn outcome(&self, learned: &Result<(), CloudError>) -> WriteOutcome {
-        match learned {
-            Ok(()) => WriteOutcome::Taken,
-            Err(_) => WriteOutcome::Unknown,
-        }
-    }
-
-    fn learn(
-        &self,
-        seen: &mut Seen<Vec<Port>, (), CloudStep>,
-        step: &CloudStep,
-        learned: Result<(), CloudError>,
-    ) {
-        if let CloudStep::DeletePort { port, name } = step {
-            match learned {
-                Ok(()) => self.leaks.forget(port),
-                Err(error) => {
-                    tracing::warn!(port = %port, name, err = %error, "A port that a refused creation of a load balancer left behind is not deleted, will be tried again");
-                    self.leaks.put_off(port);
-                }
-            }
-        }
-        self.predict(seen, step);
-    }
-
-    fn predict(&self, seen: &mut Seen<Vec<Port>, (), CloudStep>, step: &CloudStep) {
-        if let CloudStep::DeletePort { port, .. } = step {
-            seen.observed.retain(|there| there.id != *port);
-        }
-    }
-}
-
-impl BackgroundWork for Reaper {
-    fn name(&self) -> &'static str {
-        "openstack-leaked-ports"
-    }
-
-    fn period(&self) -> Duration {
-        PERIOD
-    }
-}
-
-/// The write that takes a port away.
-pub(crate) fn delete(port: &Port) -> CloudStep {
-    CloudStep::DeletePort {
-        port: port.id.clone(),
-        name: port.name.clone(),
     }
 }

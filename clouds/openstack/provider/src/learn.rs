@@ -11,9 +11,11 @@ use bowline_openstack_client::{
 use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, Seen, WrittenMembers, undone};
+use crate::observe::{Memory, Observed, Parts, RefusedCreation, Seen, WrittenMembers, undone};
 use crate::planning::parts::is_at;
+use crate::refused;
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+use crate::vip_ports::{self, Place};
 
 pub(crate) mod predicted;
 
@@ -27,9 +29,9 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
             return;
         }
-        Learned::Refused(why) => return refused(seen, step, &why),
+        Learned::Refused(why) => return not_taken(seen, step, &why),
         Learned::Failed(why) | Learned::Unheard(why) => {
-            refused(seen, step, &why);
+            not_taken(seen, step, &why);
             seen.memory.refusals.hold(step.clone(), why);
             return;
         }
@@ -83,12 +85,15 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
 }
 
 /// A creation was refused: what ports there are is to be seen anew.
-fn left_behind(seen: &mut Seen, new: &NewLoadBalancer) {
-    let before = seen.observed.ports.take();
+fn left_behind(seen: &mut Seen, new: &NewLoadBalancer, why: &Refusal) {
     let own = &mut seen.memory.own;
-    own.ports_before = own.ports_before.take().or(before);
-    own.is_creation_refused = true;
-    own.refused_address = new.vip_address.clone();
+    if let Some(before) = seen.observed.ports.take() {
+        own.ports_before = Some(vip_ports::known(&before));
+    }
+    own.refused_creation = Some(RefusedCreation {
+        place: Place::of(new),
+        had_port: refused::had_port(why),
+    });
     own.is_unseen = true; // it may be there all the same
     seen.leaked = None;
 }
@@ -100,13 +105,13 @@ fn without_leaked(observed: &mut Observed, port: &PortId) {
     }
 }
 
-fn refused(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
+fn not_taken(seen: &mut Seen, step: &CloudStep, why: &Refusal) {
     tracing::warn!(
         err = why.reason,
         "OpenStack did not take a change; what does not depend on it goes on"
     );
     match step {
-        CloudStep::CreateBalancer { new } => left_behind(seen, new),
+        CloudStep::CreateBalancer { new } => left_behind(seen, new, why),
         CloudStep::DeletePort { port, .. } => without_leaked(&mut seen.observed, port),
         _ => {}
     }

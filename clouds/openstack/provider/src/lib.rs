@@ -37,6 +37,7 @@ mod placement;
 mod planning;
 mod provider;
 pub mod provider_id;
+mod reaper;
 mod refused;
 mod routes;
 mod security_groups;
@@ -46,6 +47,7 @@ mod status;
 mod step;
 mod subnets;
 mod under_way;
+mod vip_ports;
 
 pub use annotations::annotation_table;
 pub use balancers::load_balancers;

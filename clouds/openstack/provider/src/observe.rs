@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_cloud_provider::Recent;
 use bowline_openstack_client::{
     FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
-    Network, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, PortId, ProvisioningStatus, SecurityGroup,
+    Network, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, ProvisioningStatus, SecurityGroup,
     SessionPersistence, Subnet,
 };
 use bowline_plan::Refusal;
@@ -16,6 +16,7 @@ use crate::features::Features;
 use crate::intent::TlsKey;
 use crate::ownership::marks::{OfAnother, Told};
 use crate::step::{CloudStep, PartChange};
+use crate::vip_ports::{Known, Place};
 
 mod patience;
 pub(crate) mod reads;
@@ -29,8 +30,8 @@ pub(crate) use view::{Need, View};
 pub(crate) struct Observed {
     /// What Octavia can do, whatever the provider of a load balancer is.
     pub(crate) features: Option<Features>,
-    /// Whether the load balancers were listed.
-    pub(crate) is_listed: bool,
+    /// All load balancers of the project.
+    pub(crate) listed: Option<Arc<Vec<LoadBalancer>>>,
     /// The load balancers that the Service could mean.
     pub(crate) balancers: Vec<LoadBalancer>,
     /// Load balancers that could be meant by their name or a tag, and are another Service's: they are in no other list here.
@@ -70,10 +71,19 @@ pub(crate) struct Observed {
 /// Ports that Octavia made for load balancers that are not listed, and that no floating IP leads to.
 #[derive(Debug, Default)]
 pub(crate) struct Leaked {
-    /// Those that came with the creation that was refused.
-    pub(crate) came: Vec<PortId>,
-    /// Those of them that have the address that was asked for, and whose load balancer is surely not there.
+    /// The one that has the address that the creation asked for, and whose load balancer is surely not there.
     pub(crate) in_the_way: Vec<Port>,
+    /// Those that came meanwhile, where it is not known whether the creation came so far as to make one.
+    pub(crate) doubtful: Vec<Port>,
+}
+
+/// A creation of a load balancer that was refused.
+#[derive(Debug)]
+pub(crate) struct RefusedCreation {
+    /// Where its port was to be; `None` if that was there before.
+    pub(crate) place: Option<Place>,
+    /// Whether it was surely refused after Octavia had made the port.
+    pub(crate) had_port: bool,
 }
 
 /// What the store of keys says about a certificate.
@@ -208,12 +218,12 @@ pub(crate) struct Remembered {
     pub(crate) vacated: Option<String>,
     /// Octavia refused the Service's load balancer with all its parts before, so an empty one comes first.
     pub(crate) is_tree_doubtful: bool,
-    /// Octavia refused a creation in this reconcile, so a port may be left behind.
-    pub(crate) is_creation_refused: bool,
-    /// The address that was asked for in it.
-    pub(crate) refused_address: Option<String>,
-    /// The ports that there were before that, if they were read.
-    pub(crate) ports_before: Option<Arc<Vec<Port>>>,
+    /// The Service is older than this process: its load balancer may have been refused with all its parts before.
+    pub(crate) is_older: bool,
+    /// Octavia refused this creation in this reconcile, so a port may be left behind.
+    pub(crate) refused_creation: Option<RefusedCreation>,
+    /// The ports of load balancers that there were before that, if they were read.
+    pub(crate) ports_before: Option<Known>,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
     pub(crate) is_address_changed: bool,
     /// Floating IPs as they were written, or found where a list did not show them.

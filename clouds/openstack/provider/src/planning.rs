@@ -80,7 +80,11 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     let mut publishes = None;
     let features = seen.features();
     if !seen.is_listed(identity) {
-        creation::foresee(wanted, features.of_balancer(&identity.options, None), seen);
+        creation::foresee(
+            wanted,
+            features.of_balancer(&identity.options, None).surely(),
+            seen,
+        );
         return Plan::new(look_again());
     }
     if seen.misses() > 0 {
@@ -98,7 +102,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
         Found::Going(balancer) => wait_for(balancer, seen),
         Found::None if let Some(other) = guards::of_another(identity, seen) => Answer::Refused(other),
-        Found::None => creation::next(wanted, features, seen, &mut notes),
+        Found::None => creation::next(wanted, features.surely(), seen, &mut notes),
         Found::One {
             balancer,
             role,

@@ -31,6 +31,9 @@ const fn field(what: &'static str, words: &'static [&'static str], remedy: &'sta
 
 const NUMBER: &str = "choose another number";
 
+/// Octavia's words for an option that the driver does not know.
+const UNSUPPORTED: &str = "does not support a requested option";
+
 /// The settings that the cloud may refuse, those with the plainer words first.
 const FIELDS: [Field; 22] = [
     field(keys::TIMEOUT_CLIENT_DATA.key, &["timeout_client_data"], NUMBER),
@@ -125,14 +128,24 @@ pub(crate) enum About {
     Parts,
 }
 
+/// Whether a creation was refused for a quota of the parts of a load balancer (`QuotaException` of Octavia).
+fn is_of_part_quota(why: &Refusal) -> bool {
+    let said = why.reason.to_ascii_lowercase();
+    let mut parts = ["listener", "pool", "member", "health monitor", "l7"].iter();
+    parts.any(|part| said.contains(&format!("resources: {part}")))
+}
+
+/// Whether a load balancer was refused for what Octavia, or its driver, looks at when its port is made (`post` in
+/// `octavia/api/v2/controllers/load_balancer.py`). Of other words it is not known.
+pub(crate) fn had_port(why: &Refusal) -> bool {
+    is_of_part_quota(why) || why.reason.contains(UNSUPPORTED)
+}
+
 impl About {
-    /// As the words tell: those of Neutron and of Octavia (`QuotaException`).
+    /// As the words tell: those of Neutron and of Octavia.
     pub(crate) fn of(why: &Refusal) -> Self {
-        let parts = ["listener", "pool", "member", "health monitor", "l7"];
-        let said = why.reason.to_ascii_lowercase();
-        let is_of_part = |part: &&str| said.contains(&format!("resources: {part}"));
         match why.is_limit {
-            true if !parts.iter().any(is_of_part) => Self::Number,
+            true if !is_of_part_quota(why) => Self::Number,
             false if why.reason.contains("IP address") => Self::Address,
             _ => Self::Parts,
         }
@@ -180,7 +193,7 @@ fn remedy(settings: &[Setting], error: &ApiError) -> Option<String> {
             setting.origin, field.remedy
         ));
     }
-    if message.contains("does not support a requested option") {
+    if message.contains(UNSUPPORTED) {
         let text = "the provider of the load balancer does not do what is asked for: take off the option that its words name, or choose a \
                     flavor that has it";
         return Some(text.to_owned());

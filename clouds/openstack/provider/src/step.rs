@@ -3,7 +3,7 @@
 use bowline_openstack_client::{
     ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
     MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
-    PoolUpdate, PortId,
+    PoolUpdate, Port, PortId,
 };
 use bowline_plan::{Impact, Lane, Step};
 use serde::Serialize;
@@ -145,6 +145,14 @@ pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
     PartChange::DeletePool {
         id: pool.id.clone(),
         name: pool.name.clone(),
+    }
+}
+
+/// The write that takes away a port that was left behind.
+pub(crate) fn delete_port(port: &Port) -> CloudStep {
+    CloudStep::DeletePort {
+        port: port.id.clone(),
+        name: port.name.clone(),
     }
 }
 

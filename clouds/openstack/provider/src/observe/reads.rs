@@ -20,11 +20,13 @@ use tokio::time::Instant;
 use super::{KeyAnswer, Memory, Need, Observed, Parts, Remembered, Unread};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent};
+use crate::leaks::Leaks;
 use crate::made_groups::MadeGroups;
 use crate::ownership;
 use crate::ownership::marks::{self, Told};
 use crate::planning;
 use crate::under_way::UnderWay;
+use crate::vip_ports::{self, Known};
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);
@@ -61,6 +63,10 @@ pub(crate) struct Reads {
     pub(crate) under_way: Arc<UnderWay>,
     /// The security groups that this process made and no list shows yet.
     pub(crate) made_groups: MadeGroups,
+    /// What refused creations left behind. Without it, that would stay.
+    pub(crate) leaks: Leaks,
+    /// The ports of load balancers as they were listed last: what comes after that may be left behind by a refused creation.
+    vip_ports: Arc<Mutex<Option<Known>>>,
     /// The list of members that was written last to a pool, as a number.
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
@@ -111,7 +117,10 @@ async fn newest_version(client: Client) -> Result<Option<(u32, u32)>, CloudError
             tracing::warn!(err = %error, "Octavia does not list its versions, so nothing is asked of it that came after the first one");
             Ok(None)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            tracing::warn!(err = %error, "Octavia's versions cannot be read: load balancers keep their parts, their members follow the Nodes, and new ones are made without what came after the first version; they are asked for again");
+            Err(error.into())
+        }
     }
 }
 
@@ -134,6 +143,8 @@ impl Reads {
         let under_way = Arc::new(UnderWay::default());
         let changes = Arc::clone(&under_way);
         let pace = move || POLL_INTERVAL.max(changes.pause());
+        let vip_ports: Arc<Mutex<Option<Known>>> = Arc::default();
+        let known = Arc::clone(&vip_ports);
         Self {
             version: Mutex::default(),
             versions: SharedRead::single(Duration::ZERO, client, newest_version),
@@ -141,6 +152,8 @@ impl Reads {
             polled: SharedRead::paced(GATHER, pace, client, all_balancers),
             under_way,
             made_groups: MadeGroups::default(),
+            leaks: Leaks::default(),
+            vip_ports,
             member_lists: Kept::default(),
             listeners: listing(
                 GATHER,
@@ -149,8 +162,13 @@ impl Reads {
             ),
             pools: listing(GATHER, client, |client| async move { client.pools(None).await }),
             monitors: SharedRead::listing(GATHER, client, all_monitors),
-            ports: listing(GATHER_FIRST, client, |client| async move {
-                client.ports(&PortFilter::default()).await
+            ports: listing(GATHER_FIRST, client, move |client| {
+                let known = Arc::clone(&known);
+                async move {
+                    let ports = client.ports(&PortFilter::default()).await?;
+                    *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(vip_ports::known(&ports));
+                    Ok(ports)
+                }
             }),
             floating_ips: listing(GATHER, client, |client| async move {
                 client.floating_ips(&FloatingIpFilter::default()).await
@@ -171,6 +189,11 @@ impl Reads {
         memory.new_wait();
         (memory.own.is_unseen, memory.own.is_busy) = (false, false);
         memory.own.change_pause = self.under_way.pause();
+        memory.own.ports_before = self
+            .vip_ports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let mut observed = Observed::default();
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)
@@ -210,7 +233,7 @@ impl Reads {
     ) -> Result<Answer, CloudError> {
         match need {
             Need::Balancers => {
-                let put = |it: &mut Observed, found| (it.balancers, it.is_listed) = (found, true);
+                let put = |it: &mut Observed, (found, all)| (it.balancers, it.listed) = (found, Some(all));
                 add(self.candidates(identity), put).await
             }
             Need::Balancer(id) => {
@@ -229,7 +252,10 @@ impl Reads {
                 };
                 add(self.marks(identity, observed, ids), put).await
             }
-            Need::Features => add(self.features(), |it, features| it.features = Some(features)).await,
+            Need::Features => {
+                let read = self.features().await;
+                add(ready(Ok(read)), |it, features| it.features = Some(features)).await
+            }
             Need::Parts(id) => {
                 let put = |it: &mut Observed, parts: Parts| _ = it.parts.insert(parts.of.clone(), parts);
                 add(self.parts(observed, id), put).await
@@ -265,7 +291,12 @@ impl Reads {
                 .await
             }
             Need::Ports => add(self.ports.ask(), |it, ports| it.ports = Some(ports)).await,
-            Need::Leaked => add(self.leaked(own), |it, leaked| it.leaked = Some(leaked)).await,
+            Need::Leaked => {
+                let put = |it: &mut Observed, (leaked, ports)| {
+                    (it.leaked, it.ports) = (Some(leaked), Some(ports));
+                };
+                add(self.leaked(own), put).await
+            }
             Need::FloatingIps => {
                 let read = self.floating_ips.ask().await.map(|listed| own.over(listed));
                 add(ready(read), |it, listed| it.floating_ips = Some(listed)).await
@@ -314,13 +345,16 @@ impl Reads {
         Ok(all)
     }
 
-    /// The load balancers that the Service could mean.
-    async fn candidates(&self, identity: &Identity) -> Result<Vec<LoadBalancer>, CloudError> {
+    /// The load balancers that the Service could mean, and all of the project.
+    async fn candidates(
+        &self,
+        identity: &Identity,
+    ) -> Result<(Vec<LoadBalancer>, Arc<Vec<LoadBalancer>>), CloudError> {
         let all = self.list_with(&self.balancers).await?;
         let candidates = all
             .iter()
             .filter(|balancer| ownership::is_candidate(identity, balancer));
-        Ok(candidates.cloned().collect())
+        Ok((candidates.cloned().collect(), all))
     }
 
     /// Whose load balancers are, by their pools.
@@ -345,7 +379,8 @@ impl Reads {
         read.collect()
     }
 
-    async fn features(&self) -> Result<Features, CloudError> {
+    /// An answer that cannot be had keeps no Service from what takes no version.
+    async fn features(&self) -> Features {
         let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
         let version = match known {
             Some((read, version)) if read.elapsed() < VERSION_LIFE => version,
@@ -361,11 +396,11 @@ impl Reads {
                     }
                     (_, Some(before)) => before,
                     (Ok(None), None) => None,
-                    (Err(error), None) => return Err(error),
+                    (Err(_), None) => return Features::unknown(),
                 }
             }
         };
-        Ok(Features::of(version))
+        Features::of(version)
     }
 
     async fn parts(&self, observed: &Observed, of: LoadBalancerId) -> Result<Parts, CloudError> {

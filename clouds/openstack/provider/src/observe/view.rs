@@ -9,7 +9,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bowline_openstack_client::{
-    FloatingIp, LoadBalancerId, Monitor, MonitorId, Network, PoolId, Port, SecurityGroup, Subnet,
+    FloatingIp, LoadBalancer, LoadBalancerId, Monitor, MonitorId, Network, PoolId, Port, SecurityGroup,
+    Subnet,
 };
 
 use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Seen};
@@ -120,6 +121,11 @@ impl<'a> View<'a> {
         self.list(&self.observed.ports, Need::Ports)
     }
 
+    /// All load balancers of the project.
+    pub(crate) fn all_listed(&self) -> &'a [LoadBalancer] {
+        self.list(&self.observed.listed, Need::Balancers)
+    }
+
     /// The subnets that the project sees.
     pub(crate) fn subnets(&self) -> &'a [Subnet] {
         self.list(&self.observed.subnets, Need::Subnets)
@@ -155,9 +161,9 @@ impl<'a> View<'a> {
     /// What a creation that was refused left behind, if one was.
     pub(crate) fn leaked(&self) -> Option<&'a Leaked> {
         let read = self.observed.leaked.as_ref();
-        match self.memory.own.is_creation_refused {
-            true => self.known(read, || Need::Leaked),
-            false => read,
+        match self.memory.own.refused_creation {
+            Some(_) => self.known(read, || Need::Leaked),
+            None => read,
         }
     }
 
@@ -209,7 +215,7 @@ impl<'a> View<'a> {
     /// Whether the load balancers that the Service could mean are listed. Notes what else it takes to tell them apart: where the parts of
     /// one are read too, its marks cost no request, because the list of pools is one for both.
     pub(crate) fn is_listed(&self, identity: &Identity) -> bool {
-        if !self.observed.is_listed {
+        if self.observed.listed.is_none() {
             self.lack(Need::Balancers);
             return false;
         }

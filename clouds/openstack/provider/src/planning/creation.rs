@@ -18,7 +18,8 @@ use crate::names;
 use crate::observe::{Refusals, View};
 use crate::placement;
 use crate::refused::About;
-use crate::step::CloudStep;
+use crate::step::{CloudStep, delete_port};
+use crate::vip_ports::{self, Place};
 
 /// What comes next where no load balancer is there.
 pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<Note>) -> Next {
@@ -50,14 +51,19 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
         Ok(new) => new,
         Err(refusal) => return Answer::Refused(refusal),
     };
+    let doubtful = seen.leaked().into_iter().flat_map(|leaked| &leaked.doubtful);
+    notes.extend(guards::left_port_note(
+        identity,
+        doubtful.chain(left_before(seen, &new.new)),
+    ));
     match untried(&seen.memory.refusals, new) {
         Err(refusal) => Answer::Refused(refusal),
         Ok(creation) => {
-            seen.ports(); // should it be refused, it is seen whether a port is left behind
+            note_ports(seen);
             // Nobody gets the address as long as what is left of a refused creation has it.
             let leaked = seen.leaked().into_iter().flat_map(|leaked| &leaked.in_the_way);
             let leaked = leaked.filter(|_| creation.new.vip_address.is_some());
-            let removal: Vec<CloudStep> = leaked.map(crate::leaks::delete).collect();
+            let removal: Vec<CloudStep> = leaked.map(delete_port).collect();
             apply(match removal.is_empty() {
                 true => vec![creation.step()],
                 false => removal,
@@ -70,7 +76,27 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
 pub(super) fn foresee(wanted: &Wanted, features: Features, seen: &View<'_>) {
     let _ = (guards::certificate(wanted, seen), fault_of_members(wanted, seen));
     let _ = new(wanted, features, seen, &mut Vec::new());
-    seen.ports();
+    note_ports(seen);
+}
+
+/// Sees to it that the ports are known that there are before a creation: should it be refused, one may be left behind.
+fn note_ports(seen: &View<'_>) {
+    if seen.memory.own.ports_before.is_none() {
+        seen.ports();
+    }
+}
+
+/// The ports without a load balancer that a creation for the Service may have left behind before this process began.
+fn left_before<'a>(seen: &View<'a>, new: &NewLoadBalancer) -> Vec<&'a Port> {
+    let (true, Some(place)) = (seen.memory.own.is_older, Place::of(new)) else {
+        return Vec::new();
+    };
+    let listed = seen.all_listed();
+    let alone = vip_ports::without_balancer(seen.ports(), listed);
+    alone
+        .map(|(_, port)| port)
+        .filter(|port| place.fits(port))
+        .collect()
 }
 
 /// A load balancer that is to be made.
@@ -127,6 +153,7 @@ fn barred(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<
     )
     .or_else(|| guards::certificate(wanted, seen))
     .or_else(|| guards::unmakeable(wanted, features))
+    .or_else(|| guards::unsure(wanted, features))
     .or_else(|| fault_of_members(wanted, seen))
     .or_else(|| floating::outlook(wanted, seen, notes))
 }
@@ -170,7 +197,7 @@ fn new(
     let second = second_subnet(wanted, features, seen, notes);
     let subnets = placement::member_subnets(wanted, seen, None, second.clone());
     let tree = desired::ports(wanted, features, &subnets);
-    let new = NewLoadBalancer {
+    let mut new = NewLoadBalancer {
         name: identity.name.clone(),
         description: names::balancer_description(&identity.cluster, &identity.service),
         provider: options.provider.clone(),
@@ -188,12 +215,12 @@ fn new(
                 ip_address: None,
             })
             .collect(),
-        listeners: if options.is_serial || seen.memory.own.is_tree_doubtful {
-            Vec::new()
-        } else {
-            tree.into_iter().map(desired::tree).collect()
-        },
+        listeners: Vec::new(),
     };
+    let is_tree_doubtful = seen.memory.own.is_tree_doubtful || !left_before(seen, &new).is_empty();
+    if !options.is_serial && !is_tree_doubtful {
+        new.listeners = tree.into_iter().map(desired::tree).collect();
+    }
     Ok(Creation {
         new,
         takes_any_address,
@@ -260,7 +287,6 @@ fn visible<'a>(seen: &View<'a>, subnet: Option<&SubnetId>) -> Option<&'a Subnet>
 /// floating IP's.
 fn address(wanted: &Wanted, seen: &View<'_>, subnet: Option<&SubnetId>) -> (Option<String>, bool) {
     if let Some(asked) = wanted.own_address() {
-        seen.ports(); // should it be refused, it is seen whether a port is left behind with it
         return (Some(asked.to_owned()), false);
     }
     let recorded = || {
@@ -268,7 +294,6 @@ fn address(wanted: &Wanted, seen: &View<'_>, subnet: Option<&SubnetId>) -> (Opti
         recorded.filter(|_| wanted.publishes_own_address())
     };
     let is_in_range = |address: &String| {
-        seen.ports();
         let range = visible(seen, subnet).and_then(|there| there.cidr.parse::<IpNet>().ok());
         let address = address.parse::<IpAddr>().ok();
         range.is_none_or(|range| address.is_some_and(|address| range.contains(&address)))

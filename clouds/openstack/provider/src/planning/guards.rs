@@ -1,10 +1,12 @@
 //! What is refused, and what is told of wishes that this cloud cannot keep.
 
-use bowline_openstack_client::LoadBalancer;
+use std::collections::BTreeSet;
+
+use bowline_openstack_client::{LoadBalancer, Port};
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
+use crate::events::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::settings::{Bars, Flaw};
 use crate::intent::{Identity, Protocol, Wanted};
@@ -114,6 +116,19 @@ pub(super) fn left_alone_note(identity: &Identity, seen: &View<'_>) -> Option<No
     })
 }
 
+/// What is told of ports that may be the Service's, and that nothing proves to be so: another cluster may have left them.
+pub(super) fn left_port_note<'a>(identity: &Identity, ports: impl Iterator<Item = &'a Port>) -> Option<Note> {
+    let ids: BTreeSet<&str> = ports.map(|port| port.id.as_str()).collect();
+    let ids: Vec<&str> = ids.into_iter().collect();
+    (!ids.is_empty()).then(|| {
+        PORT_LEFT.note(format!(
+            "Octavia made port {} for a load balancer that is not there, as a refused creation leaves it, perhaps of Service {}: it stays, because it may be another cluster's",
+            ids.join(", "),
+            identity.service
+        ))
+    })
+}
+
 /// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,
 /// and its members follow the nodes.
 pub(super) fn certificate(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
@@ -175,6 +190,30 @@ pub(super) fn held(wanted: &Wanted, features: Features, seen: &View<'_>) -> Opti
     flaw(wanted, features, &[Bars::All, Bars::Parts])
         .or_else(|| certificate(wanted, seen))
         .or_else(|| beyond_provider(&layer_7(wanted), features))
+        .or_else(|| {
+            features
+                .is_unknown
+                .then(|| unread_version("parts of load balancers stay as they are, and only members change"))
+        })
+}
+
+/// Why no load balancer is made of a service whose version could not be read: it could be without what it cannot get later.
+pub(super) fn unsure(wanted: &Wanted, features: Features) -> Option<Refusal> {
+    let asks_for_version = wanted.vip.flavor.is_some()
+        || wanted.vip.zone.is_some()
+        || wanted.second_family().is_some()
+        || wanted.listener.sources.is_asked;
+    (features.is_unknown && asks_for_version).then(|| {
+        unread_version(
+            "a load balancer with a flavor, a zone, two addresses or source ranges is made when it is known",
+        )
+    })
+}
+
+fn unread_version(meanwhile: &str) -> Refusal {
+    Refusal::new(format!("the version of Octavia's API could not be read: {meanwhile}")).with_remedy(
+        "look at the log for the reason, and at the root of Octavia's endpoint, which lists its versions; Bowline asks again at the next try",
+    )
 }
 
 /// Why no load balancer is made of a provider that does not do all of what is asked for. Octavia asks it only when the load balancer's
@@ -182,6 +221,16 @@ pub(super) fn held(wanted: &Wanted, features: Features, seen: &View<'_>) -> Opti
 pub(super) fn unmakeable(wanted: &Wanted, features: Features) -> Option<Refusal> {
     let mut beyond = layer_7(wanted);
     let method = wanted.pool.method.as_str();
+    if features.is_amphora && method == "SOURCE_IP_PORT" {
+        // `_validate_pool_algorithm` in `octavia/api/drivers/amphora_driver/v2/driver.py`
+        let refusal = Refusal::new(format!(
+            "no load balancer of the provider amphora balances by {method}"
+        ));
+        let origin = wanted.origins(&[keys::LB_METHOD.key]);
+        return Some(refusal.with_remedy(format!(
+            "set {origin} to SOURCE_IP, LEAST_CONNECTIONS or ROUND_ROBIN"
+        )));
+    }
     if !["", "SOURCE_IP_PORT", "SOURCE_IP"].contains(&method) {
         let origin = wanted.origins(&[keys::LB_METHOD.key]);
         beyond.push((

@@ -256,12 +256,22 @@ impl<'a> PartsPlan<'a> {
 
     /// All writes that have a place now, in their order.
     fn wished(&self) -> impl Iterator<Item = PartChange> {
+        // Its listener made way for another one, and the process ended between the two: nothing is served there.
+        let is_gap = |port: &&DesiredPort| {
+            let next = self.pool_to_be(port).filter(|_| self.listener_of(port).is_none());
+            next.is_some_and(|next| {
+                let read = self.there.members.get(&next.id);
+                read.map_or(!next.members.is_empty(), |members| !members.is_empty())
+            })
+        };
+        let (gaps, others): (Vec<_>, Vec<_>) = self.desired.iter().partition(is_gap);
+        let gaps = gaps.into_iter().flat_map(|port| self.of_port(port));
         // Whatever Octavia makes of all else, nobody is balanced over who left.
         let members = self.desired.iter().flat_map(|port| {
             let pool = self.pool_of(port);
             pool.map_or_else(Vec::new, |pool| self.mended_members(port, pool))
         });
-        let of_ports = self.desired.iter().flat_map(|port| self.of_port(port));
+        let of_ports = others.into_iter().flat_map(|port| self.of_port(port));
         // What was to take their place is not there.
         let is_short = || {
             let mut refused = self.refusals.of_parts();
@@ -281,7 +291,7 @@ impl<'a> PartsPlan<'a> {
                 .flat_map(|pool| self.monitor(port, pool))
                 .collect::<Vec<_>>()
         });
-        members.chain(of_ports).chain(removals).chain(names)
+        gaps.chain(members).chain(of_ports).chain(removals).chain(names)
     }
 
     /// Whether anything of the Service is served here.

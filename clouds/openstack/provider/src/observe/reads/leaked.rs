@@ -3,24 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudError, spelling};
+use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, Port, PortId};
 use futures::future::try_join_all;
 
 use super::Reads;
+use crate::leaks::Leak;
 use crate::observe::{Leaked, Remembered};
-
-/// The load balancer that Octavia made a port for, where name, owner and device all say so: as of its amphorae (`allocate_vip` of Octavia
-/// 19), and of the provider ovn (`create_vip_port` of ovn-octavia-provider; its older ports bear the name alone).
-fn made_for(port: &Port) -> Option<LoadBalancerId> {
-    let id = port.device_id.strip_prefix("lb-")?;
-    let name = match port.device_owner.as_str() {
-        "Octavia" => "octavia-lb-",
-        "ovn-lb:vip" => "ovn-lb-vip-",
-        _ => return None,
-    };
-    (port.name.strip_prefix(name) == Some(id)).then(|| LoadBalancerId::from(id))
-}
+use crate::vip_ports;
 
 /// The lists that tell it, each once for all who ask.
 struct Lists {
@@ -30,24 +20,19 @@ struct Lists {
 }
 
 impl Lists {
-    /// The ports whose load balancer is not listed, and that no floating IP leads to.
-    fn suspects(&self) -> impl Iterator<Item = (LoadBalancerId, &Port)> {
-        let is_used = |port: &Port| {
-            let mut leading = self.floating_ips.iter();
-            leading.any(|there| there.port_id.as_ref() == Some(&port.id))
-        };
-        let made = self.ports.iter().filter_map(|port| Some((made_for(port)?, port)));
-        made.filter(move |(id, port)| !self.is_listed(id) && !is_used(port))
+    fn alone(&self) -> impl Iterator<Item = (LoadBalancerId, &Port)> {
+        vip_ports::without_balancer(&self.ports, &self.balancers)
     }
 
-    fn is_listed(&self, id: &LoadBalancerId) -> bool {
-        self.balancers.iter().any(|there| there.id == *id)
+    fn is_used(&self, port: &Port) -> bool {
+        let mut leading = self.floating_ips.iter();
+        leading.any(|there| there.port_id.as_ref() == Some(&port.id))
     }
 
     /// Whether Neutron shows the port of a load balancer that Octavia shows, if there is any: the two are of one cloud and one project.
     fn is_credible(&self) -> bool {
-        let mut made = self.ports.iter().filter_map(made_for);
-        self.balancers.is_empty() || made.any(|id| self.is_listed(&id))
+        let mut made = self.ports.iter().filter_map(vip_ports::made_for);
+        self.balancers.is_empty() || made.any(|id| self.balancers.iter().any(|there| there.id == id))
     }
 }
 
@@ -66,48 +51,59 @@ impl Reads {
     }
 
     /// Those of which Octavia says that their load balancer is not there: a list alone proves nothing.
-    async fn proved(
-        &self,
-        suspects: impl Iterator<Item = (LoadBalancerId, &Port)>,
-    ) -> Result<Vec<Port>, CloudError> {
-        let read = suspects.map(|(id, port)| async move {
+    async fn proved(&self, suspects: Vec<(LoadBalancerId, &Port)>) -> Result<Vec<Port>, CloudError> {
+        let read = suspects.into_iter().map(|(id, port)| async move {
             let there = self.client.load_balancer(&id).await?;
             Ok::<_, CloudError>(there.is_none().then(|| port.clone()))
         });
         Ok(try_join_all(read).await?.into_iter().flatten().collect())
     }
 
-    /// What came with the creation that was just refused.
-    pub(super) async fn leaked(&self, own: &Remembered) -> Result<Leaked, CloudError> {
-        let Some(before) = &own.ports_before else {
-            return Ok(Leaked::default());
-        };
+    /// What came with the creation that was just refused, and the ports that there are now.
+    pub(super) async fn leaked(&self, own: &Remembered) -> Result<(Leaked, Arc<Vec<Port>>), CloudError> {
         let lists = self.lists().await?;
-        let is_new = |port: &Port| before.iter().all(|there| there.id != port.id);
-        let came: Vec<_> = lists.suspects().filter(|(_, port)| is_new(port)).collect();
-        let asked = own.refused_address.as_deref().map(spelling::of_address);
-        let has_asked = |port: &Port| {
-            let mut addresses = port.fixed_ips.iter().map(|fixed| &fixed.ip_address);
-            addresses.any(|address| Some(spelling::of_address(address)) == asked)
-        };
-        Ok(Leaked {
-            came: came.iter().map(|(_, port)| port.id.clone()).collect(),
-            in_the_way: self
-                .proved(came.into_iter().filter(|(_, port)| has_asked(port)))
-                .await?,
-        })
+        let mut leaked = Leaked::default();
+        if let (Some(refused), Some(before)) = (&own.refused_creation, &own.ports_before)
+            && let Some(place) = &refused.place
+        {
+            let came = lists.alone();
+            let came = came.filter(|(_, port)| !before.contains(&port.id) && place.fits(port));
+            let came: Vec<_> = came.collect();
+            if !refused.had_port {
+                leaked.doubtful = came.iter().map(|(_, port)| (*port).clone()).collect();
+            } else if place.address.is_some() {
+                // The creation had the address, so nobody else did.
+                let unused = came.into_iter().filter(|(_, port)| !lists.is_used(port));
+                leaked.in_the_way = self.proved(unused.collect()).await?;
+                let ids = leaked.in_the_way.iter().map(|port| &port.id);
+                ids.for_each(|id| self.leaks.put_off(id));
+            } else if !came.is_empty() {
+                let came = came.iter().map(|(_, port)| port.id.clone()).collect();
+                self.leaks.add(Leak::new(Arc::clone(before), place.clone(), came));
+            }
+        }
+        Ok((leaked, lists.ports))
     }
 
-    /// Those of these ports that are there and whose load balancer is not; `None` if the cloud cannot be believed.
-    pub(crate) async fn without_balancer(
-        &self,
-        known: &BTreeSet<PortId>,
-    ) -> Result<Option<Vec<Port>>, CloudError> {
+    /// The ports that refused creations of this process left behind a while ago, and that are to go.
+    pub(crate) async fn left_behind(&self) -> Result<Vec<Port>, CloudError> {
         let lists = self.lists().await?;
         if !lists.is_credible() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let suspects = lists.suspects().filter(|(_, port)| known.contains(&port.id));
-        Ok(Some(self.proved(suspects).await?))
+        let there: BTreeSet<_> = lists.ports.iter().map(|port| &port.id).collect();
+        let alone: Vec<&Port> = lists.alone().map(|(_, port)| port).collect();
+        for port in self.leaks.tell_apart(&there, &alone) {
+            tracing::warn!(port = %port, "Octavia made a port for a load balancer that is not there, as a refused creation leaves it, and it cannot be told whether that was this cluster's: the port stays. If nothing needs it, delete it (`openstack port delete`)");
+        }
+        let ripe = self.leaks.ripe();
+        let suspects = lists
+            .alone()
+            .filter(|(_, port)| ripe.contains(&port.id) && !lists.is_used(port));
+        let ports = self.proved(suspects.collect()).await?;
+        let is_to_go = |id: &PortId| ports.iter().any(|port| port.id == *id);
+        let others = ripe.iter().filter(|id| !is_to_go(*id));
+        others.for_each(|id| self.leaks.forget(id));
+        Ok(ports)
     }
 }
