@@ -102,7 +102,7 @@ impl Reads {
             .filter(|(_, port)| ripe.contains(&port.id) && !lists.is_used(port));
         let ports = self.proved(suspects.collect()).await?;
         let is_to_go = |id: &PortId| ports.iter().any(|port| port.id == *id);
-        let others = ripe.iter().filter(|id| !is_to_go(*id));
+        let others = ripe.iter().filter(|id| !is_to_go(id));
         others.for_each(|id| self.leaks.forget(id));
         Ok(ports)
     }
