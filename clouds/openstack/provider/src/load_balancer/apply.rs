@@ -10,11 +10,11 @@ use bowline_openstack_client::{
 use bowline_plan::{Refusal, Step as _};
 use tokio::time::Instant;
 
-use crate::intent::settings::Setting;
-use crate::observe::PoolSetting;
-use crate::refused;
-use crate::security_groups::ports::{with_group, without_group};
-use crate::step::{CloudStep, GroupChange, PartChange};
+use crate::load_balancer::intent::settings::Setting;
+use crate::load_balancer::observe::PoolSetting;
+use crate::load_balancer::remedies;
+use crate::load_balancer::security_groups::ports::{with_group, without_group};
+use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
 
 mod floating_ip;
 
@@ -167,7 +167,7 @@ pub(crate) async fn apply(
         CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
             // The pool keeps what it has, and the event names the method.
             Err(error) if is_of_setting(change, &error) => {
-                Ok(Learned::Refused(refused::refusal(settings, &error)))
+                Ok(Learned::Refused(remedies::refusal(settings, &error)))
             }
             // Whoever made the policy is to take it off; all else goes on.
             Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => Ok(
@@ -204,13 +204,13 @@ pub(crate) async fn apply(
             true => Learned::PoolLocked,
             false => Learned::Busy,
         }),
-        outcome => outcome.map_err(|error| refused::of_write(settings, error)),
+        outcome => outcome.map_err(|error| remedies::of_write(settings, error)),
     }
 }
 
 /// Why a step was refused, in the words of a failed one.
 fn told(settings: &[Setting], step: &CloudStep, error: &ApiError) -> Refusal {
-    let mut why = refused::refusal(settings, error);
+    let mut why = remedies::refusal(settings, error);
     why.reason = format!("error during {}: {}", step.label(), why.reason);
     why
 }

@@ -6,9 +6,9 @@
 use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, Pool, ProvisioningStatus};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::intent::Identity;
-use crate::names;
-use crate::observe::Observed;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::Observed;
 
 pub(crate) mod marks;
 
@@ -101,7 +101,7 @@ fn is_under_former_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
 }
 
 /// The tag under which a Service has used the load balancer that it names since before the cluster got another name, as far as
-/// the Service itself tells: what is there has to bear it out before anything is written (`planning::rename::is_borne_out`).
+/// the Service itself tells: what is there has to bear it out before anything is written (`plan::rename::is_borne_out`).
 ///
 /// A guest of another cluster has left its tag; who is not renamed yet has not. An owner was there before its load balancer
 /// was made. A guest comes later, but a controller of this cluster has told it the address: the API server drops the status of

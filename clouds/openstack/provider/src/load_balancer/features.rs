@@ -2,7 +2,7 @@
 
 use bowline_openstack_client::{ApiVersion, LoadBalancer};
 
-use crate::options::LoadBalancerOptions;
+use crate::config::LoadBalancerOptions;
 
 /// The provider that forwards packets itself and has the fewest features.
 const OVN: &str = "ovn";

@@ -9,10 +9,10 @@ use bowline_plan::Note;
 use ipnet::IpNet;
 use jiff::Timestamp;
 
-use crate::members::{self, Family};
-use crate::names::PoolMark;
-use crate::options::LoadBalancerOptions;
-use crate::subnets::floating::WantedSubnet;
+use crate::config::LoadBalancerOptions;
+use crate::load_balancer::members::{self, Family};
+use crate::load_balancer::names::PoolMark;
+use crate::load_balancer::subnets::floating::WantedSubnet;
 
 mod namesakes;
 mod notes;
@@ -297,7 +297,7 @@ impl Wanted {
         self.member_subnet
             .as_ref()
             .filter(|subnet| Some(*subnet) != other)?;
-        Some(self.origins(&[crate::annotations::MEMBER_SUBNET.key]))
+        Some(self.origins(&[crate::load_balancer::annotations::MEMBER_SUBNET.key]))
     }
 
     /// Whether the members' subnet has to be known, because a node has several addresses.

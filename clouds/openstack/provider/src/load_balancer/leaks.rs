@@ -10,7 +10,7 @@ use std::time::Duration;
 use bowline_openstack_client::{Port, PortId};
 use tokio::time::Instant;
 
-use crate::vip_ports::{Known, Place};
+use crate::load_balancer::vip_ports::{Known, Place};
 
 /// For how long a port is left: until then a list that is behind shows what else came.
 const AGE: Duration = Duration::from_secs(600);

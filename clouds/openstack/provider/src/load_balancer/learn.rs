@@ -10,12 +10,12 @@ use bowline_openstack_client::{
 };
 use bowline_plan::Refusal;
 
-use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, RefusedCreation, Seen, WrittenMembers, undone};
-use crate::planning::parts::is_at;
-use crate::refused;
-use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
-use crate::vip_ports::{self, Place};
+use crate::load_balancer::apply::{Learned, Shown};
+use crate::load_balancer::observe::{Memory, Observed, Parts, RefusedCreation, Seen, WrittenMembers, undone};
+use crate::load_balancer::plan::parts::is_at;
+use crate::load_balancer::remedies;
+use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+use crate::load_balancer::vip_ports::{self, Place};
 
 pub(crate) mod predicted;
 
@@ -92,7 +92,7 @@ fn left_behind(seen: &mut Seen, new: &NewLoadBalancer, why: &Refusal) {
     }
     own.refused_creation = Some(RefusedCreation {
         place: Place::of(new),
-        had_port: refused::had_port(why),
+        had_port: remedies::had_port(why),
     });
     own.is_unseen = true; // it may be there all the same
     seen.leaked = None;

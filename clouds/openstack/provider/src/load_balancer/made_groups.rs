@@ -6,9 +6,9 @@ use bowline_cloud_provider::Kept;
 use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
 use tokio::time::Instant;
 
-use crate::apply::Learned;
-use crate::learn::of_groups;
-use crate::step::{CloudStep, GroupChange};
+use crate::load_balancer::apply::Learned;
+use crate::load_balancer::learn::of_groups;
+use crate::load_balancer::step::{CloudStep, GroupChange};
 
 /// How long a list may be behind. After that a group that no list shows was deleted by somebody else.
 const LATE: Duration = Duration::from_secs(60);

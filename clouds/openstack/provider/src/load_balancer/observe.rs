@@ -12,11 +12,11 @@ use bowline_openstack_client::{
 };
 use bowline_plan::Refusal;
 
-use crate::features::Features;
-use crate::intent::TlsKey;
-use crate::ownership::marks::{OfAnother, Told};
-use crate::step::{CloudStep, PartChange};
-use crate::vip_ports::{Known, Place};
+use crate::load_balancer::evidence::marks::{OfAnother, Told};
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::TlsKey;
+use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::load_balancer::vip_ports::{Known, Place};
 
 mod patience;
 pub(crate) mod reads;

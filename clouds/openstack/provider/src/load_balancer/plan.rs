@@ -10,20 +10,23 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Lo
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
-use crate::annotations as keys;
-use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
-use crate::features::Features;
-use crate::intent::settings::Bars;
-use crate::intent::{Intent, Wanted};
-use crate::observe::{Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending};
-use crate::ownership::{self, Found, Role};
-use crate::status;
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Found, Role};
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::settings::Bars;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::observe::{
+    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending,
+};
+use crate::load_balancer::status;
+use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::messages::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
 
 mod absent;
 mod attributes;
 pub(crate) mod creation;
 pub(crate) mod dangling;
+mod desired;
 pub(crate) mod failed;
 pub(crate) mod floating;
 mod following;
@@ -31,6 +34,7 @@ mod groups;
 mod guards;
 mod ignored;
 pub(crate) mod parts;
+mod placement;
 mod pools;
 pub(crate) mod rename;
 mod waiting;
@@ -90,7 +94,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     if seen.misses() > 0 {
         let _ = absent::of_left(identity, seen); // read beside what tells whose it is
     }
-    let found = ownership::resolve(identity, seen);
+    let found = evidence::resolve(identity, seen);
     let features = features.of_balancer(&identity.options, found.balancer());
     notes.extend(source_ranges_note(wanted, features));
     notes.extend(creation::zone_note(wanted, features));
@@ -108,7 +112,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             role,
             twins,
         } => {
-            let (surplus, kept) = ownership::surplus(seen, twins);
+            let (surplus, kept) = evidence::surplus(seen, twins);
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = There::new(wanted, seen, (balancer, role), &surplus);
@@ -132,7 +136,7 @@ pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
 }
 
 fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
-    let Found::One { balancer, role, .. } = ownership::resolve(&wanted.identity, seen) else {
+    let Found::One { balancer, role, .. } = evidence::resolve(&wanted.identity, seen) else {
         return None;
     };
     There::new(wanted, seen, (balancer, role), &[]).follow()
@@ -216,7 +220,7 @@ impl<'a> There<'a> {
         let note = DUPLICATE_REMOVED.note(format!(
             "load balancer {} is kept, its duplicates are removed: {}",
             balancer.id,
-            ownership::ids(self.surplus)
+            evidence::ids(self.surplus)
         ));
         notes.push(note.even_at_start());
         self.seen.floating_ips(); // those that lead to them are freed
@@ -239,7 +243,7 @@ impl<'a> There<'a> {
         // that join at once the second one sees that the places are taken.
         // One under a configured former name is as good until the owner renames it.
         if let Some(tags) = attributes::tags_with(&balancer.tags, &wanted.identity.name)
-            .filter(|_| self.features.tags && !ownership::bears_known_tag(&wanted.identity, balancer))
+            .filter(|_| self.features.tags && !evidence::bears_known_tag(&wanted.identity, balancer))
         {
             let update = LoadBalancerUpdate {
                 name: None,
@@ -393,7 +397,7 @@ impl<'a> There<'a> {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_in_vain = self.role == Role::Guest
             && !floating::is_told(identity, self.seen, balancer)
-            && !ownership::is_to_be_deleted(identity, self.role, balancer)
+            && !evidence::is_to_be_deleted(identity, self.role, balancer)
             && rename::is_borne_out(identity, self.seen, balancer)
             && absent::own_parts(identity, self.role, self.seen, balancer).is_none();
         is_in_vain

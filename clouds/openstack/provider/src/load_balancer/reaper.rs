@@ -1,5 +1,5 @@
 //! The background work that deletes the ports that refused creations of load balancers left behind: for all Services, and for those that
-//! are gone by then. A port goes if it is [ours](crate::leaks), if Octavia says that its load balancer is not there, and if no floating IP
+//! are gone by then. A port goes if it is [ours](crate::load_balancer::leaks), if Octavia says that its load balancer is not there, and if no floating IP
 //! leads to it. Of others a person is told.
 
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use bowline_cloud_provider::{
 use bowline_openstack_client::{Client, Port};
 use bowline_plan::{Answer, Plan, Refusal, Step as _};
 
-use crate::observe::reads::Reads;
-use crate::step::{CloudStep, delete_port};
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::step::{CloudStep, delete_port};
 
 /// Time between two runs. One that knows of no port asks nobody.
 const PERIOD: Duration = Duration::from_secs(60);

@@ -6,8 +6,8 @@ use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{ApiError, Class};
 use bowline_plan::Refusal;
 
-use crate::annotations as keys;
-use crate::intent::settings::{ADDRESS, PROVIDER, Setting};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::intent::settings::{ADDRESS, PROVIDER, Setting};
 
 /// The fewest characters of a value that stands for its setting wherever it appears: an ID, and no number.
 const TELLING: usize = 8;

@@ -3,8 +3,8 @@
 use bowline_cloud_provider::{Ingress, IpMode, LoadBalancerStatus};
 use bowline_openstack_client::LoadBalancer;
 
-use crate::intent::{Publish, Wanted};
-use crate::members::Family;
+use crate::load_balancer::intent::{Publish, Wanted};
+use crate::load_balancer::members::Family;
 
 /// The status: a host name alone, or the address and, of a load balancer of both IP families, the second one, in the order
 /// of the Service's families.

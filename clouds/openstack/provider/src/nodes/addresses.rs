@@ -7,7 +7,7 @@ use bowline_cloud_provider::{AddressType, NodeAddress};
 use bowline_openstack_client::{AddressKind, Port, PortStatus, Server};
 use ipnet::IpNet;
 
-use crate::options::NodeOptions;
+use crate::config::NodeOptions;
 
 /// The key of a server's metadata that holds the Node's host name.
 const HOSTNAME: &str = "hostname";

@@ -10,9 +10,9 @@ use bowline_cloud_provider::{
 };
 use bowline_openstack_client::{Client, ServerId, ServerStatus};
 
-use crate::options::NodeOptions;
+use crate::config::NodeOptions;
+use crate::nodes::servers::{Depth, Described, Servers};
 use crate::provider_id::{self, Reference};
-use crate::servers::{Depth, Described, Servers};
 
 /// The servers of the project.
 pub(crate) struct Instances {

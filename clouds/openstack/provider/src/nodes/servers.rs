@@ -12,8 +12,9 @@ use bowline_cloud_provider::{CloudError, InstanceIndex, InstanceMetadata};
 use bowline_openstack_client::{ApiError, Client, Port, PortFilter, Server, ServerId, ServerStatus};
 
 use self::flavors::{Flavors, Names};
-use crate::options::NodeOptions;
-use crate::{addresses, labels, provider_id};
+use crate::config::NodeOptions;
+use crate::nodes::{addresses, labels};
+use crate::provider_id;
 
 /// A server, and what it contributes to its Node.
 #[derive(Debug, Clone)]

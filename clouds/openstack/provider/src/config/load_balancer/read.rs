@@ -6,8 +6,8 @@ use bowline_openstack_client::SubnetId;
 use super::{
     ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
 };
-use crate::options::OptionError;
-use crate::options::file::{Class, File, LoadBalancer};
+use crate::config::OptionError;
+use crate::config::file::{Class, File, LoadBalancer};
 
 /// How often a load balancer that is pending is looked at. A text that is no number is as good as none.
 const WAIT_STEPS: &str = "OCCM_WAIT_LB_ACTIVE_STEPS";
@@ -19,7 +19,7 @@ const PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
 const STORES: [&str; 2] = ["barbican", "external"];
 
 /// Reads `[LoadBalancer]` and its classes; `None` if Services get no load balancers.
-pub(in crate::options) fn read(
+pub(in crate::config) fn read(
     file: &File,
     environment: &Environment,
     warnings: &mut Vec<String>,

@@ -4,9 +4,9 @@ use bowline_cloud_provider::{CloudError, spelling};
 use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId};
 
 use super::{Learned, Shown, done, shown};
-use crate::intent::settings::Setting;
-use crate::refused;
-use crate::step::FloatingIpChange;
+use crate::load_balancer::intent::settings::Setting;
+use crate::load_balancer::remedies;
+use crate::load_balancer::step::FloatingIpChange;
 
 /// Makes a write.
 pub(super) async fn change(
@@ -37,9 +37,9 @@ pub(super) async fn change(
         ) if error.is_outdated() => changed(client, address, *revision).await,
         (Err(error), _) if error.is_associated() => match change.place() {
             Some((port, fixed)) => present(client, port, fixed).await,
-            None => Err(refused::of_write(settings, error)), // cannot be: there is no other place
+            None => Err(remedies::of_write(settings, error)), // cannot be: there is no other place
         },
-        (made, _) => made.map_err(|error| refused::of_write(settings, error)),
+        (made, _) => made.map_err(|error| remedies::of_write(settings, error)),
     }
 }
 

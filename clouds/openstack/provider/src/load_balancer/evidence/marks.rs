@@ -3,7 +3,7 @@
 //! Two clusters of one name in one project give their load balancers the same names and tags, and `kubernetes` is the name of every
 //! cluster that was given none. What tells their load balancers apart is what is written on the pools that Bowline made: a load
 //! balancer whose pools were made for a Service of our name with another UID, in another cluster, and none for ours, is somebody
-//! else's. It is taken out of sight ([`Observed`](crate::observe::Observed)) before anything is decided, so that no decision can write
+//! else's. It is taken out of sight ([`Observed`](crate::load_balancer::observe::Observed)) before anything is decided, so that no decision can write
 //! to it.
 //!
 //! - One that was made for a Service of our name in our own cluster is ours whatever its UID: a cluster has one Service of a name
@@ -19,8 +19,8 @@
 use bowline_openstack_client::{LoadBalancer, Pool};
 
 use super::{is_candidate, is_going, known_names};
-use crate::intent::Identity;
-use crate::names::{self, PoolMark};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names::{self, PoolMark};
 
 /// A load balancer that bears the Service's name or tag, and serves another Service.
 #[derive(Debug, Clone, PartialEq, Eq)]

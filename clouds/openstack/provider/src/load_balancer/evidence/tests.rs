@@ -4,7 +4,7 @@ use bowline_cloud_provider::ServiceKey;
 use bowline_openstack_client::{OperatingStatus, Pool, Reference};
 
 use super::*;
-use crate::options::LoadBalancerOptions;
+use crate::config::LoadBalancerOptions;
 use marks::Told;
 
 fn identity() -> Identity {

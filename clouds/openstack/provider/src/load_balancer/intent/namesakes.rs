@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, facts};
 use bowline_openstack_client::LoadBalancerId;
 
-use crate::annotations as keys;
-use crate::names;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::names;
 
 /// The other Services that a cut name may stand for.
 #[derive(Default)]

@@ -4,9 +4,9 @@ use bowline_cloud_provider::Node;
 use bowline_plan::Note;
 
 use super::{Protocol, Wanted};
-use crate::annotations::{self as keys, Reader};
-use crate::events::{IGNORED_ANNOTATIONS, NO_VALID_NODES, UNMONITORED};
-use crate::members::{self, NodeFilter};
+use crate::load_balancer::annotations::{self as keys, Reader};
+use crate::load_balancer::members::{self, NodeFilter};
+use crate::messages::{IGNORED_ANNOTATIONS, NO_VALID_NODES, UNMONITORED};
 
 /// What is told of annotations that have no effect, or another one than somebody meant.
 pub(super) fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::{Port, Protocol};
-use crate::annotations as keys;
+use crate::load_balancer::annotations as keys;
 
 /// Reads the ports.
 pub(super) fn read(spec: &ServiceSpec, problems: &mut Vec<String>) -> Vec<Port> {

@@ -15,12 +15,12 @@ use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
     Sources, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
 };
-use crate::annotations::{self as keys, Reader};
-use crate::events::NO_VALID_NODES;
-use crate::members::{Family, NodeFilter};
-use crate::names;
-use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
-use crate::subnets::floating::{self, WantedSubnet, Words};
+use crate::config::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::load_balancer::annotations::{self as keys, Reader};
+use crate::load_balancer::members::{Family, NodeFilter};
+use crate::load_balancer::names;
+use crate::load_balancer::subnets::floating::{self, WantedSubnet, Words};
+use crate::messages::NO_VALID_NODES;
 
 /// Reads what is asked for. What is to go cannot be wrong: a typo must not block a removal.
 pub(crate) fn read(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Result<Intent, Refusal> {

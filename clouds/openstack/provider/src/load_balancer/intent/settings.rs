@@ -6,9 +6,9 @@ use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::Wanted;
-use crate::annotations::{self as keys, Reader};
-use crate::members::Family;
-use crate::options::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::load_balancer::annotations::{self as keys, Reader};
+use crate::load_balancer::members::Family;
 
 /// The field of the Service that asks for an address.
 pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";

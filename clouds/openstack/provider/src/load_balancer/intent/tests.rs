@@ -7,8 +7,8 @@ use bowline_plan::Refusal;
 use k8s_openapi::api::core::v1::ServicePort;
 
 use super::*;
-use crate::annotations as keys;
-use crate::options::{ClassOptions, FloatingOptions, PlacementOptions};
+use crate::config::{ClassOptions, FloatingOptions, PlacementOptions};
+use crate::load_balancer::annotations as keys;
 
 fn service(annotations: &[(&str, &str)]) -> Service {
     let mut service = Service::default();

@@ -12,10 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::apply::Shown;
-use crate::observe::{Memory, Observed, Parts, Seen};
-use crate::security_groups::ports::{with_group, without_group};
-use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+use crate::load_balancer::apply::Shown;
+use crate::load_balancer::observe::{Memory, Observed, Parts, Seen};
+use crate::load_balancer::security_groups::ports::{with_group, without_group};
+use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 /// What stands for an address that only the cloud can tell.
 const NEW_ADDRESS: &str = "a new address";

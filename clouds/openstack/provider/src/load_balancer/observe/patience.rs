@@ -6,8 +6,8 @@ use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ProvisioningStatus};
 
 use super::{Memory, Observed, is_pending, looks};
-use crate::intent::Intent;
-use crate::ownership::{self, Found};
+use crate::load_balancer::evidence::{self, Found};
+use crate::load_balancer::intent::Intent;
 
 /// The looks at a load balancer that is being deleted, 72 s, before another one is made beside it. A Go manager makes it at once; by
 /// then the address is mostly free again.
@@ -36,7 +36,7 @@ pub(super) fn give_up_in_time(
 ) -> Result<(), CloudError> {
     let identity = intent.identity();
     let is_wanted = matches!(intent, Intent::Wanted(_));
-    let going = match ownership::resolve(identity, observed) {
+    let going = match evidence::resolve(identity, observed) {
         Found::Going(balancer) if is_wanted => Some(balancer.id.clone()),
         _ => None,
     };
@@ -48,7 +48,7 @@ pub(super) fn give_up_in_time(
         let others = observed
             .balancers
             .iter()
-            .filter(|there| ownership::is_going(there));
+            .filter(|there| evidence::is_going(there));
         let all: BTreeSet<&str> = left
             .chain(others.map(|it| &it.id))
             .map(|id| id.as_str())
@@ -64,11 +64,11 @@ pub(super) fn give_up_in_time(
         return Ok(());
     }
     let is_waited_for = |balancer: &&LoadBalancer| {
-        let is_other = is_wanted && ownership::is_going(balancer);
-        is_pending(balancer) && !is_other && ownership::is_candidate(identity, balancer)
+        let is_other = is_wanted && evidence::is_going(balancer);
+        is_pending(balancer) && !is_other && evidence::is_candidate(identity, balancer)
     };
     let pending = || observed.balancers.iter().filter(is_waited_for);
-    let meant = pending().find(|balancer| ownership::is_meant(identity, balancer));
+    let meant = pending().find(|balancer| evidence::is_meant(identity, balancer));
     let pending = meant.or_else(|| pending().next());
     let is_changed_by_others = pending.is_some_and(|balancer| {
         balancer.provisioning_status == ProvisioningStatus::PendingUpdate && !is_ours(&balancer.id)
@@ -81,7 +81,7 @@ pub(super) fn give_up_in_time(
     };
     let looks = looks(memory);
     let text = match (pending, intent) {
-        (Some(balancer), _) if ownership::is_going(balancer) => {
+        (Some(balancer), _) if evidence::is_going(balancer) => {
             if looks < DELETION_LOOKS {
                 return Ok(());
             }

@@ -18,15 +18,15 @@ use futures::future::{ready, try_join_all};
 use tokio::time::Instant;
 
 use super::{KeyAnswer, Memory, Need, Observed, Parts, Remembered, Unread};
-use crate::features::{self, Features};
-use crate::intent::{Identity, Intent};
-use crate::leaks::Leaks;
-use crate::made_groups::MadeGroups;
-use crate::ownership;
-use crate::ownership::marks::{self, Told};
-use crate::planning;
-use crate::under_way::UnderWay;
-use crate::vip_ports::{self, Known};
+use crate::load_balancer::evidence;
+use crate::load_balancer::evidence::marks::{self, Told};
+use crate::load_balancer::features::{self, Features};
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::leaks::Leaks;
+use crate::load_balancer::made_groups::MadeGroups;
+use crate::load_balancer::plan;
+use crate::load_balancer::under_way::UnderWay;
+use crate::load_balancer::vip_ports::{self, Known};
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);
@@ -207,7 +207,7 @@ impl Reads {
         memory: &Memory,
     ) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
-            let needs = planning::needs(intent, observed, memory);
+            let needs = plan::needs(intent, observed, memory);
             if needs.is_empty() {
                 return Ok(());
             }
@@ -353,7 +353,7 @@ impl Reads {
         let all = self.list_with(&self.balancers).await?;
         let candidates = all
             .iter()
-            .filter(|balancer| ownership::is_candidate(identity, balancer));
+            .filter(|balancer| evidence::is_candidate(identity, balancer));
         Ok((candidates.cloned().collect(), all))
     }
 

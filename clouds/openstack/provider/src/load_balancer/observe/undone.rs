@@ -4,7 +4,7 @@ use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Refusal, Step as _};
 
 use super::{Memory, Observed, is_pending};
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What became of a write.
 enum End {

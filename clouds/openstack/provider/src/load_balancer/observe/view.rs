@@ -14,10 +14,10 @@ use bowline_openstack_client::{
 };
 
 use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Seen};
-use crate::features::Features;
-use crate::intent::{Identity, TlsKey};
-use crate::names;
-use crate::ownership::marks;
+use crate::load_balancer::evidence::marks;
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::{Identity, TlsKey};
+use crate::load_balancer::names;
 
 /// One thing to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, Pro
 use bowline_plan::{Answer, Refusal};
 
 use super::{Next, annotate, apply, floating, groups, look_again, parts, rename, several, wait_for};
-use crate::annotations as keys;
-use crate::intent::Identity;
-use crate::names;
-use crate::observe::{PartRefusals as _, Parts, Refusals, View, is_pending};
-use crate::ownership::{self, Found, Role};
-use crate::step::{CloudStep, FloatingIpChange, PartChange};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Found, Role};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{PartRefusals as _, Parts, Refusals, View, is_pending};
+use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
@@ -19,7 +19,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
         return look_again();
     }
     let mut held = None;
-    match ownership::resolve_removed(identity, seen) {
+    match evidence::resolve_removed(identity, seen) {
         Found::Several(balancers) => return Answer::Refused(several(identity, &balancers)),
         Found::Going(balancer) => return wait_for(balancer, seen),
         Found::One {
@@ -28,7 +28,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
             twins,
         } => {
             // The others are found when the one that the annotation names is gone.
-            let (surplus, _) = ownership::surplus(seen, twins);
+            let (surplus, _) = evidence::surplus(seen, twins);
             if let Some(busy) = surplus.iter().chain([&balancer]).find(|there| is_pending(there)) {
                 return wait_for(busy, seen);
             }
@@ -45,7 +45,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
                 Err(refusal) => return Answer::Refused(refusal),
             }
             // A person sent the Service to another one. Its own one is nobody else's.
-            if let Some(own) = ownership::own_beside(identity, &seen.balancers, balancer) {
+            if let Some(own) = evidence::own_beside(identity, &seen.balancers, balancer) {
                 if is_pending(own) {
                     return wait_for(own, seen);
                 }
@@ -102,7 +102,7 @@ pub(super) enum Left {
 /// Removes what is left of the Service on a load balancer that it does not use any more; the load balancer as a whole, if
 /// nobody else uses it and it was made for a Service.
 pub(super) fn of_left(identity: &Identity, seen: &View<'_>) -> Left {
-    let Some(left) = ownership::left(identity, &seen.balancers) else {
+    let Some(left) = evidence::left(identity, &seen.balancers) else {
         return Left::None;
     };
     if is_pending(left) || seen.memory.own.is_busy {
@@ -125,7 +125,7 @@ fn of_balancer(
     if !rename::is_borne_out(identity, seen, balancer) {
         return Ok(None); // another cluster's
     }
-    if !ownership::is_to_be_deleted(identity, role, balancer)
+    if !evidence::is_to_be_deleted(identity, role, balancer)
         || is_shared_by_listener(identity, seen, balancer)
     {
         // Octavia takes no change of a load balancer that failed, and this one is somebody else's too.
@@ -146,7 +146,7 @@ fn of_balancer(
     }
     // Where nothing but the address bears out whose the load balancer is, the floating IP goes after it.
     if !identity.keeps_floating_ip
-        && ownership::claimed_tag(identity, balancer).is_none()
+        && evidence::claimed_tag(identity, balancer).is_none()
         && let Some(there) = floating::current(seen, balancer)
         && there.description.contains(names::FLOATING_IP_MARK)
     {
@@ -175,7 +175,7 @@ fn of_balancer(
 pub(super) fn is_shared_by_listener(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> bool {
     let parts = seen.parts(&balancer.id);
     let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
-    listeners.any(|listener| ownership::is_of_other_service(identity, balancer, listener))
+    listeners.any(|listener| evidence::is_of_other_service(identity, balancer, listener))
 }
 
 /// A write to a part, or why Octavia does not take it.
@@ -202,12 +202,12 @@ pub(super) fn own_parts(
 ) -> Option<PartChange> {
     let parts = seen.parts(&balancer.id)?;
     let mut listeners = parts.listeners.iter();
-    let own = listeners.find(|listener| ownership::is_own_part(identity, role, balancer, listener));
+    let own = listeners.find(|listener| evidence::is_own_part(identity, role, balancer, listener));
     let refusals = &seen.memory.refusals;
     own.map(|listener| parts::removal(parts, listener, refusals))
         .or_else(|| {
             let mut orphans = parts::orphans(identity, balancer, parts, refusals);
-            orphans.next().map(crate::step::delete_pool)
+            orphans.next().map(crate::load_balancer::step::delete_pool)
         })
 }
 
@@ -221,7 +221,7 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
     let mut own = parts
         .pools
         .iter()
-        .filter(|pool| ownership::is_own_pool(identity, balancer, pool));
+        .filter(|pool| evidence::is_own_pool(identity, balancer, pool));
     let pool = own.next()?;
     Some(match seen.memory.refusals.of_deletion(&pool.id) {
         Some(why) => why.clone(),
@@ -242,7 +242,7 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
 
 /// The write that takes the Service's tag off a load balancer.
 pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
-    let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
+    let is_ours = |tag: &String| evidence::is_our_tag(identity, balancer, tag);
     balancer
         .tags
         .iter()
@@ -276,7 +276,7 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let pool = || {
         let mut pools = parts.pools.iter();
         let pool = pools.find(|pool| refusals.of_deletion(&pool.id).is_none());
-        pool.map(crate::step::delete_pool)
+        pool.map(crate::load_balancer::step::delete_pool)
     };
     let listener = || {
         parts

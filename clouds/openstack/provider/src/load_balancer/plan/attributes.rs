@@ -7,8 +7,8 @@ use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor,
 };
 
-use crate::desired::FORWARDED_FOR;
-use crate::features::Features;
+use crate::load_balancer::features::Features;
+use crate::load_balancer::plan::desired::FORWARDED_FOR;
 
 /// What differs at a listener; its name is not compared.
 pub(super) fn listener_update(

@@ -7,19 +7,19 @@ use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
 use super::{Next, annotate, apply, dangling, floating, guards, waiting};
-use crate::annotations as keys;
-use crate::desired;
-use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
-use crate::features::Features;
-use crate::intent::settings::Bars;
-use crate::intent::{Identity, Wanted};
-use crate::members::Family;
-use crate::names;
-use crate::observe::{Refusals, View};
-use crate::placement;
-use crate::refused::About;
-use crate::step::{CloudStep, delete_port};
-use crate::vip_ports::{self, Place};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::settings::Bars;
+use crate::load_balancer::intent::{Identity, Wanted};
+use crate::load_balancer::members::Family;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{Refusals, View};
+use crate::load_balancer::plan::desired;
+use crate::load_balancer::plan::placement;
+use crate::load_balancer::remedies::About;
+use crate::load_balancer::step::{CloudStep, delete_port};
+use crate::load_balancer::vip_ports::{self, Place};
+use crate::messages::{CHANGE_IGNORED, ZONES_IGNORED};
 
 /// What comes next where no load balancer is there.
 pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<Note>) -> Next {

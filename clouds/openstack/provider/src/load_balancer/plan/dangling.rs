@@ -11,11 +11,11 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ServerId};
 use bowline_plan::Refusal;
 
 use super::floating;
-use crate::annotations as keys;
-use crate::intent::{Identity, Wanted};
-use crate::members;
-use crate::observe::{Observed, View};
-use crate::ownership;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Identity, Wanted};
+use crate::load_balancer::members;
+use crate::load_balancer::observe::{Observed, View};
 
 /// Why nothing is made where nothing says that a controller wrote the id.
 pub(super) fn refusal(id: &LoadBalancerId) -> Refusal {
@@ -75,7 +75,7 @@ fn is_doubtful(identity: &Identity, observed: &Observed) -> bool {
 /// The load balancers that may be the Service's. Those of anybody are looked at too, where a floating IP leads to one.
 fn others<'a>(identity: &Identity, observed: &'a Observed) -> impl Iterator<Item = &'a LoadBalancer> {
     let there = observed.balancers.iter();
-    there.filter(|there| !ownership::is_going(there) && ownership::is_candidate(identity, there))
+    there.filter(|there| !evidence::is_going(there) && evidence::is_candidate(identity, there))
 }
 
 /// Why the id is not forgotten: another load balancer serves the Service.

@@ -10,10 +10,10 @@ use bowline_openstack_client::{
 };
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::features::Features;
-use crate::intent::{Port, Protocol, Wanted};
-use crate::members::Family;
-use crate::names;
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::{Port, Protocol, Wanted};
+use crate::load_balancer::members::Family;
+use crate::load_balancer::names;
 
 /// The header by which members learn who the client is.
 pub(crate) const FORWARDED_FOR: &str = "X-Forwarded-For";
@@ -184,7 +184,8 @@ fn monitor(wanted: &Wanted, features: Features, port: &Port) -> Option<MonitorTy
 
 fn new_monitor(wanted: &Wanted, name: String, kind: MonitorType) -> NewMonitor {
     let settings = wanted.monitor.as_ref();
-    let number = |of: fn(&crate::intent::MonitorSettings) -> i64| settings.map(of).unwrap_or_default();
+    let number =
+        |of: fn(&crate::load_balancer::intent::MonitorSettings) -> i64| settings.map(of).unwrap_or_default();
     // Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
     let http = (kind == MonitorType::Http).then(|| NewMonitorHttp {
         url_path: "/healthz".to_owned(),

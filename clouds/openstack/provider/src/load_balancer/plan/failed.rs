@@ -6,17 +6,17 @@ use bowline_openstack_client::{
 use bowline_plan::{Answer, Note, Refusal};
 
 use super::{Next, There, absent, annotate, apply, floating, rename, wait_for};
-use crate::annotations as keys;
-use crate::events::IN_ERROR;
-use crate::intent::Identity;
-use crate::observe::{Parts, Remembered};
-use crate::ownership::{self, Role};
-use crate::step::CloudStep;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::observe::{Parts, Remembered};
+use crate::load_balancer::step::CloudStep;
+use crate::messages::IN_ERROR;
 
 /// Whether it is known, whatever a load balancer has, that nothing can have come through it. One that is older than the Service may
 /// have served it before: a Service that is restored has no status.
 fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
-    let is_older = || ownership::is_made_before(balancer.created_at.as_deref(), identity.created);
+    let is_older = || evidence::is_made_before(balancer.created_at.as_deref(), identity.created);
     own.created.as_ref() == Some(&balancer.id) || !identity.is_published && !is_older()
 }
 
@@ -57,7 +57,7 @@ impl Ways<'_> {
         };
         let of_pool = |pool: &Pool| {
             let is_ours =
-                !pool.listeners.is_empty() || ownership::is_own_pool(self.identity, self.balancer, pool);
+                !pool.listeners.is_empty() || evidence::is_own_pool(self.identity, self.balancer, pool);
             !is_ours || self.carries(&pool.operating_status, &pool.provisioning_status)
         };
         let mut pools = pools.iter().filter(|pool| !self.is_of_going(pool));
@@ -78,8 +78,8 @@ impl Ways<'_> {
 
     fn is_ours(&self, listener: &Listener) -> bool {
         let mut tags = listener.tags.iter();
-        ownership::is_own_listener(self.identity, self.role, listener)
-            || tags.any(|tag| ownership::is_our_tag(self.identity, self.balancer, tag))
+        evidence::is_own_listener(self.identity, self.role, listener)
+            || tags.any(|tag| evidence::is_our_tag(self.identity, self.balancer, tag))
     }
 
     /// Whether a listener is only there because Octavia takes nothing off a load balancer that failed.
@@ -131,7 +131,7 @@ impl There<'_> {
         let is_found_again = self.role == Role::Owner || identity.recorded_address.is_some();
         self.balancer.provisioning_status == ProvisioningStatus::Error
             && (self.never_served() || own.may_repair && is_found_again && !self.may_serve())
-            && ownership::is_to_be_deleted(identity, self.role, self.balancer)
+            && evidence::is_to_be_deleted(identity, self.role, self.balancer)
             && rename::is_borne_out(identity, self.seen, self.balancer)
             && !absent::is_shared_by_listener(identity, self.seen, self.balancer)
     }
@@ -166,7 +166,7 @@ impl There<'_> {
     pub(super) fn failed(&self, notes: &mut Vec<Note>) -> Next {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_for_later = !self.seen.memory.own.may_repair;
-        let remedy = match ownership::is_to_be_deleted(identity, self.role, balancer) {
+        let remedy = match evidence::is_to_be_deleted(identity, self.role, balancer) {
             true if self.may_serve() => {
                 "it may still carry traffic (Octavia does not tell whether it does), so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
             }

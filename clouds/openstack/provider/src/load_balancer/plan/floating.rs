@@ -4,14 +4,16 @@ use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, PortId};
 use bowline_plan::{Note, Refusal};
 
-use crate::annotations as keys;
-use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
-use crate::intent::{Identity, Wanted};
-use crate::members::Family;
-use crate::names;
-use crate::observe::{Need, View};
-use crate::ownership::{self, Role};
-use crate::step::FloatingIpChange;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::intent::{Identity, Wanted};
+use crate::load_balancer::members::Family;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{Need, View};
+use crate::load_balancer::step::FloatingIpChange;
+use crate::messages::{
+    EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL,
+};
 
 mod creation;
 mod strays;
@@ -115,7 +117,7 @@ fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wis
             .and_then(|port| leading_to(observed, port).next()),
     };
     if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
-        let is_shared = there.is_some_and(|(balancer, _)| ownership::is_shared(&wanted.identity, balancer));
+        let is_shared = there.is_some_and(|(balancer, _)| evidence::is_shared(&wanted.identity, balancer));
         let is_to_go = |current: &&FloatingIp| !is_shared && !current.is_foreign;
         return current.filter(is_to_go).map_or(Wish::None, Wish::Surplus);
     }
@@ -206,7 +208,7 @@ fn unattachable(
 /// old, listeners without any.
 fn has_lost_its_owner(observed: &View<'_>, balancer: &LoadBalancer) -> bool {
     let parts = observed.parts(&balancer.id);
-    ownership::is_without_owner(balancer)
+    evidence::is_without_owner(balancer)
         && parts.is_some_and(|parts| parts.listeners.iter().all(|listener| !listener.tags.is_empty()))
 }
 
@@ -332,7 +334,7 @@ pub(super) fn next(
 pub(super) fn exposed(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalancer) -> Option<Refusal> {
     let identity = &wanted.identity;
     let there = current(observed, balancer).filter(|_| wanted.is_internal)?;
-    let others = ownership::others(identity, balancer);
+    let others = evidence::others(identity, balancer);
     let (whose, why, remedy) = if there.is_foreign {
         let remedy = "have whoever runs that project take the floating IP away".to_owned();
         (" of another project", String::new(), remedy)

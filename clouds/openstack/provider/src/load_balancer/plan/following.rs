@@ -6,10 +6,10 @@ use bowline_plan::{Note, Refusal, Step as _};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use super::{Next, There, apply, groups};
-use crate::intent::Port;
-use crate::observe::is_pending;
-use crate::placement;
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::intent::Port;
+use crate::load_balancer::observe::is_pending;
+use crate::load_balancer::plan::placement;
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 impl<'a> There<'a> {
     /// What is asked for is refused: members and the security group, of what is served, are as they shall be before that is told.

@@ -9,15 +9,15 @@ use bowline_openstack_client::{
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 
-use crate::desired::MemberSubnets;
-use crate::events::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
-use crate::intent::{Identity, Port as Served, Protocol, Wanted};
-use crate::members::{self, Family};
-use crate::names;
-use crate::observe::View;
-use crate::security_groups::ports::{Seat, has_seat, memberships};
-use crate::security_groups::rules::{self, Opened, wanted_rules};
-use crate::step::{CloudStep, GroupChange};
+use crate::load_balancer::intent::{Identity, Port as Served, Protocol, Wanted};
+use crate::load_balancer::members::{self, Family};
+use crate::load_balancer::names;
+use crate::load_balancer::observe::View;
+use crate::load_balancer::plan::desired::MemberSubnets;
+use crate::load_balancer::security_groups::ports::{Seat, has_seat, memberships};
+use crate::load_balancer::security_groups::rules::{self, Opened, wanted_rules};
+use crate::load_balancer::step::{CloudStep, GroupChange};
+use crate::messages::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
 
 mod twins;
 

@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 use bowline_openstack_client::{LoadBalancer, Port};
 use bowline_plan::{Note, Refusal};
 
-use crate::annotations as keys;
-use crate::events::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
-use crate::features::Features;
-use crate::intent::settings::{Bars, Flaw};
-use crate::intent::{Identity, Protocol, Wanted};
-use crate::members::Family;
-use crate::observe::{KeyAnswer, Observed, View, is_pending};
-use crate::ownership::{self, Role};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::settings::{Bars, Flaw};
+use crate::load_balancer::intent::{Identity, Protocol, Wanted};
+use crate::load_balancer::members::Family;
+use crate::load_balancer::observe::{KeyAnswer, Observed, View, is_pending};
+use crate::messages::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
 
 /// Several load balancers could be meant.
 pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refusal {
     Refusal::new(format!(
         "multiple results where only one expected: load balancers {} bear the name {}",
-        ownership::ids(balancers),
+        evidence::ids(balancers),
         identity.name
     ))
     .with_remedy(format!(
@@ -56,7 +56,7 @@ pub(super) fn kept_note(
             "Service {} uses load balancer {}, and there are others of the same name, of which nothing tells for whom they were made: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
             identity.service,
             balancer.id,
-            ownership::ids(kept)
+            evidence::ids(kept)
         ))
         .even_at_start()
     })
@@ -68,8 +68,8 @@ pub(super) fn own_note(
     seen: &View<'_>,
     (balancer, role): (&LoadBalancer, Role),
 ) -> Option<Note> {
-    let own = ownership::own_beside(identity, &seen.balancers, balancer);
-    let own = own.filter(|own| role == Role::Guest && !ownership::is_going(own))?;
+    let own = evidence::own_beside(identity, &seen.balancers, balancer);
+    let own = own.filter(|own| role == Role::Guest && !evidence::is_going(own))?;
     let (id, service, key) = (&balancer.id, &identity.service, keys::ID.key);
     let note = DUPLICATE_KEPT.note(format!(
         "Service {service} uses load balancer {id}, which {key} names, and its own one {} is there too, with members that do not follow the Nodes any more; Bowline leaves it until the Service is deleted: take {key} off to go back to it, or, if nothing uses it, delete it and its floating IP by hand",
@@ -288,7 +288,7 @@ pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<
 
 /// What helps where a place is taken by what looks like this Service in a cluster of another name; otherwise `else_helps`.
 pub(super) fn of_namesake(identity: &Identity, tags: &[String], else_helps: String) -> String {
-    ownership::namesake(identity, tags).map_or(else_helps, |cluster| format!(
+    evidence::namesake(identity, tags).map_or(else_helps, |cluster| format!(
         "a Service of this name in a cluster `{cluster}` uses it: if that is a former name of this cluster, set former-cluster-name = {cluster} in [LoadBalancer] of cloud.conf"
     ))
 }
@@ -313,9 +313,9 @@ pub(super) fn sharing(
             keys::ID.key
         )));
     }
-    let users = ownership::users(balancer);
+    let users = evidence::users(balancer);
     // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
-    let has_joined = ownership::bears_tag(identity, balancer)
+    let has_joined = evidence::bears_tag(identity, balancer)
         && (is_pending(balancer) || super::rename::is_borne_out(identity, seen, balancer));
     if !has_joined && users + 1 > identity.options.max_shared {
         let refusal = Refusal::new(format!(

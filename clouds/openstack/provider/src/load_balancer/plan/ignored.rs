@@ -4,12 +4,12 @@ use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer};
 use bowline_plan::Note;
 
-use crate::annotations as keys;
-use crate::events::CHANGE_IGNORED;
-use crate::features::Features;
-use crate::intent::Wanted;
-use crate::intent::settings::ADDRESS;
-use crate::ownership::Role;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::Role;
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::intent::settings::ADDRESS;
+use crate::messages::CHANGE_IGNORED;
 
 /// A note that names all of it and what has to be done; `None` if there is nothing.
 pub(super) fn note(

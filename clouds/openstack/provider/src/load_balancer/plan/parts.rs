@@ -11,13 +11,13 @@ use bowline_openstack_client::{
 use bowline_plan::{Note, Refusal};
 
 use super::{attributes, guards, pools};
-use crate::desired::{self, DesiredPort};
-use crate::features::Features;
-use crate::intent::{Identity, Wanted};
-use crate::observe::{PartRefusals as _, Parts, Refusals, Remembered, View};
-use crate::ownership::{self, Role};
-use crate::placement;
-use crate::step::{PartChange, Room, delete_pool, port_space};
+use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::{Identity, Wanted};
+use crate::load_balancer::observe::{PartRefusals as _, Parts, Refusals, Remembered, View};
+use crate::load_balancer::plan::desired::{self, DesiredPort};
+use crate::load_balancer::plan::placement;
+use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
 
 mod members;
 mod replaced;
@@ -75,7 +75,7 @@ impl<'a> PartsPlan<'a> {
     }
 
     fn is_own(&self, listener: &Listener) -> bool {
-        ownership::is_own_listener(self.identity, self.role, listener)
+        evidence::is_own_listener(self.identity, self.role, listener)
     }
 
     /// The listeners on the port of a wanted one: at most one in Octavia, whatever its protocol.
@@ -489,7 +489,7 @@ pub(crate) fn orphans<'a>(
     there.pools.iter().filter(move |pool| {
         is_unused(there, pool)
             && refusals.of_deletion(&pool.id).is_none()
-            && ownership::is_own_pool(identity, balancer, pool)
+            && evidence::is_own_pool(identity, balancer, pool)
     })
 }
 

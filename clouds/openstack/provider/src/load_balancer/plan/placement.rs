@@ -8,11 +8,11 @@ use bowline_cloud_provider::Node;
 use bowline_openstack_client::{LoadBalancer, Member, NetworkId, Port, Subnet, SubnetId};
 use ipnet::IpNet;
 
-use crate::desired::{MemberSubnet, MemberSubnets};
-use crate::intent::Wanted;
-use crate::members::{self, Family};
-use crate::observe::{Parts, View};
-use crate::ownership::Role;
+use crate::load_balancer::evidence::Role;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::members::{self, Family};
+use crate::load_balancer::observe::{Parts, View};
+use crate::load_balancer::plan::desired::{MemberSubnet, MemberSubnets};
 
 /// A subnet and its network.
 #[derive(Debug, Clone, PartialEq, Eq)]

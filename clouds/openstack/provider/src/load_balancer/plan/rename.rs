@@ -11,18 +11,18 @@ use bowline_openstack_client::{
 };
 
 use super::{floating, parts as planned};
-use crate::intent::Identity;
-use crate::names;
-use crate::observe::{Parts, View};
-use crate::ownership::{self, Role};
-use crate::step::PartChange;
+use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{Parts, View};
+use crate::load_balancer::step::PartChange;
 
 /// Whether what is there bears out what the annotations say of a load balancer under a former name of the cluster, if anything
 /// rests on them: it is reached at the address that the Service records, and no listener of a guest is older than the guest.
 ///
 /// A person may have sent the Service to another cluster's load balancer, and a copy names one of the cluster that it comes from.
 pub(super) fn is_borne_out(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> bool {
-    let Some(tag) = ownership::claimed_tag(identity, balancer) else {
+    let Some(tag) = evidence::claimed_tag(identity, balancer) else {
         return true;
     };
     let recorded = identity.recorded_address.as_deref().map(spelling::of_address);
@@ -31,7 +31,7 @@ pub(super) fn is_borne_out(identity: &Identity, seen: &View<'_>, balancer: &Load
     let mut listeners = parts.iter().flat_map(|parts| &parts.listeners);
     let is_older = |listener: &Listener| {
         let is_claimed = listener.tags.iter().any(|there| there == tag);
-        is_claimed && ownership::is_made_before(listener.created_at.as_deref(), identity.created)
+        is_claimed && evidence::is_made_before(listener.created_at.as_deref(), identity.created)
     };
     addresses.any(|address| Some(spelling::of_address(address)) == recorded)
         && (tag == balancer.name || !listeners.any(is_older))
@@ -76,7 +76,7 @@ struct Renaming<'a> {
 impl<'a> Renaming<'a> {
     /// The former names of the cluster under which parts of the load balancer may be the Service's.
     fn formers(&self) -> impl Iterator<Item = &'a str> {
-        let claimed = ownership::claimed_tag(self.identity, self.balancer).and_then(names::cluster_of);
+        let claimed = evidence::claimed_tag(self.identity, self.balancer).and_then(names::cluster_of);
         let configured = self.identity.options.former_clusters.iter().map(String::as_str);
         configured
             .chain(claimed)
@@ -103,7 +103,7 @@ impl<'a> Renaming<'a> {
 
     /// Whether the tag is the Service's own, but under a former name.
     fn is_own_former(&self, tag: &str) -> bool {
-        tag != self.identity.name && ownership::is_our_tag(self.identity, self.balancer, tag)
+        tag != self.identity.name && evidence::is_our_tag(self.identity, self.balancer, tag)
     }
 
     /// All tags, of which those that are `to_change` bear the present name; `None` if that changes nothing.
@@ -128,7 +128,7 @@ impl<'a> Renaming<'a> {
     fn concerns(&self, listener: &Listener) -> bool {
         listener.tags.iter().any(|tag| self.is_own_former(tag))
             || self.former_of(&listener.name).is_some()
-                && ownership::is_own_listener(self.identity, self.role, listener)
+                && evidence::is_own_listener(self.identity, self.role, listener)
     }
 
     fn of_listener(&self, listener: &Listener, parts: &Parts) -> PartChange {
@@ -179,7 +179,7 @@ impl<'a> Renaming<'a> {
     fn of_balancer(&self) -> Option<PartChange> {
         let name = &self.balancer.name;
         let tags = &self.balancer.tags;
-        let is_left_to_owner = self.role == Role::Guest && !ownership::is_without_owner(self.balancer);
+        let is_left_to_owner = self.role == Role::Guest && !evidence::is_without_owner(self.balancer);
         let update = if !is_left_to_owner {
             LoadBalancerUpdate {
                 name: self.renamed(name),

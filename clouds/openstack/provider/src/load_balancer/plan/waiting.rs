@@ -7,10 +7,10 @@ use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
 use bowline_plan::Answer;
 
 use super::Next;
-use crate::intent::Wanted;
-use crate::members;
-use crate::observe::{View, looks};
-use crate::placement;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::members;
+use crate::load_balancer::observe::{View, looks};
+use crate::load_balancer::plan::placement;
 
 /// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{Client, Flavor, Server, ServerFlavor};
 use futures::future::join_all;
 
-use crate::labels;
+use crate::nodes::labels;
 
 /// More flavors than this are listed, not asked for one by one.
 const FEW: usize = 4;

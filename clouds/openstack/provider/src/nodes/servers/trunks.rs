@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bowline_openstack_client::{ApiError, Client, NetworkId, Port, PortId};
 use futures::future::join_all;
 
-use crate::addresses::TrunkAddress;
+use crate::nodes::addresses::TrunkAddress;
 
 /// The addresses of each such port.
 pub(super) type Addresses = BTreeMap<PortId, Vec<TrunkAddress>>;

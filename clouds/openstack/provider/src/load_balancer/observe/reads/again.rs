@@ -7,11 +7,11 @@ use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, PoolId, ProvisioningStatus};
 
 use super::{Listing, Reads};
-use crate::intent::{Identity, Intent};
-use crate::learn::predicted;
-use crate::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
-use crate::ownership;
-use crate::step::CloudStep;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::learn::predicted;
+use crate::load_balancer::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
+use crate::load_balancer::step::CloudStep;
 
 impl Reads {
     /// Looks again at load balancers that are pending or went, and reads what is missing by now.
@@ -25,7 +25,7 @@ impl Reads {
         let may_be_ours = observed
             .balancers
             .iter()
-            .any(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
+            .any(|balancer| is_pending(balancer) && evidence::is_candidate(identity, balancer));
         if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
             // Who waited can wait for others; one look straight after a write spares the pause where Octavia is quick.
             let list = if memory.waited().is_zero() {
@@ -145,7 +145,7 @@ impl Reads {
         let all = self.list_with(list).await?;
         let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
         let of_service = all.iter().filter(|balancer| {
-            let is_ours = ownership::is_candidate(identity, balancer)
+            let is_ours = evidence::is_candidate(identity, balancer)
                 && !observed.is_of_another(&balancer.id)
                 && !observed.left_alone.contains(&balancer.id);
             is_ours || was_seen(&balancer.id)

@@ -8,9 +8,9 @@ use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, Port, P
 use futures::future::try_join_all;
 
 use super::Reads;
-use crate::leaks::Leak;
-use crate::observe::{Leaked, Remembered};
-use crate::vip_ports;
+use crate::load_balancer::leaks::Leak;
+use crate::load_balancer::observe::{Leaked, Remembered};
+use crate::load_balancer::vip_ports;
 
 /// The lists that tell it, each once for all who ask.
 struct Lists {

@@ -3,13 +3,13 @@
 use bowline_openstack_client::{LoadBalancer, NewFloatingIp};
 use bowline_plan::Refusal;
 
-use crate::annotations as keys;
-use crate::intent::Wanted;
-use crate::intent::settings::ADDRESS;
-use crate::names;
-use crate::observe::View;
-use crate::step::FloatingIpChange;
-use crate::subnets::floating::{self, FloatingError, WantedSubnet};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::intent::settings::ADDRESS;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::View;
+use crate::load_balancer::step::FloatingIpChange;
+use crate::load_balancer::subnets::floating::{self, FloatingError, WantedSubnet};
 
 /// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
 pub(super) fn creation(

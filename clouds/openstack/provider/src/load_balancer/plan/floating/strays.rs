@@ -3,9 +3,9 @@
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId};
 
-use crate::intent::Identity;
-use crate::names;
-use crate::observe::{Observed, View};
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{Observed, View};
 
 /// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
 /// Such a port can stay for a while, or for ever if its removal failed.
@@ -60,7 +60,7 @@ pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool
 }
 
 /// Whether a floating IP leads nowhere and goes with the Service.
-pub(in crate::planning) fn goes_with(
+pub(in crate::load_balancer::plan) fn goes_with(
     identity: &Identity,
     observed: &View<'_>,
     floating_ip: &FloatingIp,

@@ -6,9 +6,9 @@
 use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
 use bowline_plan::Refusal;
 
-use crate::intent::Identity;
-use crate::names;
-use crate::observe::View;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::View;
 
 /// A Service's groups.
 pub(super) struct Own<'a> {

@@ -4,9 +4,9 @@ use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
-use crate::desired::DesiredPort;
-use crate::observe::PartRefusals as _;
-use crate::step::PartChange;
+use crate::load_balancer::observe::PartRefusals as _;
+use crate::load_balancer::plan::desired::DesiredPort;
+use crate::load_balancer::step::PartChange;
 
 /// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
 pub(crate) fn is_at(there: &Member, wanted: &NewMember) -> bool {

@@ -7,9 +7,9 @@
 use bowline_openstack_client::{Listener, NewListener, Pool, PoolId};
 
 use super::{PartsPlan, has_failed, is_unused};
-use crate::desired::DesiredPort;
-use crate::observe::PartRefusals as _;
-use crate::step::PartChange;
+use crate::load_balancer::observe::PartRefusals as _;
+use crate::load_balancer::plan::desired::DesiredPort;
+use crate::load_balancer::step::PartChange;
 
 impl PartsPlan<'_> {
     /// The pool that shall serve a port, if it is there: the one that does, or one that is to take its place.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use crate::events::IGNORED_ANNOTATIONS;
-use crate::intent::{Intent, read};
-use crate::options::LoadBalancerOptions;
+use crate::config::LoadBalancerOptions;
+use crate::load_balancer::intent::{Intent, read};
+use crate::messages::IGNORED_ANNOTATIONS;
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to
 /// complain of, or no load balancer is wanted.
