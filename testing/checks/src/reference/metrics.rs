@@ -60,9 +60,9 @@ struct Family {
 
 pub(crate) fn page() -> String {
     let mut page = String::from(
-        "# Metrics\n\nServed on `/metrics` of the secure port, to whom the API server allows it, in Prometheus' text format 0.0.4. \
-         Names, labels and buckets of the Kubernetes cloud controller manager mean what they mean there; `[ALPHA]`, `[BETA]` and \
-         `[STABLE]` are its levels, and what has none is ours or the process's. Series of a family appear with their first value.\n\n\
+        "# Metrics\n\nServed at `/metrics` on the secure port, in Prometheus' text format 0.0.4. The API server decides who may read \
+         them. Names, labels and buckets that the Kubernetes cloud controller manager has mean the same here. `[ALPHA]`, `[BETA]` and \
+         `[STABLE]` are its levels; a metric without one is ours or the process's. A series appears with its first value.\n\n\
          | series | type | labels | meaning |\n| --- | --- | --- | --- |\n",
     );
     for (name, family) in described() {

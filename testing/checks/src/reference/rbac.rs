@@ -250,9 +250,9 @@ fn quoted(group: &str) -> String {
 /// The page of reference.
 pub(crate) fn page() -> String {
     let mut page = String::from(
-        "# RBAC\n\nWhat each part of the program asks the API server for, and what stops working without it. A request that is\n\
-         refused says so in the log and, where it is about an object, in an event on it, with the rule that is missing. While\n\
-         Nodes or Services may not be read, `/readyz` fails.\n\n\
+        "# RBAC\n\nWhat each part of the program asks the API server for, and what stops working without it. The log reports a\n\
+         refused request with the missing rule. If it is about an object, an event on the object does too. While Nodes or\n\
+         Services may not be read, `/readyz` fails.\n\n\
          | part | API group | resource | verbs | names | in | without it | account |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
