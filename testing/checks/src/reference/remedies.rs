@@ -25,6 +25,7 @@ const FLAGS_OF_OTHERS: &[&str] = &["--as", "--list", "--register-with-taints"];
 const FLAGS_ON_PAGES: &[&str] = &[
     "--control-plane",
     "--disable-cloud-controller",
+    "--event-ttl",
     "--failing",
     "--force-conflicts",
     "--job-time",
