@@ -248,6 +248,7 @@ fn whoever_installs_without_roles_is_told_what_the_controllers_accounts_need() {
             "bowline",
             chart.to_str().unwrap(),
             "--dry-run=client",
+            "--namespace=kube-system",
             "--set",
             &set,
         ];
