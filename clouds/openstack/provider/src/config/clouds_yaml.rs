@@ -8,8 +8,9 @@ use bowline_cloud_http::{Malformed, Secret, meant, yaml};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::file::Global;
-use super::{Files, OptionError};
+use super::error::OptionError;
+use super::file::Files;
+use super::sections::Global;
 use bowline_cloud_provider::Environment;
 
 /// All keys that are read, for messages.

@@ -10,9 +10,11 @@ use bowline_openstack_client::{
 };
 use bowline_plan::Refusal;
 
-use crate::load_balancer::apply::{Learned, Shown};
-use crate::load_balancer::observe::{Memory, Observed, Parts, RefusedCreation, Seen, WrittenMembers, undone};
-use crate::load_balancer::plan::parts::is_at;
+use crate::load_balancer::learned::{Learned, Shown};
+use crate::load_balancer::members::is_at;
+use crate::load_balancer::memory::{Memory, RefusedCreation, Seen, WrittenMembers};
+use crate::load_balancer::observe::undone;
+use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::remedies;
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 use crate::load_balancer::vip_ports::{self, Place};

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
@@ -15,9 +15,9 @@ use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::observe::{
-    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending,
-};
+use crate::load_balancer::memory::{Memory, PartRefusals as _, Seen};
+use crate::load_balancer::observe::view::{Need, View};
+use crate::load_balancer::observed::{Observed, Parts, is_pending};
 use crate::load_balancer::status;
 use crate::load_balancer::step::{CloudStep, PartChange};
 use crate::messages::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
@@ -33,19 +33,20 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
+pub(crate) mod next;
 pub(crate) mod parts;
 mod placement;
 mod pools;
 pub(crate) mod rename;
+mod sharing;
 mod waiting;
 
 use absent::Left;
 use floating::Addressing;
 use guards::{several, source_ranges_note};
+use next::{Next, annotate, apply, delete_unserving, look_again};
 use parts::PartsPlan;
 use waiting::wait_for;
-
-pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -196,7 +197,7 @@ impl<'a> There<'a> {
 
     fn before_parts(&self, notes: &mut Vec<Note>) -> Option<Next> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
+        let sharing = || sharing::refusal(wanted, self.features, seen, (balancer, self.role));
         if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
             return Some(Answer::Refused(refusal));
         }
@@ -457,25 +458,4 @@ fn ends_leaving(step: &CloudStep) -> Option<&LoadBalancerId> {
             }
     );
     step.balancer().filter(|_| is_end)
-}
-
-/// Deletes one that was made twice.
-fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
-    failed::delete(balancer, false)
-}
-
-fn annotate(key: &str, value: Option<&str>) -> Next {
-    let write = KubeWrite::AnnotateService(vec![(key.to_owned(), value.map(str::to_owned))]);
-    Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
-}
-
-fn apply(steps: Vec<CloudStep>) -> Next {
-    let steps = steps.into_iter().map(LoadBalancerStep::Cloud);
-    Answer::apply_or(steps.collect(), look_again)
-}
-
-fn look_again() -> Next {
-    Answer::LookAgain {
-        reason: "something is not known".to_owned(),
-    }
 }

@@ -3,7 +3,7 @@
 use bowline_openstack_client::{
     ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
     MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
-    PoolUpdate, Port, PortId,
+    PoolUpdate, Port, PortId, SessionPersistence,
 };
 use bowline_plan::{Impact, Lane, Step};
 use serde::Serialize;
@@ -113,6 +113,23 @@ pub(crate) enum PartChange {
     },
     /// Deletes the monitor of a pool.
     DeleteMonitor { id: MonitorId, name: String },
+}
+
+/// What is asked of a pool, and may be refused by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PoolSetting {
+    /// How it chooses a member.
+    Method(String),
+    /// How it keeps a client at a member.
+    Persistence(Option<SessionPersistence>),
+}
+
+impl PoolSetting {
+    /// The setting that an update changes; `None` if it changes something else.
+    pub(crate) fn of(update: &PoolUpdate) -> Option<Self> {
+        let method = update.lb_algorithm.clone().map(Self::Method);
+        method.or_else(|| update.session_persistence.clone().map(Self::Persistence))
+    }
 }
 
 /// What a quota of the project limits.

@@ -3,7 +3,8 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Refusal, Step as _};
 
-use super::{Memory, Observed, is_pending};
+use crate::load_balancer::memory::Memory;
+use crate::load_balancer::observed::{Observed, is_pending};
 use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What became of a write.

@@ -9,7 +9,7 @@ use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::{Need, View};
+use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::step::FloatingIpChange;
 use crate::messages::{
     EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL,

@@ -3,11 +3,12 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Note, Refusal, Step as _};
 
+use super::next::{Next, apply};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
-use super::{Next, There, apply, groups};
+use super::{There, groups};
 use crate::load_balancer::intent::Port;
-use crate::load_balancer::observe::is_pending;
+use crate::load_balancer::observed::is_pending;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{CloudStep, PartChange};
 

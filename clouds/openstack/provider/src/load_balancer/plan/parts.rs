@@ -14,7 +14,9 @@ use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::{Identity, Wanted};
-use crate::load_balancer::observe::{PartRefusals as _, Parts, Refusals, Remembered, View};
+use crate::load_balancer::memory::{PartRefusals as _, Refusals, Remembered};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
@@ -22,8 +24,6 @@ use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
 mod members;
 mod replaced;
 mod unread;
-
-pub(crate) use members::is_at;
 
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;

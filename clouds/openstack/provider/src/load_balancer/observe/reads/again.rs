@@ -9,8 +9,9 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, P
 use super::{Listing, Reads};
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent};
-use crate::load_balancer::learn::predicted;
-use crate::load_balancer::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
+use crate::load_balancer::memory::{Memory, WrittenMembers};
+use crate::load_balancer::observe::{patience, undone};
+use crate::load_balancer::observed::{Observed, Parts, is_made_up, is_pending};
 use crate::load_balancer::step::CloudStep;
 
 impl Reads {
@@ -120,9 +121,7 @@ impl Reads {
                 let mut shown = shown.iter().flat_map(|there| &there.members);
                 shown.any(|member| member.id == *id)
             };
-            let (known, added): (Vec<_>, Vec<_>) = members
-                .iter()
-                .partition(|member| !predicted::is_made_up(&member.id));
+            let (known, added): (Vec<_>, Vec<_>) = members.iter().partition(|member| !is_made_up(&member.id));
             let is_sure = added.is_empty() || *removed == 0;
             let is_confirmed = is_sure
                 && before != Some(list)
