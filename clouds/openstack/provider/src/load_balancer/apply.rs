@@ -28,42 +28,28 @@ const MAX_TRIES: usize = 5;
 /// The groups that ports have, with the revision of the port that has them.
 pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 
-/// Creations of load balancers whose answers were lost, by the load balancer's name.
+/// When the answer to the creation of a load balancer was lost, and for how long that is waited for, by the load balancer's name.
 #[derive(Debug, Default)]
-pub(crate) struct LateCreations(Kept<String, Late>);
+pub(crate) struct LateCreations(Kept<String, (Instant, Duration)>);
 
-/// When a creation was not answered, and for how long it is waited for.
-#[derive(Debug, Clone, Copy)]
-struct Late {
-    since: Instant,
-    wait: Duration,
-}
-
-/// How long a load balancer is waited for at first where the answer does not tell what came of its creation, twice as long each time...
+/// How long a load balancer is waited for whose creation was answered by an error of a server in between; twice as long each time.
 const SHORTEST_WAIT: Duration = Duration::from_secs(5);
 
-/// ... up to this, which is also for how long it is waited for where no answer came in time.
+/// The longest such time, and that after no answer at all.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 impl LateCreations {
     /// Whether the load balancer of this name may still come.
     pub(crate) fn may_come(&self, name: &String) -> bool {
-        self.0.with(name, |late| {
-            late.is_some_and(|late| late.since.elapsed() < late.wait)
-        })
+        let is_waited_for = |(since, wait): (Instant, Duration)| since.elapsed() < wait;
+        self.0.with(name, |late| late.is_some_and(is_waited_for))
     }
 
     fn lost(&self, name: &String, error: &ApiError) {
         self.0.with(name, |late| {
-            let longer = late.map_or(SHORTEST_WAIT, |late| late.wait * 2);
-            *late = Some(Late {
-                since: Instant::now(),
-                wait: if error.is_late() {
-                    LONGEST_WAIT
-                } else {
-                    longer.min(LONGEST_WAIT)
-                },
-            });
+            let wait = late.map_or(SHORTEST_WAIT, |(_, wait)| LONGEST_WAIT.min(wait * 2));
+            let wait = if error.is_late() { LONGEST_WAIT } else { wait };
+            *late = Some((Instant::now(), wait));
         });
     }
 

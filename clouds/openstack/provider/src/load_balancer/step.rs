@@ -197,20 +197,10 @@ impl CloudStep {
                 };
                 new.listeners.is_empty() == other.listeners.is_empty() && alone(new) == alone(other)
             }
-            (
-                Self::Group(Join { group, port }),
-                Self::Group(Join {
-                    group: other,
-                    port: other_port,
-                }),
-            )
-            | (
-                Self::Group(Leave { group, port }),
-                Self::Group(Leave {
-                    group: other,
-                    port: other_port,
-                }),
-            ) => (group, &port.id) == (other, &other_port.id),
+            (Self::Group(Join { group, port }), Self::Group(Join { group: of, port: at }))
+            | (Self::Group(Leave { group, port }), Self::Group(Leave { group: of, port: at })) => {
+                (group, &port.id) == (of, &at.id)
+            }
             (Self::FloatingIp(a @ Attach { id, .. }), Self::FloatingIp(b @ Attach { id: other, .. })) => {
                 id == other && a.place() == b.place()
             }
