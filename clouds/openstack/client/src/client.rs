@@ -23,14 +23,10 @@ use crate::login::Login;
 use crate::operation::{CallObserver, Operation, Service};
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::wire::{One, Page, Resource, Wrapped};
+use crate::wire::{One, PER_PAGE, Page, Resource, Wrapped};
 
 /// More pages than this no list has: at the least that services allow, a thousand entries each.
 const MOST_PAGES: usize = 1000;
-
-/// How many entries of a whole list are asked for at once: by itself Neutron has no limit, and of Octavia an operator may take it. A
-/// security group with its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
-pub(crate) const PER_PAGE: usize = 1000;
 
 /// By how much fewer entries are asked for after a page that is too large. A pool shows some 48 bytes of each of its members, so that
 /// a thousand pools of 700 members are more than the 32 MiB that are read of an answer; with a quarter of the pools it takes 2,800.

@@ -13,7 +13,7 @@ use bowline_plan::Refusal;
 use crate::load_balancer::learned::{Learned, Shown};
 use crate::load_balancer::members::is_at;
 use crate::load_balancer::memory::{Memory, RefusedCreation, Seen, WrittenMembers};
-use crate::load_balancer::observe::undone;
+use crate::load_balancer::observe::confirm;
 use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::remedies;
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
@@ -57,7 +57,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
-            if undone::makes_or_takes(change) {
+            if confirm::makes_or_takes(change) {
                 own.unconfirmed.push(step.clone());
             }
         }

@@ -155,7 +155,7 @@ pub(crate) struct RefusedCreation {
 impl Remembered {
     /// Whether Octavia answered a change that is to be made, and did not keep it. A list of members is written once more if others were
     /// written after it: Octavia may take one and fail to make it, and the answer shows none.
-    pub(crate) fn is_unkept(&self, change: &PartChange) -> bool {
+    pub(crate) fn is_reverted(&self, change: &PartChange) -> bool {
         match change {
             PartChange::SetMembers { .. } => {
                 self.changes.last() == Some(change) || self.rewritten.contains(change)

@@ -116,7 +116,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             let (surplus, kept) = evidence::surplus(seen, twins);
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
-            let there = There::new(wanted, seen, (balancer, role), &surplus);
+            let there = Existing::new(wanted, seen, (balancer, role), &surplus);
             there.next(&mut notes, &mut publishes)
         }
     };
@@ -140,11 +140,11 @@ fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let Found::One { balancer, role, .. } = evidence::resolve(&wanted.identity, seen) else {
         return None;
     };
-    There::new(wanted, seen, (balancer, role), &[]).follow()
+    Existing::new(wanted, seen, (balancer, role), &[]).follow()
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
-struct There<'a> {
+struct Existing<'a> {
     wanted: &'a Wanted,
     features: Features,
     seen: &'a View<'a>,
@@ -155,7 +155,7 @@ struct There<'a> {
     parts: OnceCell<Option<PartsPlan<'a>>>,
 }
 
-impl<'a> There<'a> {
+impl<'a> Existing<'a> {
     fn new(
         wanted: &'a Wanted,
         seen: &'a View<'a>,
@@ -350,7 +350,7 @@ impl<'a> There<'a> {
             if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));
             }
-            if let Some(change) = self.vain_tag() {
+            if let Some(change) = self.unused_tag() {
                 return Ok(Some(change));
             }
             let port = listener.protocol_port;
@@ -394,14 +394,14 @@ impl<'a> There<'a> {
 
     /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
     /// `max-shared-lb` leaves to others. One that people reach here already keeps its place, and waits for the port.
-    fn vain_tag(&self) -> Option<PartChange> {
+    fn unused_tag(&self) -> Option<PartChange> {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let is_in_vain = self.role == Role::Guest
+        let is_unused = self.role == Role::Guest
             && !floating::is_told(identity, self.seen, balancer)
             && !evidence::is_to_be_deleted(identity, self.role, balancer)
             && rename::is_borne_out(identity, self.seen, balancer)
             && absent::own_parts(identity, self.role, self.seen, balancer).is_none();
-        is_in_vain
+        is_unused
             .then(|| absent::without_tag(identity, balancer))
             .flatten()
     }
@@ -412,15 +412,15 @@ impl<'a> There<'a> {
         if let Some(why) = self.seen.memory.refusals.of_change(&change) {
             return Answer::Refused(why.clone());
         }
-        if own.is_unkept(&change) {
-            return Answer::Refused(self.unkept(change));
+        if own.is_reverted(&change) {
+            return Answer::Refused(self.reverted(change));
         }
-        let is_undone = own.changes.contains(&change);
+        let is_repeated = own.changes.contains(&change);
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
             change,
         };
-        if is_undone {
+        if is_repeated {
             notes.push(IN_ERROR.note(format!(
                 "Octavia took {} of load balancer {} and did not make it: it is written again",
                 step.label(),

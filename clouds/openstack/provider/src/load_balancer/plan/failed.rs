@@ -7,7 +7,7 @@ use bowline_plan::{Answer, Note, Refusal};
 
 use super::next::{Next, annotate, apply, delete};
 use super::waiting::wait_for;
-use super::{There, absent, floating, rename};
+use super::{Existing, absent, floating, rename};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::Identity;
@@ -100,7 +100,7 @@ impl Ways<'_> {
     }
 }
 
-impl There<'_> {
+impl Existing<'_> {
     /// Whether nothing can have come through: nobody was told of it, or it has no listener. That it names none proves nothing by itself.
     fn never_served(&self) -> bool {
         let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);

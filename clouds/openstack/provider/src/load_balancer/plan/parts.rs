@@ -227,19 +227,19 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn next(&self) -> Option<PartChange> {
         match self.is_held {
             true => self.next_of_members(),
-            false => self.wished().find(|change| !self.is_vain(change)),
+            false => self.wished().find(|change| !self.is_held_back(change)),
         }
     }
 
     /// Whether a change is not made for now: nothing comes of it.
-    fn is_vain(&self, change: &PartChange) -> bool {
-        self.own.is_unkept(change) || self.refusals.of_change(change).is_some()
+    fn is_held_back(&self, change: &PartChange) -> bool {
+        self.own.is_reverted(change) || self.refusals.of_change(change).is_some()
     }
 
     /// What Octavia answered and did not keep.
-    pub(crate) fn unkept(&self) -> impl Iterator<Item = PartChange> {
+    pub(crate) fn reverted(&self) -> impl Iterator<Item = PartChange> {
         let wished = self.wished().filter(|_| !self.is_held);
-        wished.filter(|change| self.own.is_unkept(change))
+        wished.filter(|change| self.own.is_reverted(change))
     }
 
     /// Why Octavia does not take what has a place now.
@@ -314,7 +314,7 @@ impl<'a> PartsPlan<'a> {
                 false => self.members(port, pool),
             })
         });
-        changes.find(|change| !self.is_vain(change))
+        changes.find(|change| !self.is_held_back(change))
     }
 
     /// The listeners of the Service on ports that it does not want any more, each with the next write that takes it away.
