@@ -17,14 +17,15 @@ use futures::FutureExt as _;
 use futures::future::{ready, try_join_all};
 use tokio::time::Instant;
 
-use super::{KeyAnswer, Memory, Need, Observed, Parts, Remembered, Unread};
 use crate::load_balancer::evidence;
-use crate::load_balancer::evidence::marks::{self, Told};
+use crate::load_balancer::evidence::marks;
 use crate::load_balancer::features::{self, Features};
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::leaks::Leaks;
 use crate::load_balancer::made_groups::MadeGroups;
-use crate::load_balancer::plan;
+use crate::load_balancer::memory::{Memory, Remembered};
+use crate::load_balancer::observe::view::Need;
+use crate::load_balancer::observed::{KeyAnswer, Observed, Parts, Told, Unread};
 use crate::load_balancer::under_way::UnderWay;
 use crate::load_balancer::vip_ports::{self, Known};
 
@@ -51,9 +52,13 @@ type Listing<T> = SharedRead<Result<Arc<Vec<T>>, CloudError>>;
 /// Octavia's newest version, and when it was read.
 type Version = (Instant, Option<(u32, u32)>);
 
+/// Names what a plan lacks.
+pub(crate) type Needs = fn(&Intent, &Observed, &Memory) -> Vec<Need>;
+
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
+    needs: Needs,
     version: Mutex<Option<Version>>,
     versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
     balancers: Listing<LoadBalancer>,
@@ -139,7 +144,7 @@ async fn all_monitors(client: Client) -> Result<Option<Arc<Vec<Monitor>>>, Cloud
 }
 
 impl Reads {
-    pub(crate) fn new(client: &Client) -> Self {
+    pub(crate) fn new(client: &Client, needs: Needs) -> Self {
         let under_way = Arc::new(UnderWay::default());
         let changes = Arc::clone(&under_way);
         let pace = move || POLL_INTERVAL.max(changes.pause());
@@ -181,6 +186,7 @@ impl Reads {
                 client.security_groups(None).await
             }),
             client: client.clone(),
+            needs,
         }
     }
 
@@ -207,7 +213,7 @@ impl Reads {
         memory: &Memory,
     ) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
-            let needs = plan::needs(intent, observed, memory);
+            let needs = (self.needs)(intent, observed, memory);
             if needs.is_empty() {
                 return Ok(());
             }

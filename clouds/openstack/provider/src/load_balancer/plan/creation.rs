@@ -6,14 +6,16 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, dangling, floating, guards, waiting};
+use super::next::{Next, annotate, apply};
+use super::{dangling, floating, guards, waiting};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
+use crate::load_balancer::memory::Refusals;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::{Refusals, View};
+use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::desired;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::remedies::About;

@@ -3,7 +3,8 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Refusal, Step as _};
 
-use super::{Memory, Observed, is_pending};
+use crate::load_balancer::memory::Memory;
+use crate::load_balancer::observed::{Observed, is_pending};
 use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What became of a write.
@@ -12,7 +13,7 @@ enum End {
     Unseen,
     Made,
     /// What was to go is there.
-    Undone,
+    Failed,
 }
 
 /// Whether a write makes a part or takes it away. The answer does not tell whether it comes about.
@@ -35,7 +36,7 @@ pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool
         match end(observed, &step, are_parts_new) {
             End::Unseen => memory.own.unconfirmed.push(step),
             End::Made => {}
-            End::Undone => {
+            End::Failed => {
                 let refusal = Refusal::new(format!(
                     "error during {}: Octavia took it and could not do it, {} is there and may be in provisioning status ERROR",
                     step.label(),
@@ -72,7 +73,7 @@ fn end(observed: &Observed, step: &CloudStep, are_parts_new: bool) -> End {
         _ => false,
     };
     match is_there {
-        true => End::Undone,
+        true => End::Failed,
         false => End::Made,
     }
 }
