@@ -82,7 +82,8 @@ impl Reads {
             Precondition::Unused(at, rule) => {
                 let items = observed.firewalls.get(&at.id).map_or(&[][..], Vec::as_slice);
                 let users = self.users_of(identity, at, rule, items).await?;
-                Ok((!users.is_empty()).then_some(Learned::Needed(users)))
+                let is_used = !users.is_empty();
+                Ok(is_used.then(|| Learned::Seen(Fact::Needed(at.clone(), rule.id.clone(), users))))
             }
         }
     }
