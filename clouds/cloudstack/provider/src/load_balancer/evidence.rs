@@ -28,13 +28,12 @@ use bowline_cloud_provider::evidence::{Claims, Traces};
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
 
-use super::annotations::requested;
-use super::annotations::{self, KEEP_IP};
-use super::claim::{Claim, Claimed, is_fresh};
-use super::intent::{Absent, Identity};
-use super::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
-use super::observe::observed::{Observed, Seen, Unread};
-use super::observe::times::{RELEASED, RELEASED_AGAIN};
+use crate::load_balancer::annotations::{self, KEEP_IP, requested};
+use crate::load_balancer::claim::{Claim, Claimed, is_fresh};
+use crate::load_balancer::intent::{Absent, Identity};
+use crate::load_balancer::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
+use crate::load_balancer::observe::observed::{Observed, Seen, Unread};
+use crate::load_balancer::observe::times::{RELEASED, RELEASED_AGAIN};
 
 /// Why an address stays that somebody acquired anew.
 pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it anew; \

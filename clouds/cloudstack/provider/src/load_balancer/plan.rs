@@ -12,15 +12,15 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::LoadBalancerPlan;
 use bowline_plan::Refusal;
 
-use super::annotations::SOURCE_CIDRS;
-use super::claim::Asking;
-use super::intent::{Intent, Wanted};
-use super::objects::{DEFAULT_DENY, Filtering, Rule};
-use super::observe::observed::{Need, Observed, Seen};
-use super::observe::times::SEARCH;
-use super::replaced_rules::ReplacedRules;
-use super::status::status;
-use super::step::CloudStep;
+use crate::load_balancer::annotations::SOURCE_CIDRS;
+use crate::load_balancer::claim::AddressRequest;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::objects::{DEFAULT_DENY, Filtering, Rule};
+use crate::load_balancer::observe::observed::{Need, Observed, Seen};
+use crate::load_balancer::observe::times::SEARCH;
+use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::load_balancer::status::status;
+use crate::load_balancer::step::CloudStep;
 use crate::messages::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::version::Abilities;
 
@@ -46,8 +46,8 @@ pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudSt
 }
 
 /// Which addresses the plan claims, to ask for them.
-pub(crate) fn claimed(intent: &Intent, observed: &Seen) -> Vec<Asking> {
-    build(intent, observed).claim.askings().collect()
+pub(crate) fn claimed(intent: &Intent, observed: &Seen) -> Vec<AddressRequest> {
+    build(intent, observed).claim.open_requests().collect()
 }
 
 /// What the decision has to know first.

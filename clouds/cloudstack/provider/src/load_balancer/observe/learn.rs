@@ -6,14 +6,14 @@ use bowline_cloud_provider::{ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 use bowline_plan::Refusal;
 
-use super::failures::Failure;
-use super::observed::{Fact, Pending, Seen, conflict, see};
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim::PATIENCE;
 use crate::load_balancer::objects::{
     Address, AddressRef, AddressState, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule,
     RuleId, RuleState,
 };
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::observed::{Fact, Pending, Seen, conflict, see};
 use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.
@@ -47,11 +47,11 @@ impl Learned {
 
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
-    if let Some(asking) = step.asking()
+    if let Some(request) = step.address_request()
         && !matches!(learned, Learned::Seen(_))
     {
         // Until the next look tells better.
-        observed.memory.own.known.standing.insert(asking, PATIENCE);
+        observed.memory.own.known.standing.insert(request, PATIENCE);
     }
     match learned {
         Learned::Started(pending) => {

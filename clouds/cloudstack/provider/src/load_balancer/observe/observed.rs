@@ -13,16 +13,15 @@ use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, Virt
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::failures::Failure;
-use super::on_the_way::OnTheWay;
-use super::remembered::Remembered;
 use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{
-    Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network, NewRule, PortRange,
-    Rule,
+    Address, AddressState, Firewall, FirewallId, FirewallList, FirewallRule, FirewallRuleId, IngressPort,
+    Neighbour, Network, NewRule, PortRange, Rule,
 };
-use crate::load_balancer::objects::{Firewall, FirewallList, IngressPort};
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::on_the_way::OnTheWay;
+use crate::load_balancer::observe::remembered::Remembered;
 use crate::load_balancer::step::CloudStep;
 use crate::version::Abilities;
 use crate::virtual_machines::MemberIndex;

@@ -2,12 +2,12 @@
 
 use bowline_cloudstack_client::{ApiError, Class, Client};
 
-use super::learn::Learned;
-use super::lists::{firewall_of, members_of, rules_of};
-use super::observed::{Fact, Seen, conflict};
-use super::verdict::verdict;
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
+use crate::load_balancer::observe::observed::{Fact, Seen, conflict};
+use crate::load_balancer::observe::verdict::verdict;
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
 
 /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what

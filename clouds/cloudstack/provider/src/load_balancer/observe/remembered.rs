@@ -6,14 +6,14 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::failures::{CloseAttempts, Failure};
-use super::known::Known;
-use super::on_the_way::OnTheWay;
-use super::times::BEHIND;
 use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
     RuleProtocol,
 };
+use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
+use crate::load_balancer::observe::known::Known;
+use crate::load_balancer::observe::on_the_way::OnTheWay;
+use crate::load_balancer::observe::times::BEHIND;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]

@@ -6,14 +6,14 @@ use std::net::IpAddr;
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::{Impact, Refusal};
 
-use super::any_address;
-use super::builder::{Builder, Stop};
-use super::removal::{Removal, by_address};
 use crate::load_balancer::evidence::UNPLACED;
 use crate::load_balancer::intent::Absent;
 use crate::load_balancer::objects::{AddressRef, AddressState};
 use crate::load_balancer::observe::observed::{Need, Unread};
 use crate::load_balancer::observe::times::SLOW;
+use crate::load_balancer::plan::any_address;
+use crate::load_balancer::plan::builder::{Builder, Stop};
+use crate::load_balancer::plan::removal::{Removal, by_address};
 use crate::load_balancer::step::CloudStep;
 
 /// Decides how the removal goes on.

@@ -1,11 +1,11 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
-use super::builder::Builder;
 use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claim;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
 use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{Closing, CloudStep, Opening};
 use crate::messages::ITEM_KEPT;
 

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::builder::{Builder, Stop, pending};
 use crate::load_balancer::claim::{AnyAddress, Claimed};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
 use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::load_balancer::plan::builder::{Builder, Stop, pending};
 use crate::messages::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.

@@ -282,11 +282,11 @@ impl<'a> Builder<'a> {
     /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile, unless it came.
     pub(super) fn is_blocked(&mut self) -> Result<bool, Unread> {
         let mut is_blocked = false;
-        for asking in self.identity.claim.askings() {
-            let Some(left) = self.own().known.standing.get(&asking) else {
+        for request in self.identity.claim.open_requests() {
+            let Some(left) = self.own().known.standing.get(&request) else {
                 continue;
             };
-            if let Subject::Address(id) = &asking.subject
+            if let Subject::Address(id) = &request.subject
                 && evidence::is_taken(self.observed, id)?
             {
                 self.came(id);
@@ -294,14 +294,14 @@ impl<'a> Builder<'a> {
             }
             is_blocked = true;
             let mut pending = self.observed.pending.iter();
-            if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
+            if pending.any(|pending| pending.step.address_request().as_ref() == Some(&request)) {
                 continue; // its job tells
             }
             self.blocked = self.blocked.max(Some(*left));
             self.notes.push(ADDRESS_SOUGHT.note(format!(
                 "a public IP was asked for at {:.0}, and what came of it is not known; it is looked for, and for two minutes \
                  neither is another one asked for nor is the service let go",
-                asking.since
+                request.since
             )));
         }
         Ok(is_blocked)

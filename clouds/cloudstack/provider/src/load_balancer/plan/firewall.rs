@@ -20,10 +20,10 @@
 
 use bowline_plan::Refusal;
 
-use super::builder::Builder;
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::objects::{FirewallRule, PortRange};
 use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{CloudStep, Opening};
 
 const CHANGE: &str =

@@ -7,10 +7,6 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::any_address;
-use super::builder::{Builder, Stop};
-use super::members;
-use super::removal::{Removal, by_address};
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence::{self, State};
 use crate::load_balancer::intent::Wanted;
@@ -18,6 +14,9 @@ use crate::load_balancer::members::{Members, named_twins};
 use crate::load_balancer::objects::{AddressRef, Filtering, Network, NewRule, Place, PublicIpId, Rule};
 use crate::load_balancer::observe::observed::{Need, Observed, Seen, Unread};
 use crate::load_balancer::observe::times::{LOOK, STUCK};
+use crate::load_balancer::plan::builder::{Builder, Stop};
+use crate::load_balancer::plan::removal::{Removal, by_address};
+use crate::load_balancer::plan::{any_address, members};
 use crate::load_balancer::step::CloudStep;
 use crate::messages::{NODES_LEFT_OUT, ONE_INSTANCE};
 use crate::virtual_machines::LB;

@@ -2,11 +2,11 @@
 
 use bowline_plan::Refusal;
 
-use super::builder::Builder;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members::{self, Members};
 use crate::load_balancer::objects::Rule;
 use crate::load_balancer::observe::observed::{Need, Seen, Unread};
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{CloudStep, RuleChange};
 
 /// There is nobody to balance over.

@@ -2,12 +2,12 @@
 
 use bowline_plan::Impact;
 
-use super::builder::Builder;
-use super::home::Home;
-use super::port::At;
-use super::removal::Removal;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::objects::Rule;
+use crate::load_balancer::plan::builder::Builder;
+use crate::load_balancer::plan::home::Home;
+use crate::load_balancer::plan::port::At;
+use crate::load_balancer::plan::removal::Removal;
 use crate::load_balancer::step::CloudStep;
 use crate::messages::ROUTER_CONFIG_BROKEN;
 use crate::version::Abilities;

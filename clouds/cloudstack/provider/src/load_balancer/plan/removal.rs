@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_plan::{Impact, Refusal};
 
-use super::acl;
-use super::builder::Builder;
 use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence::{self, State};
@@ -20,6 +18,8 @@ use crate::load_balancer::objects::{
     PublicIpId, Rule,
 };
 use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::load_balancer::plan::acl;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::replaced_rules::OpenPort;
 use crate::load_balancer::step::CloudStep;
 

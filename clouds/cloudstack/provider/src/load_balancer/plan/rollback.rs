@@ -5,11 +5,11 @@
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::builder::Builder;
-use super::members;
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::plan::builder::Builder;
+use crate::load_balancer::plan::members;
 use crate::load_balancer::step::CloudStep;
 
 /// Decides what is taken back.

@@ -4,7 +4,6 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::ApiError;
 
-use super::Reads;
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim;
 use crate::load_balancer::intent::Intent;
@@ -13,6 +12,7 @@ use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::firewall_of;
 use crate::load_balancer::observe::observed::{Fact, Observed, Pending};
+use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::verdict::failure;
 use crate::load_balancer::step::{CloudStep, Precondition};
 

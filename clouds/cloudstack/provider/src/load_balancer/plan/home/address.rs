@@ -9,9 +9,8 @@ use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::objects::{Address, AddressRef, Filtering, Network, Place, PublicIpId};
 use crate::load_balancer::observe::observed::Pending;
 use crate::load_balancer::observe::times::STUCK;
-use crate::load_balancer::plan::acl;
-use crate::load_balancer::plan::any_address;
 use crate::load_balancer::plan::builder::{Arrival, Builder, Stop, pending};
+use crate::load_balancer::plan::{acl, any_address};
 use crate::load_balancer::step::{Acquisition, CloudStep};
 use crate::messages::ADDRESS_PENDING;
 
