@@ -133,6 +133,7 @@ impl World {
         ServiceFacts {
             service: Arc::new(self.service.clone()),
             is_wanted: self.is_wanted,
+            has_begun: false,
             nodes: self.nodes.iter().map(node).collect(),
             services: Arc::new(self.others.iter().cloned().map(Arc::new).collect::<Vec<_>>()),
             cluster: Arc::new(bowline_cloud_provider::ClusterFacts {
