@@ -93,7 +93,8 @@ impl Options {
             path,
         )?;
         let project = Project::parse(file.text(Setting::ProjectId));
-        let settings = Settings::new(url, keys(api_key, secret_key), project);
+        let settings = Settings::new(url, keys(api_key, secret_key), project)
+            .map_err(|error| unusable(error.to_string()))?;
         let version = match file.text(Setting::Version) {
             "" => None,
             text => Some(Version::parse(text).map_err(|_| {
@@ -103,8 +104,12 @@ impl Options {
                 ))
             })?),
         };
+        let in_force = file.shown().into_iter().map(|(setting, text)| match setting {
+            Setting::ApiUrl => (setting, settings.url.to_string()), // without a login
+            _ => (setting, text),
+        });
         Ok(Self {
-            settings: settings.map_err(|error| unusable(error.to_string()))?,
+            in_force: in_force.collect(),
             verifies_certificates: !file.is_on(Setting::SslNoVerify),
             nodes: NodeOptions {
                 region: Some(file.text(Setting::Region).to_owned()).filter(|text| !text.is_empty()),
@@ -112,8 +117,8 @@ impl Options {
                 ipv6_addresses: file.is_on(Setting::Ipv6Addresses),
             },
             version,
-            in_force: file.shown(),
             ignored: file.ignored,
+            settings,
         })
     }
 
@@ -154,11 +159,8 @@ impl Options {
         let keys = [Setting::ApiKey, Setting::SecretKey];
         let keys = keys.map(|setting| ShownSetting::secret(setting.key(), path));
         let given = self.in_force.iter().map(|(setting, value)| {
-            let effect = if *setting == Setting::Zone {
-                ", no effect"
-            } else {
-                ""
-            };
+            let has_effect = *setting != Setting::Zone;
+            let effect = if has_effect { "" } else { ", no effect" };
             ShownSetting::new(setting.key(), value, format!("{path}{effect}"))
         });
         keys.into_iter().chain(given).collect()

@@ -96,7 +96,7 @@ impl Reconciler for Balancers {
 
     fn before_wave(&self, intent: &Intent, observed: &Seen) {
         let claimed = plan::claimed(intent, observed);
-        self.reads.asks.planned(intent.identity(), claimed);
+        self.reads.address_requests.planned(intent.identity(), claimed);
     }
 
     fn settled(&self, intent: &Intent) {
@@ -111,7 +111,7 @@ impl Reconciler for Balancers {
         };
         let mut learned = match self.reads.obstacle(intent, observed, step).await {
             Some(seen) => seen,
-            None => writer.apply(step, &self.reads.asks).await?,
+            None => writer.apply(step, &self.reads.address_requests).await?,
         };
         if let Learned::Failed(failure) = &mut learned {
             failure.is_rollback = observed.memory.own.failure.is_some();

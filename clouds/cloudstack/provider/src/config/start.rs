@@ -6,7 +6,7 @@ use bowline_cloud_http::CloudHttp;
 use bowline_cloudstack_client::{ApiError, Class, Client, ProjectId, WallClock};
 use tokio::time::timeout;
 
-use super::Options;
+use crate::config::Options;
 use crate::version::{self, Version};
 
 /// How long the start waits for the server. What is not known by then is asked for when it is needed.

@@ -418,3 +418,12 @@ fn options_are_shown_with_their_file_and_without_the_keys() {
         ]
     );
 }
+
+#[test]
+fn a_login_in_the_url_is_not_shown() {
+    let text = with("").replace("https://h/", "https://u:hunter2@h/");
+    let options = read(&text).unwrap();
+    let shown = format!("{:?}", options.shown(&given(&text)));
+    assert!(shown.contains("https://h/client/api"), "{shown}");
+    assert!(!shown.contains("hunter2") && !format!("{options:?}").contains("hunter2"));
+}

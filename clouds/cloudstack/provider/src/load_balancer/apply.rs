@@ -6,15 +6,15 @@ use bowline_cloudstack_client::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::claim::VALIDITY;
-use super::intent::Identity;
-use super::objects::FirewallId;
-use super::observe::asks::Asks;
-use super::observe::failures::Failure;
-use super::observe::learn::Learned;
-use super::observe::observed::{Pending, Seen};
-use super::observe::refused::refused;
-use super::step::{Acquisition, Closing, CloudStep, RuleChange};
+use crate::load_balancer::claim::VALIDITY;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::objects::FirewallId;
+use crate::load_balancer::observe::address_requests::AddressRequests;
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::observed::{Pending, Seen};
+use crate::load_balancer::observe::refused::refused;
+use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
@@ -40,12 +40,16 @@ fn deleting(deleted: Deleted) -> Taken {
 impl Writer<'_> {
     /// Makes one write. Fails only if nothing was sent, because this process may not write now. Of a request for an address it
     /// is noted whether anything may come.
-    pub(crate) async fn apply(&self, step: &CloudStep, asks: &Asks) -> Result<Learned, CloudError> {
+    pub(crate) async fn apply(
+        &self,
+        step: &CloudStep,
+        address_requests: &AddressRequests,
+    ) -> Result<Learned, CloudError> {
         let since = Instant::now();
-        let asking = step.asking();
-        let sent = match &asking {
-            Some(asking) => {
-                asks.asked(&self.identity.uid, asking);
+        let request = step.address_request();
+        let sent = match &request {
+            Some(request) => {
+                address_requests.asked(&self.identity.uid, request);
                 timeout(VALIDITY, self.send(step)).await
             }
             None => Ok(self.send(step).await),
@@ -60,15 +64,15 @@ impl Writer<'_> {
                 ));
             }
         };
-        if let Some(asking) = &asking {
-            asks.answered(&self.identity.uid, asking, &error);
+        if let Some(request) = &request {
+            address_requests.answered(&self.identity.uid, request, &error);
         }
         if error.class == Class::NotSent {
             return Err(error.into());
         }
         let mut learned = refused(self.client, self.identity, self.observed, step, &error).await;
         if let Learned::Failed(failure) = &mut learned {
-            failure.is_definite &= asking.is_none() || !error.maybe_applied();
+            failure.is_definite &= request.is_none() || !error.maybe_applied();
         }
         Ok(learned)
     }

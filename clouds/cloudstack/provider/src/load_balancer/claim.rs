@@ -16,9 +16,9 @@ use std::time::Duration;
 use bowline_cloud_provider::{Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
-use super::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
-use super::cidrs::{Cidrs, Sources};
-use super::objects::{NetworkId, Place, PublicIpId, VpcId};
+use crate::load_balancer::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
+use crate::load_balancer::cidrs::{Cidrs, Sources};
+use crate::load_balancer::objects::{NetworkId, Place, PublicIpId, VpcId};
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ pub(crate) enum Claimed {
 
 /// That an address may have been asked for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asking {
+pub(crate) struct AddressRequest {
     pub(crate) subject: Subject,
     /// When it was claimed.
     pub(crate) since: Timestamp,
@@ -192,13 +192,13 @@ impl Claimed {
     }
 
     /// When it was asked for, if it is not known whether it came.
-    pub(crate) fn asked(&self) -> Option<Asking> {
+    pub(crate) fn asked(&self) -> Option<AddressRequest> {
         let (subject, since) = match self {
             Self::Asked(id, since) => (Subject::Address(id.clone()), *since),
             Self::Any(AnyAddress { network, since, .. }) => (Subject::Any(network.clone()), (*since)?),
             Self::Address(_) | Self::Going(_) | Self::Shared(_) => return None,
         };
-        Some(Asking { subject, since })
+        Some(AddressRequest { subject, since })
     }
 }
 
@@ -271,7 +271,7 @@ impl Claim {
     }
 
     /// What may have been asked for, and nobody knows what came of it.
-    pub(crate) fn askings(&self) -> impl Iterator<Item = Asking> {
+    pub(crate) fn open_requests(&self) -> impl Iterator<Item = AddressRequest> {
         self.all().filter_map(Claimed::asked)
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use super::intent::Intent;
-use super::intent::read::read;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::intent::read::read;
 use crate::messages::IGNORED_ANNOTATIONS;
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to

@@ -18,7 +18,7 @@
 //! | a person's | nothing tells that it was acquired for the Service, or people took the mark off, or it forwards ports | it is used if it is requested | it stays |
 //!
 //! A balancer that is served has its address by its rules. Where its only rule is away, [`can_serve_again`] tells whether it goes back to
-//! the address; where it never came to be, [`in_vain`] tells what is given back.
+//! the address; where it never came to be, [`never_served`] tells what is given back.
 //!
 //! Which of several addresses falls to a Service that let the cloud choose is told by [`any_address`].
 
@@ -28,13 +28,12 @@ use bowline_cloud_provider::evidence::{Claims, Traces};
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
 
-use super::annotations::requested;
-use super::annotations::{self, KEEP_IP};
-use super::claim::{Claim, Claimed, is_fresh};
-use super::intent::{Absent, Identity};
-use super::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
-use super::observe::observed::{Observed, Seen, Unread};
-use super::observe::times::{RELEASED, RELEASED_AGAIN};
+use crate::load_balancer::annotations::{self, KEEP_IP, requested};
+use crate::load_balancer::claim::{Claim, Claimed, is_fresh};
+use crate::load_balancer::intent::{Absent, Identity};
+use crate::load_balancer::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
+use crate::load_balancer::observe::observed::{Observed, Seen, Unread};
+use crate::load_balancer::observe::times::{RELEASED, RELEASED_AGAIN};
 
 /// Why an address stays that somebody acquired anew.
 pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it anew; \
@@ -324,7 +323,7 @@ pub(super) fn can_serve_again(address: &Address, network: &Network) -> bool {
 }
 
 /// What was acquired for a balancer that never came to be, unless people keep it: it is given back.
-pub(super) fn in_vain<'a>(identity: &Identity, observed: &'a Seen) -> Option<&'a AddressRef> {
+pub(super) fn never_served<'a>(identity: &Identity, observed: &'a Seen) -> Option<&'a AddressRef> {
     let made = observed.memory.own.made.address.as_ref();
     made.filter(|_| !identity.keeps_ip)
 }

@@ -7,11 +7,11 @@ use bowline_cloud_provider::{IpMode, ServicesView};
 use bowline_plan::{Note, Refusal};
 use jiff::Timestamp;
 
-use super::cidrs::Sources;
-use super::claim::Claim;
-use super::names::{self, Protocol};
-use super::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
-use super::replaced_rules::ReplacedRules;
+use crate::load_balancer::cidrs::Sources;
+use crate::load_balancer::claim::Claim;
+use crate::load_balancer::names::{self, Protocol};
+use crate::load_balancer::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
+use crate::load_balancer::replaced_rules::ReplacedRules;
 
 pub(crate) mod read;
 mod sources;

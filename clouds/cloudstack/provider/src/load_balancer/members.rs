@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_plan::Refusal;
 
-use super::intent::WantedNode;
-use super::objects::{NetworkId, VirtualMachineId};
-use crate::virtual_machines::Instance;
-use crate::virtual_machines::MemberIndex;
-use crate::virtual_machines::of_node;
+use crate::load_balancer::intent::WantedNode;
+use crate::load_balancer::objects::{NetworkId, VirtualMachineId};
+use crate::virtual_machines::{Instance, MemberIndex, of_node};
 
 /// The Nodes' virtual machines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

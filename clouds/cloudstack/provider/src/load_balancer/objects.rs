@@ -10,8 +10,8 @@ pub(crate) use bowline_cloudstack_client::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::cidrs::Cidrs;
-use super::names::{self, IpProtocol, Protocol};
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::names::{self, IpProtocol, Protocol};
 
 /// A public IP address by its ID, with its text for people and for the status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

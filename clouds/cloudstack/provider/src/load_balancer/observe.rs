@@ -1,9 +1,10 @@
 //! What the cloud says about one Service's load balancer, and what came of the writes.
 //!
-//! [`observed`] holds what was read, [`remembered`] what the reconcile knows of itself. [`reads`] reads what a plan needs; [`jobs`] asks after the jobs that writes began. What the answer to a write, or its job, told is [`learn`];
-//! what it means that the API said no, [`refused`] and [`verdict`].
+//! [`observed`] holds what was read, [`remembered`] what the reconcile knows of itself. [`reads`] reads what a plan needs, and [`jobs`] asks
+//! after the jobs that writes began. What the answer to a write, or its job, told is [`learn`]; what it means that the API said no is
+//! told by [`refused`] and [`verdict`].
 
-pub(crate) mod asks;
+pub(crate) mod address_requests;
 pub(crate) mod failures;
 mod jobs;
 mod known;

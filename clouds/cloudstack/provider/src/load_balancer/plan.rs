@@ -12,22 +12,22 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::LoadBalancerPlan;
 use bowline_plan::Refusal;
 
-use super::annotations::SOURCE_CIDRS;
-use super::claim::Asking;
-use super::intent::{Intent, Wanted};
-use super::objects::{DEFAULT_DENY, Filtering, Rule};
-use super::observe::observed::{Need, Observed, Seen};
-use super::observe::times::SEARCH;
-use super::replaced_rules::ReplacedRules;
-use super::status::status;
-use super::step::CloudStep;
+use crate::load_balancer::annotations::SOURCE_CIDRS;
+use crate::load_balancer::claim::AddressRequest;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::objects::{DEFAULT_DENY, Filtering, Rule};
+use crate::load_balancer::observe::observed::{Need, Observed, Seen};
+use crate::load_balancer::observe::times::SEARCH;
+use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::load_balancer::status::status;
+use crate::load_balancer::step::CloudStep;
 use crate::messages::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::version::Abilities;
 
 mod absent;
 mod acl;
 mod any_address;
-mod draft;
+mod builder;
 mod firewall;
 mod home;
 mod members;
@@ -38,104 +38,104 @@ mod rollback;
 #[cfg(test)]
 mod tests;
 
-use draft::{Draft, Stop};
+use self::builder::{Builder, Stop};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-    draft(intent, observed).finish()
+    build(intent, observed).finish()
 }
 
 /// Which addresses the plan claims, to ask for them.
-pub(crate) fn claimed(intent: &Intent, observed: &Seen) -> Vec<Asking> {
-    draft(intent, observed).claim.askings().collect()
+pub(crate) fn claimed(intent: &Intent, observed: &Seen) -> Vec<AddressRequest> {
+    build(intent, observed).claim.open_requests().collect()
 }
 
 /// What the decision has to know first.
 pub(crate) fn needs(intent: &Intent, observed: &Seen) -> BTreeSet<Need> {
-    draft(intent, observed).needs
+    build(intent, observed).needs
 }
 
-fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
-    let mut draft = Draft::new(intent.identity(), observed);
+fn build<'a>(intent: &'a Intent, observed: &'a Seen) -> Builder<'a> {
+    let mut plan = Builder::new(intent.identity(), observed);
     let own = &observed.memory.own;
     if own.inherits_since.is_some() {
-        return draft;
+        return plan;
     }
     if own.failure.is_some() {
-        rollback::plan(&mut draft, intent);
-        return draft;
+        rollback::plan(&mut plan, intent);
+        return plan;
     }
     if own.lingers {
-        draft.wait("rules are listed whose public IP was released".to_owned());
+        plan.wait("rules are listed whose public IP was released".to_owned());
     }
     match intent {
         Intent::Wanted(wanted) => {
-            draft.again = own.known.may_go.map(|left| left.min(SEARCH));
-            let decided = wanted_plan(&mut draft, wanted);
-            draft.take(decided);
-            follow_anyway(&mut draft, wanted);
+            plan.again = own.known.may_go.map(|left| left.min(SEARCH));
+            let decided = wanted_plan(&mut plan, wanted);
+            plan.take(decided);
+            follow_anyway(&mut plan, wanted);
         }
         Intent::Absent(absent) => {
-            let decided = absent::plan(&mut draft, absent);
-            draft.take(decided);
+            let decided = absent::plan(&mut plan, absent);
+            plan.take(decided);
         }
     }
-    draft
+    plan
 }
 
 /// What is refused makes no change, nor does what cannot be read. But the Nodes are followed all the same.
-fn follow_anyway(draft: &mut Draft<'_>, wanted: &Wanted) {
-    if draft.refusal.is_some() {
-        *draft = Draft {
-            notes: std::mem::take(&mut draft.notes),
-            refusal: draft.refusal.take(),
-            ..Draft::new(draft.identity, draft.observed)
+fn follow_anyway(plan: &mut Builder<'_>, wanted: &Wanted) {
+    if plan.refusal.is_some() {
+        *plan = Builder {
+            notes: std::mem::take(&mut plan.notes),
+            refusal: plan.refusal.take(),
+            ..Builder::new(plan.identity, plan.observed)
         };
-    } else if !draft.is_blind || draft.has_writes() {
+    } else if !plan.is_blind || plan.has_writes() {
         return;
     }
-    members::follow_nodes(draft, wanted);
-    if !draft.steps.is_empty() {
-        draft.refusal = None; // later
+    members::follow_nodes(plan, wanted);
+    if !plan.steps.is_empty() {
+        plan.refusal = None; // later
     }
 }
 
-fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
-    draft.notes.extend(wanted.notes.iter().cloned());
+fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
+    plan.notes.extend(wanted.notes.iter().cloned());
     if let Some(refusal) = &wanted.refusal {
         return Err(refusal.clone().into());
     }
-    let abilities = abilities(draft.observed, wanted)?;
-    let home = home::find(draft, wanted)?;
+    let abilities = abilities(plan.observed, wanted)?;
+    let home = home::find(plan, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()
         && list.name == DEFAULT_DENY
     {
-        draft.notes.push(DEFAULT_DENY_EVENT.note(format!(
+        plan.notes.push(DEFAULT_DENY_EVENT.note(format!(
             "network {} uses the ACL list {}, which denies everything and takes no items: nobody reaches the service",
             home.network.name, list.name
         )));
     }
-    ports::plan(draft, wanted, &home, abilities);
+    ports::plan(plan, wanted, &home, abilities);
     // What serves at another address is not left for one where a port does not.
     let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
-    if draft.is_idle() && !draft.shortfalls.is_empty() && draft.observed.rules.iter().any(is_elsewhere) {
-        members::follow_nodes(draft, wanted);
+    if plan.is_idle() && !plan.shortfalls.is_empty() && plan.observed.rules.iter().any(is_elsewhere) {
+        members::follow_nodes(plan, wanted);
         return Ok(());
     }
-    if draft.is_idle() {
-        home::leave_others(draft, wanted, &home);
+    if plan.is_idle() {
+        home::leave_others(plan, wanted, &home);
     }
-    if draft.is_idle() {
-        draft.claim.opens_only(&wanted.sources.cidrs);
-        draft.replaced = ReplacedRules::default();
+    if plan.is_idle() {
+        plan.claim.opens_only(&wanted.sources.cidrs);
+        plan.replaced = ReplacedRules::default();
     }
-    if draft.is_idle() {
-        home::tidy_claim(draft, wanted, &home)?;
+    if plan.is_idle() {
+        home::tidy_claim(plan, wanted, &home)?;
     }
-    let mut here = draft.observed.rules.iter();
+    let mut here = plan.observed.rules.iter();
     let serves = here.any(|rule| rule.address.id == home.address.id && !rule.state.is_going());
-    if draft.is_idle() && (serves || draft.shortfalls.is_empty()) {
-        draft.settled = Some(status(wanted, &home.address)?);
+    if plan.is_idle() && (serves || plan.shortfalls.is_empty()) {
+        plan.settled = Some(status(wanted, &home.address)?);
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Service;
 
-use super::annotations::{REPLACED_RULES, text};
-use super::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
+use crate::load_balancer::annotations::{REPLACED_RULES, text};
+use crate::load_balancer::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,9 @@
 use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
 use bowline_plan::Refusal;
 
-use super::annotations::HOSTNAME;
-use super::intent::Wanted;
-use super::objects::AddressRef;
+use crate::load_balancer::annotations::HOSTNAME;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::objects::AddressRef;
 
 /// One entry: the host name of the annotation alone, else the address.
 ///

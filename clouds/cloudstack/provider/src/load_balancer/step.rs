@@ -5,8 +5,8 @@ use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
-use super::claim::{Asking, Subject};
-use super::objects::{
+use crate::load_balancer::claim::{AddressRequest, Subject};
+use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
     PublicPort, Rule, VirtualMachineId,
 };
@@ -185,11 +185,11 @@ impl CloudStep {
     }
 
     /// What may be asked for by it, if it acquires an address under a claim.
-    pub(crate) fn asking(&self) -> Option<Asking> {
+    pub(crate) fn address_request(&self) -> Option<AddressRequest> {
         let Self::Associate(new) = self else {
             return None;
         };
-        Some(Asking {
+        Some(AddressRequest {
             subject: match &new.address {
                 Some(address) => Subject::Address(address.id.clone()),
                 None => Subject::Any(new.to.network.clone()),

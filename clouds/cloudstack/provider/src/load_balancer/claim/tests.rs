@@ -34,7 +34,7 @@ fn a_claim_reads_back_as_it_was_written() {
     let both = changed(service, |claim| claim.insert(asked.clone()));
     assert!(both.any_address().is_some() && both.names(&"two".into()));
     assert_eq!(both.asked(&"two".into()), Some(Timestamp::UNIX_EPOCH));
-    assert_eq!(both.askings().collect::<Vec<_>>(), [asked.asked().unwrap()]);
+    assert_eq!(both.open_requests().collect::<Vec<_>>(), [asked.asked().unwrap()]);
     // What came takes the place of what was asked for.
     let two = changed(service, |claim| {
         claim.retain(|claimed| !matches!(claimed, Claimed::Any(_)));

@@ -8,10 +8,10 @@ use bowline_cloud_provider::{IpMode, Node, ServerVersion, Service, ServiceFacts,
 use bowline_plan::{Note, Refusal};
 use k8s_openapi::api::core::v1::ServiceSpec;
 
-use super::sources::{is_ipv6, source_cidrs, source_ranges};
-use super::{Absent, Identity, Intent, Port, Wanted, WantedNode};
 use crate::load_balancer::annotations::{self, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::load_balancer::claim::Claim;
+use crate::load_balancer::intent::sources::{is_ipv6, source_cidrs, source_ranges};
+use crate::load_balancer::intent::{Absent, Identity, Intent, Port, Wanted, WantedNode};
 use crate::load_balancer::names::{self, Protocol};
 use crate::load_balancer::objects::Algorithm;
 use crate::load_balancer::replaced_rules::ReplacedRules;

@@ -1,4 +1,4 @@
-//! What a removal could not close, and where it could not be told what to close.
+//! Writes that failed: what a removal could not close, and where it could not be told what to close.
 //!
 //! A port is closed before its rule goes, so that nothing stays open by mistake. But what cannot be closed must not keep a
 //! balancer that nobody wants: after a few tries it is left, and people are told. Of what cannot be listed nobody can be told what is
@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::CloudError;
-use bowline_cloud_provider::ErrorKind;
+use bowline_cloud_provider::{CloudError, ErrorKind};
 
 /// A failed write.
 #[derive(Debug, Clone)]
@@ -44,7 +43,7 @@ const TRIES: u32 = 3;
 /// Firewall rules and items of ACL lists whose deletion failed, by ID; and addresses and ACL lists by ID, what lets ports in at
 /// which could not be listed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Unclosed(BTreeMap<String, Tried>);
+pub(crate) struct CloseAttempts(BTreeMap<String, Tried>);
 
 #[derive(Debug, Clone)]
 struct Tried {
@@ -55,7 +54,7 @@ struct Tried {
     error: String,
 }
 
-impl Unclosed {
+impl CloseAttempts {
     /// A try has failed.
     pub(crate) fn failed(&mut self, id: &str, failure: &Failure) {
         let times = self.0.get(id).map_or(0, |tried| tried.times);

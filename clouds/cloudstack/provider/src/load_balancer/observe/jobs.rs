@@ -5,13 +5,13 @@ use bowline_cloudstack_client::{ApiError, Class, Client, Job};
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::failures::Failure;
-use super::learn::{self, Learned};
-use super::observed::{Pending, Seen};
-use super::refused::refused;
-use super::times::{PATIENCE, SILENCE, TRIES};
-use super::wire;
 use crate::load_balancer::intent::Identity;
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::learn::{self, Learned};
+use crate::load_balancer::observe::observed::{Pending, Seen};
+use crate::load_balancer::observe::refused::refused;
+use crate::load_balancer::observe::times::{PATIENCE, SILENCE, TRIES};
+use crate::load_balancer::observe::wire;
 use crate::load_balancer::step::{Acquisition, CloudStep};
 
 /// What is said when patience is at an end.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::load_balancer::claim::Asking;
+use crate::load_balancer::claim::AddressRequest;
 use crate::load_balancer::objects::{NewRule, Rule, RuleId, VirtualMachineId};
 
 /// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
@@ -11,7 +11,7 @@ use crate::load_balancer::objects::{NewRule, Rule, RuleId, VirtualMachineId};
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
-    pub(crate) standing: BTreeMap<Asking, Duration>,
+    pub(crate) standing: BTreeMap<AddressRequest, Duration>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.
     pub(crate) trusted: BTreeSet<RuleId>,
     /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.

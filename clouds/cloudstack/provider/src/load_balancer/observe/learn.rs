@@ -6,14 +6,14 @@ use bowline_cloud_provider::{ErrorKind, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 use bowline_plan::Refusal;
 
-use super::failures::Failure;
-use super::observed::{Fact, Pending, Seen, see};
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim::PATIENCE;
 use crate::load_balancer::objects::{
-    Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, Neighbour,
-    NewRule, PublicIpId, Rule, RuleId, RuleState,
+    Address, AddressRef, AddressState, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule,
+    RuleId, RuleState,
 };
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::observed::{Fact, Pending, Seen, conflict, see};
 use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.
@@ -25,14 +25,6 @@ pub(crate) enum Learned {
     Gone,
     /// Something is not as was thought, so the write was not sent, or was refused.
     Seen(Fact),
-    /// The item is left: this relies on it, which others have.
-    Needed(Vec<Neighbour>),
-    /// A port has one firewall rule only: what is there for it has to go first.
-    OneFirewallRule,
-    /// A port has one rule only, whatever its protocol: the one that is there has to go first.
-    OneRule,
-    /// The address takes no rule yet.
-    Unready,
     /// The API says no to what is asked for. The session remembers it.
     Refused(Refusal),
     /// The same as long as something else has the port.
@@ -46,26 +38,20 @@ impl Learned {
     pub(crate) fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
-            Self::Unready => WriteOutcome::PutOff,
+            Self::Seen(Fact::Unready(_)) => WriteOutcome::PutOff,
             Self::Failed(failure) if failure.is_unheard => WriteOutcome::Unknown,
-            Self::Seen(_)
-            | Self::Needed(_)
-            | Self::OneFirewallRule
-            | Self::OneRule
-            | Self::Refused(_)
-            | Self::Conflicts(_)
-            | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::Seen(_) | Self::Refused(_) | Self::Conflicts(_) | Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }
 
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
-    if let Some(asking) = step.asking()
+    if let Some(request) = step.address_request()
         && !matches!(learned, Learned::Seen(_))
     {
         // Until the next look tells better.
-        observed.memory.own.known.standing.insert(asking, PATIENCE);
+        observed.memory.own.known.standing.insert(request, PATIENCE);
     }
     match learned {
         Learned::Started(pending) => {
@@ -79,48 +65,9 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             see(observed, fact);
         }
-        Learned::OneFirewallRule => {
-            if let CloudStep::Open(new) = step {
-                let port = (new.at.id.clone(), new.ingress);
-                observed.memory.own.takes_one_firewall_rule.insert(port);
-            }
-        }
-        Learned::OneRule => {
-            if let CloudStep::CreateRule(new) = step {
-                one_rule(observed, new);
-            }
-        }
-        Learned::Unready => {
-            if let CloudStep::CreateRule(new) = step {
-                observed.memory.own.unready.insert(new.address.id.clone());
-            }
-        }
-        Learned::Needed(users) => {
-            if let CloudStep::Close(Closing { at, rule, .. }) = step {
-                needed(observed, at, &rule.id, &users);
-            }
-        }
         Learned::Refused(_) => {}
         Learned::Conflicts(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
-    }
-}
-
-fn one_rule(observed: &mut Seen, new: &NewRule) {
-    let port = (new.address.id.clone(), new.public_port);
-    observed.memory.own.takes_one_rule.insert(port);
-}
-
-/// An item is somebody else's as well by now.
-fn needed(seen: &mut Seen, list: &Firewall, item: &FirewallRuleId, users: &[Neighbour]) {
-    let Seen { observed, memory } = seen;
-    memory.own.made.acl_items.retain(|(_, known)| known != item);
-    for (network, known) in &mut observed.neighbours {
-        let network = observed.networks.get(network).and_then(Option::as_ref);
-        let acl = network.and_then(|network| network.acl.as_ref());
-        if acl.is_some_and(|acl| acl.id == list.id) {
-            known.extend(users.iter().cloned());
-        }
     }
 }
 
@@ -129,7 +76,7 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
         && observed.memory.own.known.is_removal
         && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
     {
-        observed.memory.own.unclosed.failed(closed, &failure);
+        observed.memory.own.close_attempts.failed(closed, &failure);
         return;
     }
     if let CloudStep::Release { address, is_live } = step {
@@ -169,16 +116,9 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
     if let CloudStep::CreateRule(new) = step
-        && let Seen {
-            observed: facts,
-            memory,
-        } = &*observed
-        && facts
-            .rules
-            .iter()
-            .any(|rule| memory.own.known.is_in_the_way(rule, new))
+        && let Some(fact) = conflict(observed, new)
     {
-        return one_rule(observed, new);
+        return see(observed, fact);
     }
     let mut id = |kind: &str| format!("new-{kind}-{}", observed.memory.made_up());
     let made = match step {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Client, RuleId, RuleQuery, VirtualMachineId};
 
-use super::wire;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::{FirewallId, FirewallList, Rule};
+use crate::load_balancer::observe::wire;
 
 /// The rules that bear the name of a balancer. The API's search finds more.
 pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {

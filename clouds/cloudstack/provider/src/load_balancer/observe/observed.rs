@@ -13,15 +13,15 @@ use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, Virt
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::failures::Failure;
-use super::on_the_way::OnTheWay;
-use super::remembered::Remembered;
 use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{
-    Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network, PortRange, Rule,
+    Address, AddressState, Firewall, FirewallId, FirewallList, FirewallRule, FirewallRuleId, IngressPort,
+    Neighbour, Network, NewRule, PortRange, Rule,
 };
-use crate::load_balancer::objects::{Firewall, FirewallList, IngressPort};
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::on_the_way::OnTheWay;
+use crate::load_balancer::observe::remembered::Remembered;
 use crate::load_balancer::step::CloudStep;
 use crate::version::Abilities;
 use crate::virtual_machines::MemberIndex;
@@ -316,10 +316,25 @@ pub(crate) enum Fact {
     Unreadable(Need, CloudError),
     /// The members of a rule.
     Members(RuleId, BTreeSet<VirtualMachineId>),
+    /// An item of an ACL list is somebody else's as well by now: this relies on it.
+    Needed(Firewall, FirewallRuleId, Vec<Neighbour>),
+    /// A port has one firewall rule only: what is there for it has to go first.
+    TakesOneFirewallRule(FirewallId, IngressPort),
+    /// A port of an address has one rule only, whatever its protocol: the one that is there has to go first.
+    TakesOneRule(PublicIpId, u16),
+    /// An address takes no rule yet.
+    Unready(PublicIpId),
     /// The rules of the Service.
     Rules(Vec<Rule>),
     /// The wall time.
     Now(Timestamp),
+}
+
+/// Whether the Service itself has a rule in the way of a new one.
+pub(crate) fn conflict(seen: &Seen, new: &NewRule) -> Option<Fact> {
+    let known = &seen.memory.own.known;
+    let is_there = seen.rules.iter().any(|rule| known.is_in_the_way(rule, new));
+    is_there.then(|| Fact::TakesOneRule(new.address.id.clone(), new.public_port))
 }
 
 /// Something was read. What this reconcile wrote is laid over a list that may be behind.
@@ -344,9 +359,22 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
             observed.ranges.insert(id, ranges);
         }
         Fact::Going(item) => _ = observed.going.insert(item),
-        Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
+        Fact::Unlisted(id, error) => own.close_attempts.failed(&id, &Failure::new(error, true)),
         Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
+        Fact::Needed(list, item, users) => {
+            own.made.acl_items.retain(|(_, known)| *known != item);
+            for (network, known) in &mut observed.neighbours {
+                let network = observed.networks.get(network).and_then(Option::as_ref);
+                let acl = network.and_then(|network| network.acl.as_ref());
+                if acl.is_some_and(|acl| acl.id == list.id) {
+                    known.extend(users.iter().cloned());
+                }
+            }
+        }
+        Fact::TakesOneFirewallRule(at, ingress) => _ = own.takes_one_firewall_rule.insert((at, ingress)),
+        Fact::TakesOneRule(address, port) => _ = own.takes_one_rule.insert((address, port)),
+        Fact::Unready(address) => _ = own.unready.insert(address),
         Fact::Rules(rules) => observed.rules = rules,
         Fact::Now(now) => observed.now = Some(now),
     }

@@ -10,22 +10,21 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::asks::Asks;
-use super::known::Known;
-use super::learn::Learned;
-use super::lists::saying;
-use super::lists::{firewall_of, members_of};
-use super::observed::{Fact, Need, Observed, Pending, Seen, see};
-use super::remembered::Remembered;
-use super::rules::BalancerRules;
-use super::times::{INHERITED, LOOK, PATIENCE, STUCK};
-use super::trust::Trust;
-use super::{jobs, wire};
 use crate::load_balancer::claim;
 use crate::load_balancer::intent::Intent;
 use crate::load_balancer::objects::{
     Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule,
 };
+use crate::load_balancer::observe::address_requests::AddressRequests;
+use crate::load_balancer::observe::known::Known;
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::lists::{firewall_of, members_of, saying};
+use crate::load_balancer::observe::observed::{Fact, Need, Observed, Pending, Seen, see};
+use crate::load_balancer::observe::remembered::Remembered;
+use crate::load_balancer::observe::rules::BalancerRules;
+use crate::load_balancer::observe::times::{INHERITED, LOOK, PATIENCE, STUCK};
+use crate::load_balancer::observe::trust::Trust;
+use crate::load_balancer::observe::{jobs, wire};
 use crate::load_balancer::step::CloudStep;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
@@ -58,7 +57,7 @@ pub(crate) struct Reads {
     /// Until when something of a Service may go that was deleted without an answer, by its UID: until then what is listed may go yet.
     unanswered: Kept<String, Instant>,
     /// What is known of claims under which something may have been asked for.
-    pub(crate) asks: Asks,
+    pub(crate) address_requests: AddressRequests,
     clock: WallClock,
     /// What a plan has to know first.
     needs: Needs,
@@ -86,7 +85,7 @@ impl Reads {
             broken: Kept::default(),
             underway: Kept::default(),
             unanswered: Kept::default(),
-            asks: Asks::default(),
+            address_requests: AddressRequests::default(),
             clock,
             needs,
         }
@@ -119,13 +118,6 @@ impl Reads {
     /// The wall time.
     fn now(&self) -> Timestamp {
         (self.clock)()
-    }
-
-    /// A job was started.
-    fn started(&self, intent: &Intent, pending: &Pending) {
-        let name = &intent.identity().name;
-        self.underway
-            .with(name, |jobs| jobs.get_or_insert_default().push(pending.clone()));
     }
 
     /// Everything that the decision needs, from the beginning.
@@ -184,7 +176,7 @@ impl Reads {
             ..Observed::default()
         };
         let mut known = Known {
-            standing: self.asks.standing(identity, now),
+            standing: self.address_requests.standing(identity, now),
             is_removal: matches!(intent, Intent::Absent(_)),
             calls: 1,
             ..Known::default()
@@ -212,7 +204,12 @@ impl Reads {
     /// A write has its answer, if any.
     pub(crate) fn written(&self, intent: &Intent, step: &CloudStep, learned: &Learned) {
         match learned {
-            Learned::Started(pending) => self.started(intent, pending),
+            Learned::Started(job) => {
+                let name = &intent.identity().name;
+                self.underway.with(name, |jobs| {
+                    jobs.get_or_insert_default().push(Pending::clone(job))
+                });
+            }
             Learned::Failed(failure) if step.takes_away() && !failure.is_definite => {
                 let until = Instant::now() + claim::PATIENCE;
                 self.unanswered
@@ -233,7 +230,7 @@ impl Reads {
         if waited < INHERITED || jobs.iter().any(|job| job.step.takes_away()) {
             return Ok(true);
         }
-        let is_acquiring = jobs.iter().any(|job| job.step.asking().is_some());
+        let is_acquiring = jobs.iter().any(|job| job.step.address_request().is_some());
         Ok(is_acquiring && waited < STUCK && self.rules.of(name).await?.is_empty())
     }
 
@@ -308,12 +305,12 @@ impl Reads {
         };
         let uid = &intent.identity().uid;
         for pending in jobs {
-            if let Some(asking) = pending.step.asking()
+            if let Some(request) = pending.step.address_request()
                 && observed.pending.iter().all(|left| left.job != pending.job)
             {
                 match failure.is_definite {
-                    true => self.asks.failed(uid, &asking),
-                    false => self.asks.asked(uid, &asking),
+                    true => self.address_requests.failed(uid, &request),
+                    false => self.address_requests.asked(uid, &request),
                 }
             }
         }

@@ -2,21 +2,13 @@
 
 use bowline_cloudstack_client::{ApiError, Class, Client};
 
-use super::learn::Learned;
-use super::lists::{firewall_of, members_of, rules_of};
-use super::observed::{Fact, Seen};
-use super::verdict::verdict;
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
+use crate::load_balancer::observe::observed::{Fact, Seen, conflict};
+use crate::load_balancer::observe::verdict::verdict;
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
-
-/// What a new rule of a firewall conflicts with.
-enum InTheWay {
-    /// What was not known.
-    News(Fact),
-    /// Rules for the same port that were known.
-    Known,
-}
 
 /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
 /// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
@@ -34,23 +26,14 @@ pub(crate) async fn refused(
         (CloudStep::CreateRule(new), Class::Invalid | Class::NotFound)
             if observed.is_on_its_way(&new.address.id) =>
         {
-            return Learned::Unready;
+            Some(Fact::Unready(new.address.id.clone()))
         }
         (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
-            let known = &observed.memory.own.known;
-            let mut rules = observed.rules.iter();
-            match other_rules(client, &identity.name, observed, new).await {
-                None if rules.any(|rule| known.is_in_the_way(rule, new)) => return Learned::OneRule,
-                news => news,
-            }
+            other_rules(client, &identity.name, observed, new).await
         }
         // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
         (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
-            match in_the_way_of(client, observed, new).await {
-                Some(InTheWay::News(fact)) => Some(fact),
-                Some(InTheWay::Known) => return Learned::OneFirewallRule,
-                None => None,
-            }
+            in_the_way_of(client, observed, new).await
         }
         // A job of an earlier process may have come first.
         (CloudStep::Release { address, .. }, Class::Invalid | Class::NotFound) => {
@@ -73,20 +56,24 @@ pub(crate) async fn refused(
     seen.map_or_else(|| verdict(identity, observed, step, error), Learned::Seen)
 }
 
-/// The port may be taken by a rule of the Service itself.
+/// The port may be taken by a rule of the Service itself: one that was not known, or else one for another protocol.
 async fn other_rules(client: &Client, balancer: &str, observed: &Seen, new: &NewRule) -> Option<Fact> {
     let is_news = |rule: &Rule| {
         let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
         is_there && observed.rules.iter().all(|known| known.id != rule.id)
     };
-    let mut rules = rules_of(client, balancer).await.ok()?;
-    rules.retain(|rule| !observed.memory.own.rules.is_deleted(&rule.id));
-    rules.iter().any(is_news).then_some(Fact::Rules(rules))
+    if let Ok(mut rules) = rules_of(client, balancer).await {
+        rules.retain(|rule| !observed.memory.own.rules.is_deleted(&rule.id));
+        if rules.iter().any(is_news) {
+            return Some(Fact::Rules(rules));
+        }
+    }
+    conflict(observed, new)
 }
 
 /// What a new rule of a firewall conflicts with, if that can be told: something that was not known, or else the rules for the
 /// same port. With a rule for several ports that is known nothing new is begun, so such a one is news.
-async fn in_the_way_of(client: &Client, observed: &Seen, new: &Opening) -> Option<InTheWay> {
+async fn in_the_way_of(client: &Client, observed: &Seen, new: &Opening) -> Option<Fact> {
     let known = observed.firewalls.get(&new.at.id)?;
     let mut listed = firewall_of(client, &new.at.id).await.ok()?;
     if let Some(recent) = observed.memory.own.firewalls.get(&new.at.id) {
@@ -95,9 +82,11 @@ async fn in_the_way_of(client: &Client, observed: &Seen, new: &Opening) -> Optio
     let mut rules = listed.rules.iter().filter(|rule| rule.ingress == new.ingress);
     let is_known = |rule: &FirewallRule| known.iter().any(|known| known.id == rule.id);
     if !rules.clone().all(is_known) || listed.ranges != observed.ranges(&new.at.id) {
-        return Some(InTheWay::News(Fact::Firewall(new.at.id.clone(), listed)));
+        return Some(Fact::Firewall(new.at.id.clone(), listed));
     }
-    rules.next().map(|_| InTheWay::Known)
+    rules
+        .next()
+        .map(|_| Fact::TakesOneFirewallRule(new.at.id.clone(), new.ingress))
 }
 
 /// A rule may have got the members from somebody else; then the difference is another one.

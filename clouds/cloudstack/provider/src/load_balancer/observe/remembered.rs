@@ -6,14 +6,14 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::failures::{Failure, Unclosed};
-use super::known::Known;
-use super::on_the_way::OnTheWay;
-use super::times::BEHIND;
 use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
     RuleProtocol,
 };
+use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
+use crate::load_balancer::observe::known::Known;
+use crate::load_balancer::observe::on_the_way::OnTheWay;
+use crate::load_balancer::observe::times::BEHIND;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct Remembered {
     /// What was made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
     /// What could not be closed.
-    pub(crate) unclosed: Unclosed,
+    pub(crate) close_attempts: CloseAttempts,
     /// The IDs of addresses that the API does not take back: as long as rules are on them, or as long as they are on their way.
     pub(crate) unreleased: BTreeSet<PublicIpId>,
     /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
@@ -81,7 +81,7 @@ impl Remembered {
         *self = Self {
             on_the_way: before.on_the_way,
             made: before.made,
-            unclosed: before.unclosed.rested(),
+            close_attempts: before.close_attempts.rested(),
             unreleased: before.unreleased,
             unready: before.unready,
             forwarded: before.forwarded,
@@ -120,7 +120,7 @@ impl Remembered {
         *self = Self {
             rules: before.rules,
             firewalls: before.firewalls,
-            unclosed: before.unclosed.rested(),
+            close_attempts: before.close_attempts.rested(),
             on_the_way: before.on_the_way,
             forwarded: before.forwarded,
             gone_along: before.gone_along,

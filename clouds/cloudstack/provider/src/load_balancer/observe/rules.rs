@@ -10,11 +10,10 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{Client, RuleQuery};
 use futures::future::join_all;
 
-use super::lists::rules_of;
-use super::lists::saying;
-use super::wire;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::Rule;
+use crate::load_balancer::observe::lists::{rules_of, saying};
+use crate::load_balancer::observe::wire;
 
 /// How long a list waits for others who want it: a new Node concerns all Services, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
-use super::observed::{Need, Seen};
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members::{self, Difference};
 use crate::load_balancer::objects::{RuleId, RuleState, VirtualMachineId};
+use crate::load_balancer::observe::observed::{Need, Seen};
 
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
 const MEMBERS_TTL: Duration = Duration::from_secs(300);

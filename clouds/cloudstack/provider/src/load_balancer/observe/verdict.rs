@@ -10,12 +10,12 @@ use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudstack_client::{ApiError, Class};
 use bowline_plan::{Refusal, RefusedBy};
 
-use super::failures::Failure;
-use super::learn::Learned;
-use super::observed::{Pending, Seen};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names::Protocol;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule};
+use crate::load_balancer::observe::failures::Failure;
+use crate::load_balancer::observe::learn::Learned;
+use crate::load_balancer::observe::observed::{Pending, Seen};
 use crate::load_balancer::step::CloudStep;
 
 /// What the API's answer to a step is, or the outcome of its job.

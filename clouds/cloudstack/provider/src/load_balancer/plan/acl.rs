@@ -1,11 +1,11 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
-use super::draft::Draft;
 use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claim;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, NetworkId};
 use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{Closing, CloudStep, Opening};
 use crate::messages::ITEM_KEPT;
 
@@ -15,9 +15,9 @@ use crate::messages::ITEM_KEPT;
 /// Items for other sources that were made for the Service go, and those for everybody if not everybody may connect: earlier
 /// managers made them, and they would make the restriction void. Those that others may need stay, and people are told. Those of
 /// the Service that say the same once more go too, as when a list did not show yet what was made.
-pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Result<(), Unread> {
-    let claim = &draft.identity.claim;
-    let items = draft.observed.allowing(&new.at, new.ingress)?;
+pub(super) fn open(plan: &mut Builder<'_>, new: Opening, sources: &Sources) -> Result<(), Unread> {
+    let claim = &plan.identity.claim;
+    let items = plan.observed.allowing(&new.at, new.ingress)?;
     let wanted = &sources.cidrs;
     let (mut right, mut obsolete): (Vec<_>, Vec<_>) = items
         .into_iter()
@@ -26,26 +26,26 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Re
     right.sort_by_key(|item| item.has_reason);
     obsolete.retain(|item| is_own(item, claim));
     let before = obsolete.clone();
-    let obsolete = without_those_of_others(draft, &new.at, &new.network, obsolete)?;
+    let obsolete = without_those_of_others(plan, &new.at, &new.network, obsolete)?;
     for left in before.iter().filter(|item| !obsolete.contains(item)) {
-        draft.notes.push(ITEM_KEPT.note(format!(
+        plan.notes.push(ITEM_KEPT.note(format!(
             "item {} of ACL list {} lets more in at {} than the service asks for, and stays, because others may need it{}",
             left.id,
             new.at.name,
             new.ingress,
-            for_example(draft, &new, left)
+            for_example(plan, &new, left)
         )));
     }
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
-            draft.claim.open(sources);
+            plan.claim.open(sources);
         } else {
-            draft.cloud(CloudStep::Open(new));
+            plan.cloud(CloudStep::Open(new));
         }
         return Ok(());
     };
     for item in surplus.iter().filter(|item| is_own(item, claim)) {
-        draft.cloud(CloudStep::Close(Closing {
+        plan.cloud(CloudStep::Close(Closing {
             at: new.at.clone(),
             rule: (*item).clone(),
             twin: Some(kept.id.clone()),
@@ -53,27 +53,27 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, sources: &Sources) -> Re
         }));
     }
     for item in obsolete {
-        draft.cloud(CloudStep::close(&new.at, item, true));
+        plan.cloud(CloudStep::close(&new.at, item, true));
     }
     Ok(())
 }
 
 /// The first of those who may need an item.
-fn for_example(draft: &Draft<'_>, new: &Opening, item: &FirewallRule) -> String {
-    let observed = draft.observed;
+fn for_example(plan: &Builder<'_>, new: &Opening, item: &FirewallRule) -> String {
+    let observed = plan.observed;
     let (Ok(neighbours), Ok(items)) = (observed.neighbours(&new.network), observed.firewall(&new.at.id))
     else {
         return String::new();
     };
     let mut neighbours = neighbours.iter();
-    let first = neighbours.find(|other| draft.identity.is_relied_on(item, items, other));
+    let first = neighbours.find(|other| plan.identity.is_relied_on(item, items, other));
     first.map_or_else(String::new, |other| format!(", such as {other}"))
 }
 
 /// Notes for which sources items will have to be made.
-pub(super) fn foresee(draft: &mut Draft<'_>, list: &Firewall, wanted: &Wanted) {
+pub(super) fn foresee(plan: &mut Builder<'_>, list: &Firewall, wanted: &Wanted) {
     let (sources, claim) = (&wanted.sources, &wanted.identity.claim);
-    let items = draft.observed.firewalls.get(&list.id);
+    let items = plan.observed.firewalls.get(&list.id);
     let items = items.map_or(&[][..], Vec::as_slice);
     let is_open = |ingress: &IngressPort| {
         let mut items = items.iter();
@@ -83,7 +83,7 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &Firewall, wanted: &Wanted) {
         && !claim.has_opened(&sources.cidrs)
         && !wanted.ingress_ports().iter().all(is_open)
     {
-        draft.claim.open(sources);
+        plan.claim.open(sources);
     }
 }
 
@@ -95,15 +95,15 @@ pub(super) fn is_own(item: &FirewallRule, claim: &Claim) -> bool {
 
 /// The items that nothing of somebody else behind the same list relies on.
 pub(super) fn without_those_of_others<'a>(
-    draft: &Draft<'a>,
+    plan: &Builder<'a>,
     list: &Firewall,
     network: &NetworkId,
     mut items: Vec<&'a FirewallRule>,
 ) -> Result<Vec<&'a FirewallRule>, Unread> {
     if !items.is_empty() {
-        let neighbours = draft.observed.neighbours(network)?;
-        let all = draft.observed.firewall(&list.id)?;
-        let is_relied_on = |item: &FirewallRule, other| draft.identity.is_relied_on(item, all, other);
+        let neighbours = plan.observed.neighbours(network)?;
+        let all = plan.observed.firewall(&list.id)?;
+        let is_relied_on = |item: &FirewallRule, other| plan.identity.is_relied_on(item, all, other);
         items.retain(|item| !neighbours.iter().any(|other| is_relied_on(item, other)));
     }
     Ok(items)

@@ -4,39 +4,39 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::draft::{Draft, Stop, pending};
 use crate::load_balancer::claim::{AnyAddress, Claimed};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
 use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::load_balancer::plan::builder::{Builder, Stop, pending};
 use crate::messages::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
 ///
 /// One that is on its way and does not tell where to is waited for that long.
-pub(super) fn adopt(draft: &mut Draft<'_>, patience: Duration) -> Result<(), Stop> {
-    let identity = draft.identity;
+pub(super) fn adopt(plan: &mut Builder<'_>, patience: Duration) -> Result<(), Stop> {
+    let identity = plan.identity;
     let Some(claimed) = identity.claim.any_address() else {
         return Ok(());
     };
-    let found = find(draft, claimed, patience)?;
+    let found = find(plan, claimed, patience)?;
     match shared(identity, claimed, found).as_slice() {
         [] => return Ok(()),
         [only] => {
-            if let Ok(Some(network)) = draft.observed.network(&claimed.network) {
-                draft.choose(&only.id, network);
+            if let Ok(Some(network)) = plan.observed.network(&claimed.network) {
+                plan.choose(&only.id, network);
             }
         }
         several => {
             let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
-            draft.notes.push(ADDRESSES_UNCLEAR.note(format!(
+            plan.notes.push(ADDRESSES_UNCLEAR.note(format!(
                 "one of these public IPs was acquired for the service, and nobody can tell which: {}",
                 list.join(", ")
             )));
             let mut claimed = claimed.clone();
             let ids = several.iter().map(|address| address.id.clone());
             claimed.known.extend(ids);
-            draft.claim.insert(Claimed::Any(claimed));
+            plan.claim.insert(Claimed::Any(claimed));
         }
     }
     Err(Stop::Planned)
@@ -72,11 +72,11 @@ fn shared<'a>(identity: &Identity, claimed: &AnyAddress, found: Vec<&'a AddressR
 
 /// The addresses that can be the one: they came after the claim, and nothing is on them.
 fn find<'a>(
-    draft: &mut Draft<'a>,
+    plan: &mut Builder<'a>,
     claimed: &AnyAddress,
     patience: Duration,
 ) -> Result<Vec<&'a AddressRef>, Stop> {
-    let (identity, observed) = (draft.identity, draft.observed);
+    let (identity, observed) = (plan.identity, plan.observed);
     // With a network its addresses are gone.
     let Some(network) = observed.network(&claimed.network)? else {
         return Ok(Vec::new());
@@ -87,10 +87,10 @@ fn find<'a>(
         .collect();
     if let Some(unclear) = came.iter().find(|address| address.is_underway_anywhere()) {
         if observed.memory.own.on_the_way.time(&unclear.address.id) < patience {
-            draft.wait_for_address(&unclear.address);
+            plan.wait_for_address(&unclear.address);
             return Err(Stop::Planned);
         }
-        draft.notes.push(ADDRESS_PENDING.note(pending(&unclear.address)));
+        plan.notes.push(ADDRESS_PENDING.note(pending(&unclear.address)));
     }
     let came = came.into_iter().filter(|address| !address.is_underway_anywhere());
     let bare = came.map(|Address { address, .. }| {

@@ -20,10 +20,10 @@
 
 use bowline_plan::Refusal;
 
-use super::draft::Draft;
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::objects::{FirewallRule, PortRange};
 use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{CloudStep, Opening};
 
 const CHANGE: &str =
@@ -31,42 +31,42 @@ const CHANGE: &str =
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
-pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Result<(), Unread> {
+pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Result<(), Unread> {
     let at = &new.at;
-    let present = draft.observed.allowing(at, new.ingress)?;
+    let present = plan.observed.allowing(at, new.ingress)?;
     if let Some(right) = present
         .iter()
         .find(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
-            draft.cloud(CloudStep::close(at, surplus, true));
+            plan.cloud(CloudStep::close(at, surplus, true));
         }
         return Ok(());
     }
-    let ranges = draft.observed.observed.ranges(&at.id);
+    let ranges = plan.observed.observed.ranges(&at.id);
     let mut in_the_way = ranges
         .iter()
         .filter(|range| range.is_in_the_way(new.ingress, &new.sources));
     if let Some(range) = in_the_way.next() {
-        draft.shortfalls.push(in_the_way_of(&new, range, &present));
+        plan.shortfalls.push(in_the_way_of(&new, range, &present));
         return Ok(());
     }
-    if let Some(why) = draft.held(&CloudStep::Open(new.clone())) {
-        open_again(draft, &new, &present);
+    if let Some(why) = plan.held(&CloudStep::Open(new.clone())) {
+        open_again(plan, &new, &present);
         let reason = format!("{}{}", why.reason, stays(&present));
         let told = Refusal {
             reason,
             ..why.clone()
         };
-        draft.shortfalls.push(told.with_remedy(CHANGE));
+        plan.shortfalls.push(told.with_remedy(CHANGE));
         return Ok(());
     }
     let port = (at.id.clone(), new.ingress);
-    let takes_one = draft.own().takes_one_firewall_rule.contains(&port);
+    let takes_one = plan.own().takes_one_firewall_rule.contains(&port);
     let is_in_the_way = |rule: &&FirewallRule| takes_one || rule.sources.shares_with(wanted);
     let in_the_way: Vec<_> = present.iter().copied().filter(is_in_the_way).collect();
     if in_the_way.is_empty() {
-        draft.cloud(CloudStep::Open(new));
+        plan.cloud(CloudStep::Open(new));
         return Ok(());
     }
     let stands_in = present
@@ -77,11 +77,11 @@ pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Resul
     let parts = wanted.divided(&taken.collect::<Vec<Cidrs>>());
     if stands_in || parts.is_empty() || takes_one {
         for rule in in_the_way {
-            draft.cloud(CloudStep::close(at, rule, stands_in));
+            plan.cloud(CloudStep::close(at, rule, stands_in));
         }
     } else {
         let sources = parts.iter().map(ToString::to_string).collect();
-        draft.cloud(CloudStep::Open(Opening {
+        plan.cloud(CloudStep::Open(Opening {
             sources,
             stands_in: true,
             ..new
@@ -114,13 +114,13 @@ fn stays(present: &[&FirewallRule]) -> String {
 
 /// Opens a port again as it was, whose rules were closed for one that is refused: unless what is open lets in all who could and may
 /// connect, as what stands in does.
-fn open_again(draft: &mut Draft<'_>, new: &Opening, present: &[&FirewallRule]) {
+fn open_again(plan: &mut Builder<'_>, new: &Opening, present: &[&FirewallRule]) {
     let sources: Cidrs = new.sources.iter().collect();
-    let closed = draft.own().closed.iter();
+    let closed = plan.own().closed.iter();
     for (_, old) in closed.filter(|(at, old)| *at == new.at.id && old.ingress == new.ingress) {
         let open_to = present.iter().map(|rule| &rule.sources);
         if present.is_empty() || !old.sources.shares_only(&sources, open_to) {
-            draft.cloud(CloudStep::Open(Opening {
+            plan.cloud(CloudStep::Open(Opening {
                 sources: old.sources.written(),
                 stands_in: false,
                 ..new.clone()

@@ -7,10 +7,6 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::any_address;
-use super::draft::{Draft, Stop};
-use super::members;
-use super::removal::{Removal, by_address};
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence::{self, State};
 use crate::load_balancer::intent::Wanted;
@@ -18,6 +14,9 @@ use crate::load_balancer::members::{Members, named_twins};
 use crate::load_balancer::objects::{AddressRef, Filtering, Network, NewRule, Place, PublicIpId, Rule};
 use crate::load_balancer::observe::observed::{Need, Observed, Seen, Unread};
 use crate::load_balancer::observe::times::{LOOK, STUCK};
+use crate::load_balancer::plan::builder::{Builder, Stop};
+use crate::load_balancer::plan::removal::{Removal, by_address};
+use crate::load_balancer::plan::{any_address, members};
 use crate::load_balancer::step::CloudStep;
 use crate::messages::{NODES_LEFT_OUT, ONE_INSTANCE};
 use crate::virtual_machines::LB;
@@ -35,9 +34,9 @@ pub(super) struct Home {
 }
 
 /// Finds the address, or plans what has to be done to have one.
-pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop> {
+pub(super) fn find(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<Home, Stop> {
     let claim = &wanted.identity.claim;
-    let rules = draft
+    let rules = plan
         .observed
         .rules
         .iter()
@@ -50,9 +49,9 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
             .cloned(),
         None => busiest(rules, &wanted.identity.published),
     };
-    let members = draft.observed.members_of(&wanted.nodes);
+    let members = plan.observed.members_of(&wanted.nodes);
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
-        draft.notes.push(NODES_LEFT_OUT.note(missing));
+        plan.notes.push(NODES_LEFT_OUT.note(missing));
     }
     let twins = match &members {
         Some(members) => members.twins.clone(),
@@ -60,25 +59,25 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
     };
     for [one, other] in twins {
         let text = format!("nodes {one} and {other} have the same virtual machine, which is a member once");
-        draft.notes.push(ONE_INSTANCE.note(text));
+        plan.notes.push(ONE_INSTANCE.note(text));
     }
-    let network = network(draft.observed, settled.as_ref(), members.as_ref())?;
+    let network = network(plan.observed, settled.as_ref(), members.as_ref())?;
     let settled = match settled {
-        None => former(draft.observed, wanted, &network)?,
+        None => former(plan.observed, wanted, &network)?,
         settled => settled,
     };
-    foresee(draft, wanted, &network, settled.as_ref());
+    foresee(plan, wanted, &network, settled.as_ref());
     if settled.is_none() {
-        finish_release(draft, wanted)?;
+        finish_release(plan, wanted)?;
     }
     let address = match (settled, requested) {
         (Some(address), _) => address,
         (None, Some(ip)) => {
             // What an earlier try acquired is released later.
-            any_address::adopt(draft, STUCK)?;
-            requested_address(draft, wanted, &network, ip)?
+            any_address::adopt(plan, STUCK)?;
+            requested_address(plan, wanted, &network, ip)?
         }
-        (None, None) => automatic_address(draft, wanted, &network)?,
+        (None, None) => automatic_address(plan, wanted, &network)?,
     };
     Ok(Home {
         address,
@@ -88,8 +87,8 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
 }
 
 /// Brings to its end what an earlier process began to release: it would go while the balancer serves there.
-fn finish_release(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
-    let (identity, observed) = (&wanted.identity, draft.observed);
+fn finish_release(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
+    let (identity, observed) = (&wanted.identity, plan.observed);
     for id in identity.claim.going() {
         let rules: Vec<&Rule> = observed
             .rules
@@ -104,14 +103,14 @@ fn finish_release(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         };
         match state {
             State::Free => continue,
-            State::Held | State::Acquiring { .. } if draft.own().unreleased.contains(id) => {
-                draft.claim.insert(Claimed::Address(id.clone())); // it may serve, or is left while it is on its way
+            State::Held | State::Acquiring { .. } if plan.own().unreleased.contains(id) => {
+                plan.claim.insert(Claimed::Address(id.clone())); // it may serve, or is left while it is on its way
             }
-            State::Held => draft.cloud(CloudStep::release(&known.address, !rules.is_empty())),
-            State::Acquiring { .. } | State::Releasing => draft.wait_for_address(&known.address),
-            State::GivenAway(_) => draft.claim.retain(|claimed| claimed.own_id() != Some(id)),
+            State::Held => plan.cloud(CloudStep::release(&known.address, !rules.is_empty())),
+            State::Acquiring { .. } | State::Releasing => plan.wait_for_address(&known.address),
+            State::GivenAway(_) => plan.claim.retain(|claimed| claimed.own_id() != Some(id)),
             // Somebody else uses it by now, or a person keeps it.
-            _ => draft.claim.insert(Claimed::Address(id.clone())),
+            _ => plan.claim.insert(Claimed::Address(id.clone())),
         }
         return Err(Stop::Planned);
     }
@@ -119,17 +118,17 @@ fn finish_release(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
 }
 
 /// Reads early what will be needed when the steps before it are done, so that the whole plan can be told in advance.
-fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option<&AddressRef>) {
-    let observed = draft.observed;
+fn foresee(plan: &mut Builder<'_>, wanted: &Wanted, network: &Network, at: Option<&AddressRef>) {
+    let observed = plan.observed;
     let filtering = network.filtering();
     if let Filtering::Acl(list) = filtering {
-        draft.take(observed.firewall(&list.id));
+        plan.take(observed.firewall(&list.id));
         if at.is_none() && !observed.rules.is_empty() {
-            draft.take(observed.neighbours(&network.id));
+            plan.take(observed.neighbours(&network.id));
         }
     }
     if at.is_none() && observed.instances.is_none() && !wanted.nodes.is_empty() {
-        draft.need(Need::Instances);
+        plan.need(Need::Instances);
     }
     let left = observed.rules.iter().filter(|rule| Some(&rule.address) != at);
     for rule in left {
@@ -137,11 +136,11 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
         let is_open = rule
             .ingress(&wanted.identity.name)
             .is_some_and(|ingress| !wanted.ingress_ports().contains(&ingress));
-        draft.take(observed.address(id));
-        draft.take(observed.rules_of_others(id));
+        plan.take(observed.address(id));
+        plan.take(observed.rules_of_others(id));
         match filtering {
-            Filtering::Addresses => drop(draft.take(observed.firewall_of(id))),
-            Filtering::Acl(_) if is_open => drop(draft.take(observed.neighbours(&network.id))),
+            Filtering::Addresses => drop(plan.take(observed.firewall_of(id))),
+            Filtering::Acl(_) if is_open => drop(plan.take(observed.neighbours(&network.id))),
             _ => {}
         }
     }
@@ -153,8 +152,8 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
         at.is_some_and(|at| at.id == *id) || looked_up.any(|known| known.address.id == *id)
     };
     for id in wanted.identity.claim.ids().filter(|id| !is_known(id)) {
-        if draft.take(observed.address(id)).flatten().is_some() {
-            draft.take(observed.rules_of_others(id));
+        if plan.take(observed.address(id)).flatten().is_some() {
+            plan.take(observed.rules_of_others(id));
         }
     }
 }
@@ -230,23 +229,23 @@ fn network(
 }
 
 /// Removes what the balancer has at other addresses: it has moved.
-pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
-    let rules = draft.observed.rules.iter();
+pub(super) fn leave_others(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home) {
+    let rules = plan.observed.rules.iter();
     let elsewhere = rules.filter(|rule| rule.address.id != home.address.id);
     let removal = Removal::beside(wanted, &home.address);
     for (address, rules) in by_address(elsewhere) {
-        draft.part(|draft| {
-            let removed = removal.address(draft, address, &rules);
-            draft.take(removed);
+        plan.part(|plan| {
+            let removed = removal.address(plan, address, &rules);
+            plan.take(removed);
         });
     }
 }
 
 /// Releases what the Service claims and does not use, and takes it off the claim.
-pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
+pub(super) fn tidy_claim(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
     let (identity, claim, at) = (&wanted.identity, &wanted.identity.claim, &home.address);
-    any_address::adopt(draft, STUCK)?;
-    let observed = draft.observed;
+    any_address::adopt(plan, STUCK)?;
+    let observed = plan.observed;
     let shown = wanted.hostname.as_ref().unwrap_or(&at.ip);
     let is_shown = identity.published.contains(shown);
     // What was asked for and may still come stays claimed, and is looked for once more.
@@ -268,24 +267,24 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         match (state, known) {
             (State::Claimed(_), _) => left.push(claimed.clone()),
             (State::Come, _) => {
-                draft.came(id);
+                plan.came(id);
                 return Ok(());
             }
             (State::Acquiring { .. } | State::Releasing, _) if !is_shown => {
                 // The balancer went on without it. First of all the Service shows where it is.
-                draft.again = Some(LOOK);
+                plan.again = Some(LOOK);
                 left.push(claimed.clone());
             }
             (State::Acquiring { .. } | State::Releasing, Some(address)) => {
-                draft.wait_for_address(address);
+                plan.wait_for_address(address);
                 return Ok(());
             }
             (State::Held, Some(address)) => {
-                draft.cloud(CloudStep::release(address, false));
+                plan.cloud(CloudStep::release(address, false));
                 return Ok(());
             }
-            (State::GivenAway(why), Some(address)) => draft.keep(address, why),
-            (State::Persons(Some(why)), Some(address)) => draft.keep(address, &why),
+            (State::GivenAway(why), Some(address)) => plan.keep(address, why),
+            (State::Persons(Some(why)), Some(address)) => plan.keep(address, &why),
             _ => {}
         }
     }
@@ -295,11 +294,11 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     let place = Place::of(&home.network); // the nodes may have moved within a VPC
     let is_same = left.iter().collect::<BTreeSet<_>>() == claim.all().collect();
     if !is_same || claim.place(&at.id).is_some_and(|known| *known != place) {
-        draft.leads(&at.id, &home.network);
-        draft.claim.held = Some(left);
+        plan.leads(&at.id, &home.network);
+        plan.claim.held = Some(left);
     } else if let Some(left) = left.iter().filter_map(comes_within).max() {
         let left = left + Duration::from_millis(100);
-        draft.again = Some(draft.again.map_or(left, |again| again.min(left)));
+        plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use bowline_plan::Refusal;
 
-use super::draft::Draft;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members::{self, Members};
 use crate::load_balancer::objects::Rule;
 use crate::load_balancer::observe::observed::{Need, Seen, Unread};
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{CloudStep, RuleChange};
 
 /// There is nobody to balance over.
@@ -59,21 +59,21 @@ pub(super) fn of_rule(
 }
 
 /// Plans that the members of a rule follow the Nodes.
-pub(super) fn follow(draft: &mut Draft<'_>, wanted: &Wanted, members: Option<&Members>, rule: &Rule) {
-    if let Some(Some(change)) = draft.take(of_rule(draft.observed, wanted, members, rule)) {
-        draft.cloud(CloudStep::change(rule, change));
+pub(super) fn follow(plan: &mut Builder<'_>, wanted: &Wanted, members: Option<&Members>, rule: &Rule) {
+    if let Some(Some(change)) = plan.take(of_rule(plan.observed, wanted, members, rule)) {
+        plan.cloud(CloudStep::change(rule, change));
     }
 }
 
 /// Lets the members of the rules that are there follow the Nodes, and nothing else: for a Service that asks for something
 /// that cannot be. It must not keep traffic on Nodes that are gone.
-pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
-    let found = draft.observed.members_of(&wanted.nodes);
-    for rule in &draft.observed.rules {
+pub(super) fn follow_nodes(plan: &mut Builder<'_>, wanted: &Wanted) {
+    let found = plan.observed.members_of(&wanted.nodes);
+    for rule in &plan.observed.rules {
         if rule.state.is_going() {
             continue;
         }
         let within_reach = found.as_ref().map(|found| found.within(&rule.network));
-        follow(draft, wanted, within_reach.as_ref(), rule);
+        follow(plan, wanted, within_reach.as_ref(), rule);
     }
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Refusal};
 
-use super::draft::{Draft, Stop};
-use super::home::Home;
-use super::members::{self, no_hosts};
-use super::removal::Removal;
-use super::{acl, firewall};
 use crate::load_balancer::intent::{Identity, Port, Wanted};
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{Filtering, FirewallId, NewRule, Rule, RuleState};
 use crate::load_balancer::observe::observed::{Need, Unread};
+use crate::load_balancer::plan::builder::{Builder, Stop};
+use crate::load_balancer::plan::home::Home;
+use crate::load_balancer::plan::members::{self, no_hosts};
+use crate::load_balancer::plan::removal::Removal;
+use crate::load_balancer::plan::{acl, firewall};
 use crate::load_balancer::replaced_rules::OpenPort;
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
 use crate::messages::DUPLICATE_REMOVED;
@@ -42,50 +42,50 @@ pub(super) struct At<'a> {
 impl<'a> At<'a> {
     /// Plans for one port. Whether it is a gap: the cloud has nothing to put in its rule's place, which was deleted, or is to be,
     /// and is made anew.
-    pub(super) fn one(self, draft: &mut Draft<'_>) -> bool {
+    pub(super) fn one(self, plan: &mut Builder<'_>) -> bool {
         let is_replaced = self.is_replaced();
-        let (is_standing, is_complete) = match self.present(draft) {
-            Present { kept: None, surplus } if !surplus.is_empty() && self.held(draft).is_some() => {
+        let (is_standing, is_complete) = match self.present(plan) {
+            Present { kept: None, surplus } if !surplus.is_empty() && self.held(plan).is_some() => {
                 for rule in surplus {
-                    self.hold(draft, rule);
+                    self.hold(plan, rule);
                 }
                 (false, true)
             }
             Present { kept, surplus } if !surplus.is_empty() => {
-                let cleared = self.clear(draft, kept, &surplus);
-                draft.take(cleared);
+                let cleared = self.clear(plan, kept, &surplus);
+                plan.take(cleared);
                 (kept.is_some(), kept.is_some())
             }
             Present { kept: None, .. } => {
-                let created = match self.former(draft) {
+                let created = match self.former(plan) {
                     Some(former) => {
-                        draft.cloud(CloudStep::CreateRule(former.clone()));
-                        self.tell_held(draft, "");
+                        plan.cloud(CloudStep::CreateRule(former.clone()));
+                        self.tell_held(plan, "");
                         Ok(())
                     }
-                    None => self.create(draft),
+                    None => self.create(plan),
                 };
-                draft.take(created);
+                plan.take(created);
                 (false, false)
             }
             Present { kept: Some(rule), .. } => {
-                let is_standing = self.keep(draft, rule);
-                (is_standing, is_standing && may_serve(draft, rule))
+                let is_standing = self.keep(plan, rule);
+                (is_standing, is_standing && may_serve(plan, rule))
             }
         };
-        let is_begun = !draft.steps.is_empty() || self.is_pending(draft);
+        let is_begun = !plan.steps.is_empty() || self.is_pending(plan);
         // What is open has a rule, so that the rules tell what is open.
         if is_standing {
-            self.open(draft);
+            self.open(plan);
         }
-        is_replaced && ((is_begun && !is_complete) || self.is_opening(draft))
+        is_replaced && ((is_begun && !is_complete) || self.is_opening(plan))
     }
 
     /// Whether a port's rule was taken away to be made anew, and serves not yet.
-    pub(super) fn is_open_gap(self, draft: &Draft<'_>) -> bool {
-        let serves = match self.present(draft) {
+    pub(super) fn is_open_gap(self, plan: &Builder<'_>) -> bool {
+        let serves = match self.present(plan) {
             Present { kept: None, surplus } => !surplus.is_empty(),
-            Present { kept: Some(rule), .. } => may_serve(draft, rule),
+            Present { kept: Some(rule), .. } => may_serve(plan, rule),
         };
         !serves && self.is_replaced()
     }
@@ -98,17 +98,17 @@ impl<'a> At<'a> {
     }
 
     /// Whether a write to a port's rule is under way.
-    fn is_pending(self, draft: &Draft<'_>) -> bool {
+    fn is_pending(self, plan: &Builder<'_>) -> bool {
         let here = (&self.home.address, Some(self.port.port));
         let is_own = |step: &CloudStep| match step {
             CloudStep::CreateRule(new) => new.at() == here && self.wanted.follows(self.port, new.ingress()),
             CloudStep::ChangeRule(rule, _) => {
-                let mut rules = draft.observed.rules.iter();
+                let mut rules = plan.observed.rules.iter();
                 rule.at() == here && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
             }
             _ => false,
         };
-        draft.observed.pending.iter().any(|pending| is_own(&pending.step))
+        plan.observed.pending.iter().any(|pending| is_own(&pending.step))
     }
 
     /// Whether a rule on the same number is another port's: one for TCP, one for UDP.
@@ -119,8 +119,8 @@ impl<'a> At<'a> {
     }
 
     /// Whether a port is being opened.
-    fn is_opening(self, draft: &Draft<'_>) -> bool {
-        draft.observed.pending.iter().any(|pending| match &pending.step {
+    fn is_opening(self, plan: &Builder<'_>) -> bool {
+        plan.observed.pending.iter().any(|pending| match &pending.step {
             CloudStep::Open(new) => {
                 let is_here = match &new.at.id {
                     FirewallId::Address(id) => *id == self.home.address.id,
@@ -132,7 +132,7 @@ impl<'a> At<'a> {
         })
     }
 
-    fn open(self, draft: &mut Draft<'_>) {
+    fn open(self, plan: &mut Builder<'_>) {
         let Home { network, address, .. } = self.home;
         let sources = &self.wanted.sources;
         let Some(at) = network.firewall(address) else {
@@ -146,19 +146,19 @@ impl<'a> At<'a> {
             stands_in: false,
         };
         let opened = match new.at.is_acl() {
-            false => firewall::open(draft, new, &sources.cidrs),
-            true => acl::open(draft, new, sources),
+            false => firewall::open(plan, new, &sources.cidrs),
+            true => acl::open(plan, new, sources),
         };
-        draft.take(opened);
+        plan.take(opened);
     }
 
-    pub(super) fn present<'b>(self, draft: &Draft<'b>) -> Present<'b> {
+    pub(super) fn present<'b>(self, plan: &Builder<'b>) -> Present<'b> {
         let (home, port) = (self.home, self.port);
         let balancer = &self.wanted.identity.name;
         let speaks_alike = |rule: &Rule| rule.ingress(balancer) == Some(port.ingress());
         let is_here =
             |rule: &&Rule| rule.address.id == home.address.id && rule.public_port == Some(port.port);
-        let here = draft.observed.rules.iter().filter(is_here);
+        let here = plan.observed.rules.iter().filter(is_here);
         let mut own: Vec<&Rule> = here.filter(|rule| !self.is_of_other_port(rule)).collect();
         own.sort_by_key(|rule| {
             (
@@ -182,14 +182,14 @@ impl<'a> At<'a> {
     }
 
     /// Takes away what is in the way of a port's rule.
-    fn clear(self, draft: &mut Draft<'_>, kept: Option<&Rule>, surplus: &[&Rule]) -> Result<(), Stop> {
+    fn clear(self, plan: &mut Builder<'_>, kept: Option<&Rule>, surplus: &[&Rule]) -> Result<(), Stop> {
         let Some(kept) = kept else {
-            return self.replace(draft, surplus);
+            return self.replace(plan, surplus);
         };
         let ingress = |rule: &Rule| rule.ingress(&self.wanted.identity.name);
         // One for TCP and one for UDP, of which one is wanted no more, are no duplicates.
         let impact = if surplus.iter().any(|rule| ingress(rule) == ingress(kept)) {
-            draft.notes.push(DUPLICATE_REMOVED.note(format!(
+            plan.notes.push(DUPLICATE_REMOVED.note(format!(
                 "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
                 kept.name, kept.id, self.home.address.ip
             )));
@@ -198,9 +198,9 @@ impl<'a> At<'a> {
             Impact::Considerable
         };
         // What comes after it is read now, so that the whole plan can be told.
-        draft.take(self.members_of(draft, kept));
+        plan.take(self.members_of(plan, kept));
         for rule in surplus {
-            self.removal.rule(draft, rule, impact);
+            self.removal.rule(plan, rule, impact);
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ impl<'a> At<'a> {
     /// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
     /// first. Rules for another protocol are deleted only if the API takes the port's rule beside them no more than in their place: it
     /// may refuse that for what it is.
-    fn replace(self, draft: &mut Draft<'_>, rules: &[&Rule]) -> Result<(), Stop> {
+    fn replace(self, plan: &mut Builder<'_>, rules: &[&Rule]) -> Result<(), Stop> {
         let home = self.home;
         // What takes its place has to be possible.
         let members = self.new_members()?;
@@ -218,10 +218,10 @@ impl<'a> At<'a> {
             return Err(no_hosts(members).into());
         }
         let new = self.new_rule();
-        let is_in_the_way = |rule: &&Rule| draft.own().known.is_in_the_way(rule, &new);
+        let is_in_the_way = |rule: &&Rule| plan.own().known.is_in_the_way(rule, &new);
         let port = (home.address.id.clone(), self.port.port);
-        if rules.iter().all(is_in_the_way) && !draft.own().takes_one_rule.contains(&port) {
-            draft.cloud(CloudStep::CreateRule(new));
+        if rules.iter().all(is_in_the_way) && !plan.own().takes_one_rule.contains(&port) {
+            plan.cloud(CloudStep::CreateRule(new));
             return Ok(());
         }
         let mut is_written = true;
@@ -231,18 +231,18 @@ impl<'a> At<'a> {
                 continue; // nobody could make it again
             };
             let port = now.open_port();
-            self.removal.foresee(draft, &port);
+            self.removal.foresee(plan, &port);
             if home.network.filtering() == Filtering::Addresses {
-                draft.take(draft.observed.firewall_of(&home.address.id)); // looked at when the new rule is there
+                plan.take(plan.observed.firewall_of(&home.address.id)); // looked at when the new rule is there
             }
             if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
-                draft.replaced.insert(now);
+                plan.replaced.insert(now);
                 is_written = false;
             }
         }
         if is_written {
             for rule in rules {
-                draft.cloud(CloudStep::delete(rule, Impact::Considerable));
+                plan.cloud(CloudStep::delete(rule, Impact::Considerable));
             }
         }
         Ok(())
@@ -250,7 +250,7 @@ impl<'a> At<'a> {
 
     /// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed. Whether it
     /// stays.
-    fn keep(self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
+    fn keep(self, plan: &mut Builder<'_>, rule: &Rule) -> bool {
         let (wanted, port) = (self.wanted, self.port);
         let is_good_enough = !wanted.says_cidrs && rule.cidrs.lets_everybody_in();
         let is_broken = self.mends && rule.breaks_router() && !wanted.nodes.is_empty();
@@ -261,16 +261,16 @@ impl<'a> At<'a> {
             || rule.protocol(&wanted.identity.name) != Some(port.protocol)
             || (cidrs_differ && !takes_cidrs)
         {
-            if self.held(draft).is_some() {
-                self.hold(draft, rule);
+            if self.held(plan).is_some() {
+                self.hold(plan, rule);
                 return true;
             }
-            let replaced = self.replace(draft, &[rule]);
-            draft.take(replaced);
+            let replaced = self.replace(plan, &[rule]);
+            plan.take(replaced);
             return false;
         }
         let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
-        let members = draft.take(self.members_of(draft, rule)).flatten();
+        let members = plan.take(self.members_of(plan, rule)).flatten();
         let update = (!is_same).then(|| {
             RuleChange::Update(RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
@@ -286,14 +286,14 @@ impl<'a> At<'a> {
             false => members.or(update),
         };
         if let Some(change) = change {
-            draft.cloud(CloudStep::change(rule, change));
+            plan.cloud(CloudStep::change(rule, change));
         }
         true
     }
 
     /// What is wrong with the members of a rule.
-    fn members_of(self, draft: &Draft<'_>, rule: &Rule) -> Result<Option<RuleChange>, Unread> {
-        members::of_rule(draft.observed, self.wanted, self.home.members.as_ref(), rule)
+    fn members_of(self, plan: &Builder<'_>, rule: &Rule) -> Result<Option<RuleChange>, Unread> {
+        members::of_rule(plan.observed, self.wanted, self.home.members.as_ref(), rule)
     }
 
     /// The members of a new rule.
@@ -304,12 +304,12 @@ impl<'a> At<'a> {
         }
     }
 
-    fn create(self, draft: &mut Draft<'_>) -> Result<(), Stop> {
-        if draft.observed.rules.is_empty() && self.wanted.nodes.is_empty() {
+    fn create(self, plan: &mut Builder<'_>) -> Result<(), Stop> {
+        if plan.observed.rules.is_empty() && self.wanted.nodes.is_empty() {
             return Err(no_hosts(self.home.members.as_ref()).into());
         }
         self.new_members()?;
-        draft.cloud(CloudStep::CreateRule(self.new_rule()));
+        plan.cloud(CloudStep::CreateRule(self.new_rule()));
         Ok(())
     }
 
@@ -332,13 +332,13 @@ impl<'a> At<'a> {
     }
 
     /// Why the API refused a port's new rule, so that what is there is not taken away for it.
-    fn held<'b>(self, draft: &Draft<'b>) -> Option<&'b Refusal> {
-        draft.held(&CloudStep::CreateRule(self.new_rule()))
+    fn held<'b>(self, plan: &Builder<'b>) -> Option<&'b Refusal> {
+        plan.held(&CloudStep::CreateRule(self.new_rule()))
     }
 
     /// The rule that was deleted for one that is refused: it is made again as it was, and the next try begins with its successor.
-    fn former(self, draft: &Draft<'_>) -> Option<&'a NewRule> {
-        self.held(draft)?;
+    fn former(self, plan: &Builder<'_>) -> Option<&'a NewRule> {
+        self.held(plan)?;
         let new = self.new_rule();
         let is_former = |before: &&NewRule| {
             before.at() == new.at() && **before != new && self.wanted.follows(self.port, before.ingress())
@@ -347,28 +347,28 @@ impl<'a> At<'a> {
     }
 
     /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
-    fn hold(self, draft: &mut Draft<'_>, rule: &Rule) {
-        self.tell_held(draft, &format!(": rule {} stays as it is", rule.name));
+    fn hold(self, plan: &mut Builder<'_>, rule: &Rule) {
+        self.tell_held(plan, &format!(": rule {} stays as it is", rule.name));
         if !rule.state.is_going() {
-            members::follow(draft, self.wanted, self.home.members.as_ref(), rule);
+            members::follow(plan, self.wanted, self.home.members.as_ref(), rule);
         }
     }
 
     /// Says why not all is as it is wanted.
-    fn tell_held(self, draft: &mut Draft<'_>, what_stays: &str) {
-        if let Some(why) = self.held(draft) {
+    fn tell_held(self, plan: &mut Builder<'_>, what_stays: &str) {
+        if let Some(why) = self.held(plan) {
             let reason = format!("{}{what_stays}", why.reason);
             let told = Refusal {
                 reason,
                 ..why.clone()
             };
-            draft.shortfalls.push(told);
+            plan.shortfalls.push(told);
         }
     }
 }
 
 /// Whether a rule has members, as far as is known.
-fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
-    let members = draft.observed.members.get(&rule.id);
+fn may_serve(plan: &Builder<'_>, rule: &Rule) -> bool {
+    let members = plan.observed.members.get(&rule.id);
     members.is_none_or(|members| !members.is_empty())
 }

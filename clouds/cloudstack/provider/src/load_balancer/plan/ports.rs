@@ -2,12 +2,12 @@
 
 use bowline_plan::Impact;
 
-use super::draft::Draft;
-use super::home::Home;
-use super::port::At;
-use super::removal::Removal;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::objects::Rule;
+use crate::load_balancer::plan::builder::Builder;
+use crate::load_balancer::plan::home::Home;
+use crate::load_balancer::plan::port::At;
+use crate::load_balancer::plan::removal::Removal;
 use crate::load_balancer::step::CloudStep;
 use crate::messages::ROUTER_CONFIG_BROKEN;
 use crate::version::Abilities;
@@ -20,8 +20,8 @@ use crate::version::Abilities;
 /// The router of a network is told all of its rules at once, and cannot read a list of networks with commas. Rules that break the
 /// router so are put right only if anything of the Service is to be changed, because that interrupts their ports. But whatever is
 /// changed takes effect only when the router can read all of its rules.
-pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
-    let observed = draft.observed;
+pub(super) fn plan(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
+    let observed = plan.observed;
     let broken = observed.rules.iter().filter(|rule| rule.breaks_router());
     let broken: Vec<&str> = broken.map(|rule| rule.name.as_str()).collect();
     // Before 4.18 rules have no lists; what stands there comes from elsewhere.
@@ -35,19 +35,19 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
             broken.join(", "),
             home.network.name
         );
-        draft.notes.push(ROUTER_CONFIG_BROKEN.note(text).even_at_start());
+        plan.notes.push(ROUTER_CONFIG_BROKEN.note(text).even_at_start());
     }
     let mends = is_broken && (is_begun || observed.memory.own.known.is_changed);
-    let before = (is_broken && !mends).then(|| draft.clone());
-    all(draft, wanted, home, abilities, mends);
-    if let Some(before) = before.filter(|_| draft.has_writes()) {
-        *draft = before;
-        all(draft, wanted, home, abilities, true);
+    let before = (is_broken && !mends).then(|| plan.clone());
+    all(plan, wanted, home, abilities, mends);
+    if let Some(before) = before.filter(|_| plan.has_writes()) {
+        *plan = before;
+        all(plan, wanted, home, abilities, true);
     }
 }
 
 /// The same. `mends`: what breaks the router is put right.
-fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, mends: bool) {
+fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, mends: bool) {
     let removal = Removal::beside(wanted, &home.address);
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
@@ -62,29 +62,29 @@ fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities
     };
     let mut ports: Vec<At<'_>> = wanted.ports.iter().map(at).collect();
     ports.sort_by_key(|at| {
-        let is_broken = mends && at.present(draft).kept.is_some_and(Rule::breaks_router);
-        (!at.is_open_gap(draft), !is_broken)
+        let is_broken = mends && at.present(plan).kept.is_some_and(Rule::breaks_router);
+        (!at.is_open_gap(plan), !is_broken)
     });
-    let one = |at: At<'_>| draft.apart(|draft| at.one(draft));
+    let one = |at: At<'_>| plan.apart(|plan| at.one(plan));
     let mut chains: Vec<(bool, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
-    let ((), rest) = draft.apart(|draft| leave(draft, wanted, home, removal));
+    let ((), rest) = plan.apart(|plan| leave(plan, wanted, home, removal));
     // Every port was decided on, so that what the others need is read by then.
     match chains.iter().position(|(is_gap, _)| *is_gap) {
         Some(gap) => chains = vec![chains.swap_remove(gap)],
         None => chains.push((false, rest)),
     }
     let steps = chains.into_iter().flat_map(|(_, steps)| steps);
-    steps.for_each(|step| draft.plan(step));
+    steps.for_each(|step| plan.add(step));
 }
 
 /// Takes away what is at the address of the balancer and not wanted any more.
-fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
-    removal.open_ports(draft);
-    for rule in &draft.observed.rules {
+fn leave(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
+    removal.open_ports(plan);
+    for rule in &plan.observed.rules {
         let mut ports = wanted.ports.iter();
         let is_wanted = ports.any(|port| rule.public_port == Some(port.port));
         if rule.address.id == home.address.id && !is_wanted {
-            draft.part(|draft| removal.rule(draft, rule, Impact::Considerable));
+            plan.part(|plan| removal.rule(plan, rule, Impact::Considerable));
         }
     }
 }

@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_plan::{Impact, Refusal};
 
-use super::acl;
-use super::draft::Draft;
 use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence::{self, State};
@@ -20,6 +18,8 @@ use crate::load_balancer::objects::{
     PublicIpId, Rule,
 };
 use crate::load_balancer::observe::observed::{Observed, Unread};
+use crate::load_balancer::plan::acl;
+use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::replaced_rules::OpenPort;
 use crate::load_balancer::step::CloudStep;
 
@@ -63,42 +63,42 @@ impl<'a> Removal<'a> {
     /// Removes all that the Service has at an address, and releases the address if it is held.
     pub(super) fn address(
         &self,
-        draft: &mut Draft<'_>,
+        plan: &mut Builder<'_>,
         address: &AddressRef,
         rules: &[&Rule],
     ) -> Result<(), Unread> {
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
-        let state = evidence::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
+        let state = evidence::left(self.identity, plan.observed, &address.id, rules, self.absent)?;
         match &state {
             State::Held => {}
             State::Acquiring { .. } | State::Releasing => {
-                draft.wait_for_address(address);
+                plan.wait_for_address(address);
                 return Ok(());
             }
             State::GivenAway(why) => {
-                draft.keep(address, why);
+                plan.keep(address, why);
                 // With it went what was open, and all that is open there by now is somebody else's.
                 for rule in rules {
-                    draft.cloud(CloudStep::delete(rule, Impact::Major));
+                    plan.cloud(CloudStep::delete(rule, Impact::Major));
                 }
                 return Ok(());
             }
             State::Shared(rule) => {
                 let why = format!("others use it, such as load balancer rule {}", rule.name);
-                draft.keep(address, &why);
+                plan.keep(address, &why);
                 if !is_own {
                     // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
-                    draft.claim.insert(Claimed::Address(address.id.clone()));
-                    draft.leads_as_it_does(&address.id, rules);
+                    plan.claim.insert(Claimed::Address(address.id.clone()));
+                    plan.leads_as_it_does(&address.id, rules);
                 }
             }
-            State::Persons(Some(why)) => draft.keep(address, why),
+            State::Persons(Some(why)) => plan.keep(address, why),
             State::Free | State::Claimed(_) | State::Come | State::Borrowed | State::Persons(None) => {}
         }
         if state != State::Held {
             for rule in rules {
-                self.rule(draft, rule, Impact::Major);
+                self.rule(plan, rule, Impact::Major);
             }
             return Ok(());
         }
@@ -106,42 +106,42 @@ impl<'a> Removal<'a> {
         let mut is_shut = true;
         for rule in rules {
             if let Some(port) = OpenPort::of(rule, &self.identity.name) {
-                let closing = self.closing(draft, &port, true);
-                is_shut &= self.lets_go(draft, rule, closing);
+                let closing = self.closing(plan, &port, true);
+                is_shut &= self.lets_go(plan, rule, closing);
             }
         }
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
         let is_told = claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place;
         if is_shut && is_own && is_told {
-            draft.release(address, !rules.is_empty(), self.absent.is_some());
+            plan.release(address, !rules.is_empty(), self.absent.is_some());
         } else if is_shut {
             // So that a release that fails half-way, when no rule is left, is found again.
-            draft.claim.insert(Claimed::Address(address.id.clone()));
-            draft.leads_as_it_does(&address.id, rules);
+            plan.claim.insert(Claimed::Address(address.id.clone()));
+            plan.leads_as_it_does(&address.id, rules);
         }
         Ok(())
     }
 
     /// Removes one rule and what was opened for it.
-    pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
+    pub(super) fn rule(&self, plan: &mut Builder<'_>, rule: &Rule, impact: Impact) {
         // One that cannot be read, or is on its way out, goes by its ID.
         if let Some(port) = OpenPort::of(rule, &self.identity.name) {
-            let closing = self.closing(draft, &port, false);
-            if !self.lets_go(draft, rule, closing) {
+            let closing = self.closing(plan, &port, false);
+            if !self.lets_go(plan, rule, closing) {
                 return;
             }
         }
-        draft.cloud(CloudStep::delete(rule, impact));
+        plan.cloud(CloudStep::delete(rule, impact));
     }
 
     /// Reads early what it takes to close a port that is open.
-    pub(super) fn foresee(&self, draft: &mut Draft<'_>, port: &OpenPort) {
-        let closing = self.closing(draft, port, false);
-        draft.take(closing);
+    pub(super) fn foresee(&self, plan: &mut Builder<'_>, port: &OpenPort) {
+        let closing = self.closing(plan, port, false);
+        plan.take(closing);
     }
 
     /// Closes what is open without a rule and is not wanted any more.
-    pub(super) fn open_ports(&self, draft: &mut Draft<'_>) {
+    pub(super) fn open_ports(&self, plan: &mut Builder<'_>) {
         for port in self.identity.replaced.ports() {
             let is_of_rule = |rule: &Rule| {
                 OpenPort::of(rule, &self.identity.name).is_some_and(|other| {
@@ -150,10 +150,10 @@ impl<'a> Removal<'a> {
                         && (other.network.is_empty() || other.network == port.network)
                 })
             };
-            if !draft.observed.rules.iter().any(is_of_rule) {
-                draft.part(|draft| {
-                    let closing = self.closing(draft, port, false);
-                    has_shut(draft, closing);
+            if !plan.observed.rules.iter().any(is_of_rule) {
+                plan.part(|plan| {
+                    let closing = self.closing(plan, port, false);
+                    has_shut(plan, closing);
                 });
             }
         }
@@ -161,8 +161,8 @@ impl<'a> Removal<'a> {
 
     /// How a port comes to be closed, in the ACL list of its network or, unless only that is to be (`acl_only`), in the firewall of
     /// its address.
-    fn closing(&self, draft: &mut Draft<'_>, port: &OpenPort, acl_only: bool) -> Result<Shut, Unread> {
-        let observed = draft.observed;
+    fn closing(&self, plan: &mut Builder<'_>, port: &OpenPort, acl_only: bool) -> Result<Shut, Unread> {
+        let observed = plan.observed;
         let (id, ingress) = (&port.address, port.ingress);
         let is_wanted = self.wanted.contains(&ingress);
         if is_wanted && (acl_only || self.home.is_some_and(|home| home.id == *id)) {
@@ -171,7 +171,7 @@ impl<'a> Removal<'a> {
         let network = network_of(observed, port)?;
         match network.map(|network| (network.filtering(), &network.id)) {
             Some((Filtering::Acl(list), network)) if !is_wanted => {
-                return self.shut(draft, list, network, ingress);
+                return self.shut(plan, list, network, ingress);
             }
             Some((Filtering::Addresses, _)) if !acl_only => {}
             _ => return Ok(Shut::Done),
@@ -190,14 +190,14 @@ impl<'a> Removal<'a> {
         if rules_of_others.any(|other| other.may_need(ingress)) {
             return Ok(Shut::Done);
         }
-        self.shut(draft, &Firewall::of(address), &port.network, ingress)
+        self.shut(plan, &Firewall::of(address), &port.network, ingress)
     }
 
     /// How a firewall comes to let nothing in at a port any more. Of an ACL list only what was made for the Service goes, and
     /// nothing that others rely on.
     fn shut(
         &self,
-        draft: &mut Draft<'_>,
+        plan: &mut Builder<'_>,
         at: &Firewall,
         network: &NetworkId,
         ingress: IngressPort,
@@ -206,27 +206,27 @@ impl<'a> Removal<'a> {
             false => ("the firewall of public IP", "firewall rule"),
             true => ("the network ACL list", "network ACL item"),
         };
-        if let Some(error) = draft.own().unclosed.unlisted(at.id.as_str()) {
+        if let Some(error) = plan.own().close_attempts.unlisted(at.id.as_str()) {
             let text = format!(
                 "the load balancer is gone, and {all} cannot be listed, by which {ingress} may be open: {error}"
             );
             return Ok(Shut::Unseen(Refusal::new(text)));
         }
-        if draft.has_given_up(at.id.as_str(), all, ingress) {
+        if plan.has_given_up(at.id.as_str(), all, ingress) {
             return Ok(Shut::Done);
         }
-        let mut open = draft.observed.allowing(at, ingress)?;
+        let mut open = plan.observed.allowing(at, ingress)?;
         if at.is_acl() {
             let has_sources = |item: &FirewallRule| item.sources.is_same(&self.sources.cidrs);
             let claim = &self.identity.claim;
             open.retain(|item| !item.has_reason && (has_sources(item) || acl::is_own(item, claim)));
         }
-        open.retain(|rule| !draft.has_given_up(rule.id.as_str(), one, ingress));
+        open.retain(|rule| !plan.has_given_up(rule.id.as_str(), one, ingress));
         if open.is_empty() {
             return Ok(Shut::Done);
         }
         if at.is_acl() {
-            open = acl::without_those_of_others(draft, at, network, open)?;
+            open = acl::without_those_of_others(plan, at, network, open)?;
         }
         if open.is_empty() {
             return Ok(Shut::Left);
@@ -252,19 +252,19 @@ impl<'a> Removal<'a> {
     }
 
     /// Whether a rule may go: nothing is let in for it any more, or what is left is looked at again when the rule is gone.
-    fn lets_go(&self, draft: &mut Draft<'_>, rule: &Rule, closing: Result<Shut, Unread>) -> bool {
+    fn lets_go(&self, plan: &mut Builder<'_>, rule: &Rule, closing: Result<Shut, Unread>) -> bool {
         if !matches!(closing, Ok(Shut::Left | Shut::Unseen(_))) {
-            return has_shut(draft, closing);
+            return has_shut(plan, closing);
         }
         let Some(mut left) = NewRule::again(rule, &self.identity.name) else {
             return true; // of a rule that is strange to us
         };
-        if let Ok(Some(network)) = network_of(draft.observed, &left.open_port()) {
+        if let Ok(Some(network)) = network_of(plan.observed, &left.open_port()) {
             left.network.clone_from(&network.id); // its address may be gone by then
         }
         let is_written = self.identity.replaced.get(&left.open_port()).is_some();
         if !is_written {
-            draft.replaced.insert(left);
+            plan.replaced.insert(left);
         }
         is_written
     }
@@ -282,15 +282,15 @@ pub(super) fn by_address<'a>(
 }
 
 /// Plans what is still to be closed. Whether nothing is.
-fn has_shut(draft: &mut Draft<'_>, closing: Result<Shut, Unread>) -> bool {
-    match draft.take(closing) {
+fn has_shut(plan: &mut Builder<'_>, closing: Result<Shut, Unread>) -> bool {
+    match plan.take(closing) {
         Some(Shut::Done | Shut::Left) => true,
         Some(Shut::Unseen(refusal)) => {
-            draft.refusal.get_or_insert(refusal);
+            plan.refusal.get_or_insert(refusal);
             false
         }
         Some(Shut::By(steps)) => {
-            steps.into_iter().for_each(|step| draft.cloud(step));
+            steps.into_iter().for_each(|step| plan.cloud(step));
             false
         }
         None => false,

@@ -6,13 +6,13 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{Class, NetworkId, PortForwardingRule, PublicIpId, PublicIpQuery, RuleQuery};
 use futures::future::{try_join, try_join3};
 
-use super::Reads;
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::names;
 use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::saying;
 use crate::load_balancer::observe::observed::{Fact, Observed};
+use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::times::RECENT;
 use crate::load_balancer::observe::wire;
 

@@ -4,7 +4,6 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::ApiError;
 
-use super::Reads;
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim;
 use crate::load_balancer::intent::Intent;
@@ -13,6 +12,7 @@ use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::firewall_of;
 use crate::load_balancer::observe::observed::{Fact, Observed, Pending};
+use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::verdict::failure;
 use crate::load_balancer::step::{CloudStep, Precondition};
 
@@ -82,7 +82,8 @@ impl Reads {
             Precondition::Unused(at, rule) => {
                 let items = observed.firewalls.get(&at.id).map_or(&[][..], Vec::as_slice);
                 let users = self.users_of(identity, at, rule, items).await?;
-                Ok((!users.is_empty()).then_some(Learned::Needed(users)))
+                let is_used = !users.is_empty();
+                Ok(is_used.then(|| Learned::Seen(Fact::Needed(at.clone(), rule.id.clone(), users))))
             }
         }
     }

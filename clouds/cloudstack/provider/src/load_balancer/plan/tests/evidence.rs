@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::load_balancer::annotations::KEEP_IP;
-use crate::load_balancer::claim::{Asking, Subject};
+use crate::load_balancer::claim::{AddressRequest, Subject};
 use crate::load_balancer::evidence::{self, State, UNPLACED};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::Address;
@@ -312,12 +312,12 @@ fn a_claimed_address_that_is_not_used_is_released_unless_it_is_on_its_way_or_som
     fn is_asked(world: &mut World, change: impl FnOnce(&mut Address)) {
         let since = Timestamp::from_second(1_700_000_000).unwrap();
         world.annotate(IP_IDS.key, &format!("ip-9 since {since}"));
-        let asking = Asking {
+        let request = AddressRequest {
             subject: Subject::Address("ip-9".into()),
             since,
         };
         let standing = &mut world.observed.memory.own.known.standing;
-        standing.insert(asking, Duration::from_secs(60));
+        standing.insert(request, Duration::from_secs(60));
         has(world, change);
     }
     let now = Timestamp::from_second(1_700_000_000).unwrap();

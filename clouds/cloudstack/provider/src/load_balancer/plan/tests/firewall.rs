@@ -1,6 +1,7 @@
 //! Isolated networks: firewall rules of an address.
 
 use super::*;
+use crate::load_balancer::observe::observed::Fact;
 
 fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
     let rule = |(index, sources): (usize, &&str)| FirewallRule {
@@ -155,7 +156,10 @@ impl Api {
         match is_conflict {
             false => None,
             true if present.is_empty() => failed("conflicts"),
-            true => Some(Learned::OneFirewallRule),
+            true => {
+                let fact = Fact::TakesOneFirewallRule(new.at.id.clone(), new.ingress);
+                Some(Learned::Seen(fact))
+            }
         }
     }
 

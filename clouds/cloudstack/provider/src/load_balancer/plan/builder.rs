@@ -53,7 +53,7 @@ impl From<Refusal> for Stop {
 
 /// A plan as it is put together.
 #[derive(Clone)]
-pub(super) struct Draft<'a> {
+pub(super) struct Builder<'a> {
     pub(super) identity: &'a Identity,
     pub(super) observed: &'a Seen,
     pub(super) needs: BTreeSet<Need>,
@@ -76,7 +76,7 @@ pub(super) struct Draft<'a> {
     pub(super) again: Option<Duration>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> Builder<'a> {
     pub(super) fn new(identity: &'a Identity, observed: &'a Seen) -> Self {
         Self {
             identity,
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
             return;
         }
         if let Some(closed) = step.closed()
-            && self.own().unclosed.rests(closed)
+            && self.own().close_attempts.rests(closed)
         {
             self.wait(format!(
                 "{} failed, and is tried again",
@@ -122,7 +122,7 @@ impl<'a> Draft<'a> {
         let mut going = self.observed.going.iter();
         let is_going = going.any(|item| step.closed() == Some(item.as_str()));
         if !is_going && !self.observed.is_pending(&step.target()) {
-            self.plan(step);
+            self.add(step);
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
         self.cloud(CloudStep::release(address, is_live));
     }
 
-    pub(super) fn plan(&mut self, step: CloudStep) {
+    pub(super) fn add(&mut self, step: CloudStep) {
         if !self.steps.contains(&step) {
             self.steps.push(step);
         }
@@ -171,7 +171,10 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn need(&mut self, need: Need) {
-        if need.opened().is_some_and(|id| self.own().unclosed.rests(id)) {
+        if need
+            .opened()
+            .is_some_and(|id| self.own().close_attempts.rests(id))
+        {
             self.wait("what lets ports in could not be listed, and is tried again".to_owned());
         } else if self.observed.unreadable.contains_key(&need) {
             self.is_blind = true;
@@ -196,7 +199,7 @@ impl<'a> Draft<'a> {
     /// Decides on something that nothing else leans on.
     pub(super) fn part<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> T {
         let (decided, steps) = self.apart(decide);
-        steps.into_iter().for_each(|step| self.plan(step));
+        steps.into_iter().for_each(|step| self.add(step));
         decided
     }
 
@@ -279,11 +282,11 @@ impl<'a> Draft<'a> {
     /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile, unless it came.
     pub(super) fn is_blocked(&mut self) -> Result<bool, Unread> {
         let mut is_blocked = false;
-        for asking in self.identity.claim.askings() {
-            let Some(left) = self.own().known.standing.get(&asking) else {
+        for request in self.identity.claim.open_requests() {
+            let Some(left) = self.own().known.standing.get(&request) else {
                 continue;
             };
-            if let Subject::Address(id) = &asking.subject
+            if let Subject::Address(id) = &request.subject
                 && evidence::is_taken(self.observed, id)?
             {
                 self.came(id);
@@ -291,14 +294,14 @@ impl<'a> Draft<'a> {
             }
             is_blocked = true;
             let mut pending = self.observed.pending.iter();
-            if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
+            if pending.any(|pending| pending.step.address_request().as_ref() == Some(&request)) {
                 continue; // its job tells
             }
             self.blocked = self.blocked.max(Some(*left));
             self.notes.push(ADDRESS_SOUGHT.note(format!(
                 "a public IP was asked for at {:.0}, and what came of it is not known; it is looked for, and for two minutes \
                  neither is another one asked for nor is the service let go",
-                asking.since
+                request.since
             )));
         }
         Ok(is_blocked)
@@ -336,7 +339,7 @@ impl<'a> Draft<'a> {
         let refusals = &self.observed.memory.refusals;
         let refused = refusals.first(|step| step.closed() == Some(id));
         let refused = refused.filter(|_| self.own().known.is_removal);
-        let error = self.own().unclosed.given_up(id);
+        let error = self.own().close_attempts.given_up(id);
         let Some(error) = error.or(refused.map(|why| why.reason.as_str())) else {
             return false;
         };
