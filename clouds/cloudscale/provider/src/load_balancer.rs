@@ -5,35 +5,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
-    Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook, Service,
-    ServiceFacts, ServicesView, WriteOutcome, facts,
+    Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook,
+    Service, ServiceFacts, ServicesView, WriteOutcome, facts,
 };
 use bowline_cloudscale_client::{Client, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
 use futures::future::BoxFuture;
 
-use crate::annotations::{NODE_SELECTOR, ZONE, annotation_table};
-use crate::apply::{Learned, Writer};
-use crate::intent::{self, Context, Intent};
-use crate::learn;
-use crate::observe::reads::Reads;
-use crate::observe::refused::{self, Vain};
-use crate::observe::{Memory, Observed, ObservedPool, Remembered, Seen, Unkept};
-use crate::ownership;
-use crate::planning::{self, Hrefs};
-use crate::step::CloudStep;
+use crate::load_balancer::annotations::{NODE_SELECTOR, ZONE, annotation_table};
+use crate::load_balancer::apply::{Learned, Writer};
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::intent::read::{self, Context};
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::observe::{Memory, NotPersisted, Observed, ObservedPool, Remembered, Seen};
+use crate::load_balancer::plan::hrefs::Hrefs;
+use crate::load_balancer::plan::persisted;
+use crate::load_balancer::refused::StillFull;
+use crate::load_balancer::step::CloudStep;
+use crate::nodes::servers::ServerReads;
+
+pub(crate) mod annotations;
+mod apply;
+pub(crate) mod complaints;
+mod evidence;
+mod floating_ips;
+mod http_codes;
+mod intent;
+mod learn;
+mod names;
+mod observe;
+mod plan;
+mod refused;
+mod status;
+mod step;
 
 /// The load balancers of a project.
 pub(crate) struct Balancers {
     client: Client,
-    reads: Arc<Reads>,
+    reads: Reads,
     hrefs: Hrefs,
     cluster_name_annotation: String,
     /// Changes that the API answered and did not keep, by the UID of the Service. Without it, each try would write once more.
-    unkept: Kept<String, Vec<Unkept>>,
+    not_persisted: Kept<String, Vec<NotPersisted>>,
     /// Where something went to make room at a quota, and there was no room after it, by the UID of the Service. Without it, each try
     /// would take one more member or pool that serves.
-    vain: Kept<String, Vain>,
+    still_full: Kept<String, StillFull>,
     /// What the API refused.
     refusals: RefusalBook<CloudStep>,
     /// How many floating IPs were led elsewhere by this process.
@@ -43,17 +59,17 @@ pub(crate) struct Balancers {
 impl Balancers {
     pub(crate) fn new(
         client: Client,
-        reads: Arc<Reads>,
+        servers: Arc<ServerReads>,
         base: &Url,
         cluster_name_annotation: String,
     ) -> Self {
         Self {
+            reads: Reads::new(&client, servers),
             client,
-            reads,
             hrefs: Hrefs::new(base),
             cluster_name_annotation,
-            unkept: Kept::default(),
-            vain: Kept::default(),
+            not_persisted: Kept::default(),
+            still_full: Kept::default(),
             refusals: RefusalBook::default(),
             moves: AtomicU64::default(),
         }
@@ -62,12 +78,12 @@ impl Balancers {
     /// Compares what was read with what was written, in this reconcile and in earlier ones.
     fn compare(&self, intent: &Intent, observed: &Observed, memory: &mut Memory) {
         memory.own.reads += 1;
-        self.unkept.with(&intent.identity().uid, |kept| {
-            let mut unkept = kept.take().unwrap_or_default();
-            planning::remember(&mut unkept, observed, &mut memory.own);
-            *kept = Some(unkept).filter(|unkept| !unkept.is_empty());
+        self.not_persisted.with(&intent.identity().uid, |kept| {
+            let mut not_persisted = kept.take().unwrap_or_default();
+            persisted::remember(&mut not_persisted, observed, &mut memory.own);
+            *kept = Some(not_persisted).filter(|not_persisted| !not_persisted.is_empty());
         });
-        memory.own.vain = self.vain.with(&intent.identity().uid, |kept| {
+        memory.own.still_full = self.still_full.with(&intent.identity().uid, |kept| {
             let known = kept.take().unwrap_or_default();
             *kept = known.of_pools(|pool| observed.pool(pool).is_some());
             kept.clone().unwrap_or_default()
@@ -84,7 +100,7 @@ impl Reconciler for Balancers {
     type Learned = Learned;
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
-        intent::read(
+        read::read(
             &Context {
                 cluster_name_annotation: &self.cluster_name_annotation,
             },
@@ -118,20 +134,27 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(&self.hrefs, intent, seen)
+        plan::plan(&self.hrefs, intent, seen)
     }
 
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let client = &self.client;
         let mut outcome = Writer { client, seen }.apply(step).await;
-        let is_vain = refused::is_room_vain(&seen.memory.refusals, step, outcome.as_ref());
-        if let Some((place, is_vain)) = is_vain {
+        let came_of_it = match &outcome {
+            Ok(learned) => (
+                learned.told.is_some(),
+                learned.refused.as_ref().is_some_and(|why| why.is_limit),
+            ),
+            Err(error) => (false, error.kind() == ErrorKind::Exhausted),
+        };
+        let still_full = refused::is_still_full(&seen.memory.refusals, step, came_of_it);
+        if let Some((place, is_so)) = still_full {
             let uid = &intent.identity().uid;
-            self.vain
-                .with(uid, |kept| kept.get_or_insert_default().learn(place, is_vain));
+            self.still_full
+                .with(uid, |kept| kept.get_or_insert_default().learn(place, is_so));
         }
         if let Ok(learned) = &mut outcome {
-            learned.is_room_vain = is_vain;
+            learned.is_still_full = still_full;
             if matches!(step, CloudStep::AssignFloatingIp { .. }) {
                 learned.move_number = self.moves.fetch_add(1, Ordering::Relaxed) + 1;
             }
@@ -196,7 +219,7 @@ impl Reconciler for Balancers {
 
 impl LoadBalancer for Balancers {
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
-        intent::effective_name(&facts.service)
+        read::effective_name(&facts.service)
     }
 
     fn made_for<'a>(
@@ -208,7 +231,7 @@ impl LoadBalancer for Balancers {
                 return Ok(Vec::new());
             }
             let balancers = self.reads.balancers().await?;
-            Ok(ownership::made_by_cluster(&balancers, services))
+            Ok(evidence::made_by_cluster(&balancers, services))
         })
     }
 

@@ -8,17 +8,19 @@ use bowline_cloud_provider::{
 };
 use bowline_cloudscale_client::{InterfaceType, Server, ServerId, ServerStatus};
 
-use crate::observe::reads::Reads;
-use crate::provider_id::{self, ProviderIdError};
-use crate::servers::{ServerIndex, region};
+use crate::nodes::provider_id::ProviderIdError;
+use crate::nodes::servers::{ServerIndex, ServerReads, region};
+
+pub mod provider_id;
+pub(crate) mod servers;
 
 /// The servers of the project.
 pub(crate) struct Servers {
-    reads: Arc<Reads>,
+    reads: Arc<ServerReads>,
 }
 
 impl Servers {
-    pub(crate) fn new(reads: Arc<Reads>) -> Self {
+    pub(crate) fn new(reads: Arc<ServerReads>) -> Self {
         Self { reads }
     }
 }
@@ -48,12 +50,12 @@ impl InstanceDirectory for Servers {
     }
 
     async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
-        self.reads.servers().await
+        self.reads.all().await
     }
 
     /// A 404 to this very server proves that it is gone.
     async fn ask(&self, query: &InstanceQuery, id: &ServerId) -> InstanceResult {
-        let asked = self.reads.server(*id).await;
+        let asked = self.reads.one(*id).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
         if found.is_none() {
             // In the words of the Go manager.

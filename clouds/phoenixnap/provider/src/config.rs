@@ -1,24 +1,26 @@
 //! What the operator sets: flag, environment, file, default, in this order.
 
 use bowline_cloud_http::{
-    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, ShownSetting, base_url,
+    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, ShownSetting,
 };
 use bowline_cloud_provider::{CloudConfig, Environment, Selector, SelectorError};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 
 use crate::annotations::LOCATION;
-use file::File;
-use sources::{Origin, Sources};
+use crate::config::file::File;
+use crate::config::sources::{Origin, Sources};
 
 mod description;
 mod error;
 mod file;
 mod load_balancing;
+mod setting;
 mod sources;
 
 pub use description::BlockDescription;
 pub use error::OptionsError;
 pub use load_balancing::LoadBalancing;
+pub use setting::{Given, Setting};
 
 /// Everything that the provider is told.
 #[derive(Debug, Clone)]
@@ -51,98 +53,6 @@ pub struct Options {
 /// tokens and secrets left out. It is for a while of looking and no setting, so no file has it.
 pub const DEBUG_VARIABLE: &str = "PNAP_DEBUG";
 
-/// What was given on the command line.
-#[derive(Debug, Clone, Default)]
-pub struct Given {
-    /// `--base-url`.
-    pub base_url: Option<String>,
-}
-
-/// The options by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
-    /// Who asks for tokens.
-    ClientId,
-    /// The proof of it.
-    ClientSecret,
-    /// Where blocks are bought.
-    Location,
-    /// Whether Services get blocks.
-    LoadBalancer,
-    /// The annotation by which a Service says where.
-    LocationAnnotation,
-    /// Accepted and without effect, as upstream.
-    ApiServerPort,
-    /// Where the APIs are.
-    BaseUrl,
-    /// Where tokens come from.
-    TokenUrl,
-    /// Which Nodes take traffic.
-    ServiceNodeSelector,
-    /// What bought blocks are described with.
-    BlockDescription,
-    /// Whether kube-vip's own annotation is kept.
-    KubeVipAnnotation,
-    /// Whether reserved servers count as shut down.
-    ReservedIsShutDown,
-}
-
-impl Setting {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::ClientId,
-        Self::ClientSecret,
-        Self::Location,
-        Self::LoadBalancer,
-        Self::LocationAnnotation,
-        Self::ApiServerPort,
-        Self::BaseUrl,
-        Self::TokenUrl,
-        Self::ServiceNodeSelector,
-        Self::BlockDescription,
-        Self::KubeVipAnnotation,
-        Self::ReservedIsShutDown,
-    ];
-
-    /// The environment variable; empty if there is none.
-    #[must_use]
-    pub fn variable(self) -> &'static str {
-        match self {
-            Self::ClientId => "PNAP_CLIENT_ID",
-            Self::ClientSecret => "PNAP_CLIENT_SECRET",
-            Self::Location => "PNAP_LOCATION",
-            Self::LoadBalancer => "PNAP_LOAD_BALANCER",
-            Self::LocationAnnotation => "PNAP_ANNOTATION_IP_LOCATION",
-            Self::ApiServerPort => "PNAP_API_SERVER_PORT",
-            Self::BaseUrl => "PNAP_BASE_URL",
-            Self::TokenUrl => "PNAP_TOKEN_URL",
-            Self::ServiceNodeSelector => "",
-            Self::BlockDescription => "PNAP_BLOCK_DESCRIPTION",
-            Self::KubeVipAnnotation => "PNAP_KUBE_VIP_ANNOTATION",
-            Self::ReservedIsShutDown => "PNAP_RESERVED_IS_SHUT_DOWN",
-        }
-    }
-
-    /// The key in the file, which is read in any letter case.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::ClientId => "clientID",
-            Self::ClientSecret => "clientSecret",
-            Self::Location => "location",
-            Self::LoadBalancer => "loadbalancer",
-            Self::LocationAnnotation => "annotationIPLocation",
-            Self::ApiServerPort => "apiServerPort",
-            Self::BaseUrl => "base-url",
-            Self::TokenUrl => "token-url",
-            Self::ServiceNodeSelector => "serviceNodeSelector",
-            Self::BlockDescription => "blockDescription",
-            Self::KubeVipAnnotation => "kubeVipAnnotation",
-            Self::ReservedIsShutDown => "reservedIsShutDown",
-        }
-    }
-}
-
 impl Options {
     /// Reads the options. The order of the checks is upstream's.
     ///
@@ -159,59 +69,31 @@ impl Options {
                 .value(setting.variable())
                 .is_some_and(|text| !text.trim_ascii().is_empty())
         };
-        let file = match config {
+        let (file, path) = match config {
             CloudConfig::Given { path, contents } => {
-                File::parse(contents).map_err(|reason| OptionsError::File {
+                let unreadable = |reason| OptionsError::File {
                     path: path.clone(),
                     reason,
-                })?
+                };
+                (File::parse(contents).map_err(unreadable)?, path.as_str())
             }
             CloudConfig::Absent if is_set(Setting::ClientId) && is_set(Setting::ClientSecret) => {
-                File::default()
+                (File::default(), "")
             }
             CloudConfig::Absent => return Err(OptionsError::NoFile),
         };
-        let path = match config {
-            CloudConfig::Given { path, .. } => path,
-            CloudConfig::Absent => "",
-        };
-        let sources = Sources {
+        let mut sources = Sources {
             given,
             environment,
             file,
             path,
+            report: Vec::new(),
         };
-        let mut report = Vec::new();
-        let mut text = |setting: Setting, default: &str| {
-            let (text, origin) = sources
-                .find(setting)
-                .unwrap_or_else(|| (default.to_owned(), Origin::Default));
-            let shown = match setting {
-                Setting::ClientSecret => "(set)",
-                // Told from what was parsed, which holds no password.
-                Setting::BaseUrl | Setting::TokenUrl | Setting::LoadBalancer => "",
-                _ => &text,
-            };
-            report.push((setting.key(), shown.to_owned(), origin));
-            (text, origin)
-        };
-        let mut required = |setting| sources.required(setting, text(setting, ""));
-        let (client_id, source_of_id) = required(Setting::ClientId)?;
-        let (client_secret, source_of_secret) = required(Setting::ClientSecret)?;
-
-        let (port, origin) = text(Setting::ApiServerPort, "0");
-        check_port(&port).map_err(|reason| sources.wrong(Setting::ApiServerPort, origin, &port, reason))?;
-
-        let mut url = |setting, default| {
-            let (text, origin) = text(setting, default);
-            base_url(&text).map_err(|reason| OptionsError::Url {
-                origin: Sources::name(setting, origin),
-                path: sources.path(origin),
-                reason,
-            })
-        };
-        let base = url(Setting::BaseUrl, DEFAULT_BASE_URL)?;
-        let token = url(Setting::TokenUrl, DEFAULT_TOKEN_URL)?;
+        let (client_id, source_of_id) = sources.required(Setting::ClientId)?;
+        let (client_secret, source_of_secret) = sources.required(Setting::ClientSecret)?;
+        sources.parsed(Setting::ApiServerPort, "0", check_port)?;
+        let base = sources.url(Setting::BaseUrl, DEFAULT_BASE_URL)?;
+        let token = sources.url(Setting::TokenUrl, DEFAULT_TOKEN_URL)?;
         let credentials = Credentials {
             client_id,
             client_secret: Secret::new(client_secret),
@@ -219,32 +101,18 @@ impl Options {
         let source = format!("{source_of_id} and {source_of_secret}");
         let settings = Settings::new(credentials, source, base, token);
 
-        let (selector, origin) = text(Setting::ServiceNodeSelector, "");
-        let nodes = Selector::parse(&selector).map_err(|error| {
-            sources.wrong(
-                Setting::ServiceNodeSelector,
-                origin,
-                &selector,
-                not_a_selector(&error),
-            )
-        })?;
-        let location = Some(text(Setting::Location, "").0).filter(|location| !location.is_empty());
-        let location_annotation = text(Setting::LocationAnnotation, LOCATION.key).0;
-        let (balancing, origin) = text(Setting::LoadBalancer, "");
-        let load_balancing = LoadBalancing::parse(&balancing)
-            .map_err(|reason| sources.wrong(Setting::LoadBalancer, origin, &balancing, reason))?;
-        let (description, origin) = text(Setting::BlockDescription, "");
-        let block_description = BlockDescription::parse(&description)
-            .map_err(|reason| sources.wrong(Setting::BlockDescription, origin, &description, reason))?;
-        let mut switch = |setting| {
-            let (value, origin) = text(setting, "false");
-            value
-                .to_ascii_lowercase()
-                .parse::<bool>()
-                .map_err(|_| sources.wrong(setting, origin, &value, "neither true nor false"))
+        let selector = |text: &str| Selector::parse(text).map_err(|error| not_a_selector(&error));
+        let nodes = sources.parsed(Setting::ServiceNodeSelector, "", selector)?;
+        let location = Some(sources.text(Setting::Location, "").0).filter(|location| !location.is_empty());
+        let location_annotation = sources.text(Setting::LocationAnnotation, LOCATION.key).0;
+        let load_balancing = sources.parsed(Setting::LoadBalancer, "", LoadBalancing::parse)?;
+        let block_description = sources.parsed(Setting::BlockDescription, "", BlockDescription::parse)?;
+        let switch = |text: &str| {
+            let switch = text.to_ascii_lowercase().parse::<bool>();
+            switch.map_err(|_| "neither true nor false")
         };
-        let keeps_kube_vip_annotation = switch(Setting::KubeVipAnnotation)?;
-        let reserved_is_shut_down = switch(Setting::ReservedIsShutDown)?;
+        let keeps_kube_vip_annotation = sources.parsed(Setting::KubeVipAnnotation, "false", switch)?;
+        let reserved_is_shut_down = sources.parsed(Setting::ReservedIsShutDown, "false", switch)?;
         Ok(Self {
             settings,
             load_balancing,
@@ -258,7 +126,7 @@ impl Options {
                 .value(DEBUG_VARIABLE)
                 .is_some_and(|text| text.trim_ascii().eq_ignore_ascii_case("true")),
             warnings: sources.file.warnings(),
-            report,
+            report: sources.report,
         })
     }
 

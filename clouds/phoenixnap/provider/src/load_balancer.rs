@@ -1,38 +1,46 @@
-//! IP blocks as the service controller wants them.
+//! IP blocks as the service controller wants them. Each file is one of the moves, or below them: see the [map](crate).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
     ANSWER_LOG, Asker, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, RefusalBook,
-    Selector, ServiceFacts, WriteOutcome,
+    ServiceFacts, WriteOutcome,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
 
 use crate::annotations::{SERVER_ID, annotation_table};
-use crate::apply::{Learned, Writer};
-use crate::intent::{self, Context, Intent};
-use crate::learn;
-use crate::observe::reads::Reads;
-use crate::observe::{Memory, Observed, Remembered, Seen, Unattached};
-use crate::options::BlockDescription;
-use crate::planning;
-use crate::provider_id;
-use crate::step::CloudStep;
+use crate::config::Options;
+use crate::load_balancer::apply::{Learned, Writer};
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen, Unattached};
+use crate::load_balancer::step::CloudStep;
+use crate::nodes::provider_id;
+
+mod apply;
+mod blocks;
+mod claim;
+mod evidence;
+mod intent;
+mod learn;
+mod names;
+pub(crate) mod observe;
+mod plan;
+mod status;
+mod step;
+pub(crate) mod sweeper;
+mod vip;
+pub(crate) mod watch;
 
 /// The blocks of Services on one public network.
 pub(crate) struct Balancers {
     pub(crate) client: Client,
     pub(crate) reads: Arc<Reads>,
     pub(crate) network: String,
-    pub(crate) location: Option<String>,
-    pub(crate) location_annotation: String,
-    pub(crate) block_description: Option<BlockDescription>,
-    pub(crate) keeps_kube_vip_annotation: bool,
+    pub(crate) options: Options,
     pub(crate) refusals: RefusalBook<CloudStep>,
-    /// Nodes that get the annotation with their server's ID.
-    pub(crate) annotated: Selector,
 }
 
 impl Reconciler for Balancers {
@@ -44,13 +52,7 @@ impl Reconciler for Balancers {
     type Learned = Learned;
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
-        let context = Context {
-            location: self.location.as_deref(),
-            location_annotation: &self.location_annotation,
-            block_description: self.block_description.as_ref(),
-            keeps_kube_vip_annotation: self.keeps_kube_vip_annotation,
-        };
-        intent::read(&context, facts)
+        intent::read(&self.options, facts)
     }
 
     async fn observe(
@@ -87,7 +89,7 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(intent, seen, &self.network)
+        plan::plan(intent, seen, &self.network)
     }
 
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
@@ -151,7 +153,7 @@ impl LoadBalancer for Balancers {
             .as_deref()
             .and_then(|id| provider_id::parse(id).ok());
         server
-            .filter(|_| self.annotated.matches(&node.labels))
+            .filter(|_| self.options.nodes.matches(&node.labels))
             .map(|server| (SERVER_ID.key.to_owned(), server.to_owned()))
             .into_iter()
             .collect()

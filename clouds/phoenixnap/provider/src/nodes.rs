@@ -8,24 +8,26 @@ use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
     InstanceQuery, InstanceResult, Node, NodeAddress, NodeName, PowerState, Purpose, Readiness, Sought,
 };
-use bowline_phoenixnap_client::{Server, ServerStatus};
+use bowline_phoenixnap_client::{Client, Server, ServerStatus};
 
-use crate::observe::reads::Reads;
-use crate::provider_id::{self, ProviderIdError};
-use crate::servers::ServerIndex;
+use crate::nodes::provider_id::ProviderIdError;
+use crate::nodes::servers::{Reads, ServerIndex};
+
+pub mod provider_id;
+mod servers;
 
 /// The servers of the account.
 pub(crate) struct Servers {
-    reads: Arc<Reads>,
+    reads: Reads,
     reserved_is_shut_down: bool,
     /// Nodes of other clouds that were told of, as long as they are not ready.
     told: Mutex<BTreeSet<NodeName>>,
 }
 
 impl Servers {
-    pub(crate) fn new(reads: Arc<Reads>, reserved_is_shut_down: bool) -> Self {
+    pub(crate) fn new(client: &Client, reserved_is_shut_down: bool) -> Self {
         Self {
-            reads,
+            reads: Reads::new(client),
             reserved_is_shut_down,
             told: Mutex::default(),
         }
@@ -63,11 +65,11 @@ impl InstanceDirectory for Servers {
     }
 
     async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
-        self.reads.servers().await
+        self.reads.all().await
     }
 
     async fn ask(&self, query: &InstanceQuery, id: &String) -> InstanceResult {
-        let asked = self.reads.server(id).await;
+        let asked = self.reads.one(id).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
         if let Err(evidence) = &found {
             tracing::debug!(target: ANSWER_LOG, node = %query.node.name, evidence, "Server of a node is gone");

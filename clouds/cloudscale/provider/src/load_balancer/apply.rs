@@ -6,15 +6,15 @@ use bowline_cloudscale_client::{
 };
 use bowline_plan::{Refusal, Step as _};
 
-use crate::observe::refused::Place;
-use crate::observe::{Object, Seen};
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::observe::{Object, Seen};
+use crate::load_balancer::refused::Place;
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 mod in_the_way;
 mod put_back;
 mod refusals;
 
-use refusals::{can_be_in_the_way, holds_up_nothing, is_refusal, of_write};
+use crate::load_balancer::apply::refusals::{can_be_in_the_way, holds_up_nothing, is_refusal, of_write};
 
 /// What the answer to a write told.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Learned {
     /// Why the API refused something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
     /// Whether something went for it to make room there, and there was none; `None` if it says nothing about that.
-    pub(crate) is_room_vain: Option<(Place, bool)>,
+    pub(crate) is_still_full: Option<(Place, bool)>,
     /// Whether nothing more is to go for something that comes.
     pub(crate) ends_exchange: bool,
     /// Whether it was refused as a conflict, by a balancer that is at rest.
@@ -151,7 +151,7 @@ impl Writer<'_> {
             CloudStep::AssignFloatingIp {
                 address, balancer, ..
             } => {
-                let assigned = client.assign_floating_ip(address.0.0, *balancer).await;
+                let assigned = client.assign_floating_ip(address.0, *balancer).await;
                 assigned.map(|()| Learned::changed()).map_err(Failed::from)
             }
             CloudStep::Part { balancer, change } => self.change(*balancer, change).await,

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts};
 
-use crate::events::IGNORED_ANNOTATIONS;
-use crate::intent::{Context, DEFAULT_NODE_ANNOTATION, Intent, read};
+use crate::config::DEFAULT_NODE_ANNOTATION;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::intent::read::{Context, read};
+use crate::messages::IGNORED_ANNOTATIONS;
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to
 /// complain of, or no load balancer is wanted.

@@ -11,8 +11,10 @@ use bowline_cloud_provider::evidence::{Claims, OfCluster, Proof, Traces, Whose};
 use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
-use crate::intent::{self, Identity};
-use crate::names::{self, TAG_CLUSTER_NAME, TAG_CLUSTER_UID, TAG_SERVICE_NAME, TAG_SERVICE_UID};
+use crate::load_balancer::intent::{Identity, read};
+use crate::load_balancer::names::{
+    self, TAG_CLUSTER_NAME, TAG_CLUSTER_UID, TAG_SERVICE_NAME, TAG_SERVICE_UID,
+};
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,7 +133,7 @@ impl<'i> Evidence<'i> {
 /// What the Services say of balancers.
 fn claims(services: &dyn ServicesView) -> Claims {
     Claims::of(&services.services(), |service| {
-        intent::annotated(service).map(|id| id.to_string())
+        read::annotated(service).map(|id| id.to_string())
     })
 }
 

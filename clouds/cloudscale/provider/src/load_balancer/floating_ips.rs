@@ -8,7 +8,7 @@ use bowline_cloudscale_client::FloatingIp;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::annotations::{self, FLOATING_IPS};
+use crate::load_balancer::annotations::{self, FLOATING_IPS};
 
 /// A floating IP as it is asked for: one address, however it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

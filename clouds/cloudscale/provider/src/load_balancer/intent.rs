@@ -10,13 +10,10 @@ use bowline_cloudscale_client::{
 };
 use bowline_plan::{Note, Refusal};
 
-use crate::floating_ips::FloatingAddress;
+use crate::load_balancer::floating_ips::FloatingAddress;
 
 mod cluster_name;
-mod read;
-
-pub(crate) use cluster_name::DEFAULT_NODE_ANNOTATION;
-pub(crate) use read::{Context, annotated, effective_name, read};
+pub(super) mod read;
 
 /// What is asked for.
 pub(crate) enum Intent {

@@ -7,11 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::apply::{Learned, Told};
-use crate::intent::HttpWish;
-use crate::observe::{Memory, Object, Seen, refused};
-use crate::planning;
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::apply::{Learned, Told};
+use crate::load_balancer::intent::HttpWish;
+use crate::load_balancer::observe::{Memory, Object, Seen};
+use crate::load_balancer::plan::floating;
+use crate::load_balancer::refused;
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// How deep a change goes: what a monitor asks over HTTP is an object in the monitor, of which a change writes one field.
 const DEPTH: usize = 2;
@@ -48,8 +49,8 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     if learned.old_is_gone {
         refused::gone(refusals, step);
     }
-    if let Some((place, is_vain)) = learned.is_room_vain {
-        seen.memory.own.vain.learn(place, is_vain);
+    if let Some((place, is_still_full)) = learned.is_still_full {
+        seen.memory.own.still_full.learn(place, is_still_full);
     }
     if learned.is_crowded
         && let Some(PartChange::Pool { new, .. }) = step.part()
@@ -83,7 +84,7 @@ fn absorb(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     } = step
         && learned.told.is_some()
     {
-        planning::remember_move(seen, &address.0, *balancer, learned.move_number);
+        floating::remember(seen, address, *balancer, learned.move_number);
     }
     match step {
         _ if !learned.old_is_gone => {}
@@ -121,7 +122,7 @@ fn asked(Seen { observed, memory }: &mut Seen, step: &CloudStep) -> Option<Objec
         CloudStep::AssignFloatingIp {
             address, balancer, ..
         } => {
-            let there = observed.floating_ip(address.0)?;
+            let there = observed.floating_ip(*address)?;
             let (uuid, name) = (*balancer, None);
             Object::FloatingIp(FloatingIp {
                 server: None,
@@ -140,7 +141,7 @@ fn asked(Seen { observed, memory }: &mut Seen, step: &CloudStep) -> Option<Objec
                 let defaults = HttpWish::Defaults.resolved();
                 let monitor: Monitor = made(memory, json!({"http": defaults}), new)?;
                 Object::Monitor(Monitor {
-                    http: planning::http_of(&monitor).cloned(),
+                    http: monitor.http().cloned(),
                     ..monitor
                 })
             }

@@ -10,16 +10,14 @@ use bowline_cloudscale_client::{
 };
 use uuid::Uuid;
 
-use crate::floating_ips::FloatingAddress;
-use crate::intent::{Identity, Intent};
-use crate::ownership::{self, Found};
-use crate::servers::{self, ServerIndex};
-use crate::step::CloudStep;
+use crate::load_balancer::evidence::{self, Found};
+use crate::load_balancer::floating_ips::FloatingAddress;
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::refused::StillFull;
+use crate::load_balancer::step::CloudStep;
+use crate::nodes::servers::{self, ServerIndex};
 
 pub(crate) mod reads;
-pub(crate) mod refused;
-
-use refused::Vain;
 
 /// One observation.
 #[derive(Default)]
@@ -63,16 +61,16 @@ pub(crate) struct Remembered {
     /// How often was read since the last of them.
     pub(crate) reads: u32,
     /// Where something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.
-    pub(crate) vain: Vain,
+    pub(crate) still_full: StillFull,
     /// Floating IPs that led elsewhere before, in words, each with the number of its move.
     pub(crate) moved_ips: Vec<(String, u64)>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
-    pub(crate) unkept: Vec<Unkept>,
+    pub(crate) not_persisted: Vec<NotPersisted>,
 }
 
 /// A change that the API answered and did not keep.
 #[derive(Debug, Clone)]
-pub(crate) struct Unkept {
+pub(crate) struct NotPersisted {
     pub(crate) step: CloudStep,
     /// What was shown after it.
     pub(crate) shown: String,
@@ -225,7 +223,7 @@ impl Observed {
 
     /// The balancer that serves the Service, if exactly one was found.
     pub(crate) fn balancer(&self, identity: &Identity) -> Option<&LoadBalancer> {
-        match ownership::resolve(identity, &self.balancers) {
+        match evidence::resolve(identity, &self.balancers) {
             Found::One { balancer, .. } => Some(balancer),
             Found::Foreign { own, .. } | Found::Several { own } => own,
             Found::None => None,
@@ -297,7 +295,7 @@ pub(crate) fn assemble(
         .filter(|pool| pool.load_balancer.uuid == balancer)
         .map(|pool| ObservedPool::new(pool.clone()))
         .collect();
-    assembled.sort_by_cached_key(|pool| ownership::by_age(pool.pool.created_at.as_deref(), pool.pool.uuid));
+    assembled.sort_by_cached_key(|pool| evidence::by_age(pool.pool.created_at.as_deref(), pool.pool.uuid));
     let position: BTreeMap<PoolId, usize> = assembled
         .iter()
         .enumerate()
@@ -325,15 +323,15 @@ pub(crate) fn assemble(
     }
     for pool in &mut assembled {
         pool.listeners
-            .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+            .sort_by_cached_key(|part| evidence::by_age(part.created_at.as_deref(), part.uuid));
         pool.monitors
-            .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+            .sort_by_cached_key(|part| evidence::by_age(part.created_at.as_deref(), part.uuid));
     }
-    loose.sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+    loose.sort_by_cached_key(|part| evidence::by_age(part.created_at.as_deref(), part.uuid));
     (assembled, loose)
 }
 
 /// Members oldest first.
 pub(crate) fn sort_members(members: &mut [Member]) {
-    members.sort_by_cached_key(|member| ownership::by_age(member.created_at.as_deref(), member.uuid));
+    members.sort_by_cached_key(|member| evidence::by_age(member.created_at.as_deref(), member.uuid));
 }

@@ -7,52 +7,38 @@
 //! monitor of each pool and then its members change right after the members of what is served, pool by pool.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Pauses};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_cloudscale_client::{LoadBalancer, NewLoadBalancer, NewVipAddress};
 use bowline_plan::{Answer, Note, Plan, Refusal};
 
-use crate::annotations as keys;
-use crate::desired::Desired;
-use crate::events::{
-    DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, NODES_SHARE_ADDRESS, STILL_CHANGING,
-};
-use crate::intent::{Identity, Intent, Membership, Wanted};
-use crate::names::TAG_CLUSTER_NAME;
-use crate::observe::{Seen, refused};
-use crate::ownership::{self, Found, Owner};
-use crate::status;
-use crate::step::CloudStep;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Found};
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::plan::answer::{Next, apply, wait_for, wait_to_see};
+use crate::load_balancer::plan::desired::Desired;
+use crate::load_balancer::plan::hrefs::Hrefs;
+use crate::load_balancer::plan::members::Served;
+use crate::load_balancer::plan::parts::Parts;
+use crate::load_balancer::plan::texts::{foreign, member_notes, several, whose};
+use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::{refused, status};
+use crate::messages::{DUPLICATE_REMOVED, FOREIGN_KEPT};
 
 mod absent;
+mod answer;
 mod attributes;
+mod desired;
 mod exchange;
-mod floating;
+pub(super) mod floating;
 mod following;
 mod guards;
-mod hrefs;
+pub(super) mod hrefs;
 mod members;
 mod parts;
-mod unkept;
-
-pub(crate) use attributes::{are_codes, http_of};
-pub(crate) use floating::remember as remember_move;
-pub(crate) use hrefs::Hrefs;
-use members::Served;
-use parts::Parts;
-pub(crate) use unkept::remember;
-
-/// How long a balancer may be changing before somebody is told.
-const PATIENCE: Duration = Duration::from_secs(180);
-
-/// The time before each look at a balancer that is changing.
-const POLLS: Pauses = Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
-
-/// The same for a balancer that was deleted: usually it is gone at once.
-const CONFIRMATIONS: Pauses = Pauses::of_micros(&[100_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
-
-type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+pub(super) mod persisted;
+mod texts;
 
 /// Decides what comes next.
 pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -89,7 +75,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
         None => Answer::Refused(refusal),
         Some(own) => served(own).only_members(&wanted.backends(), Some(&wanted.monitor), refusal, notes),
     };
-    let answer = match ownership::resolve(identity, &seen.balancers) {
+    let answer = match evidence::resolve(identity, &seen.balancers) {
         Found::Several { own } => {
             let refusal = several(identity, &seen.balancers.iter().collect::<Vec<_>>());
             members_of_own(own, refusal, &mut notes)
@@ -114,10 +100,10 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
                 notes.push(DUPLICATE_REMOVED.note(format!(
                     "load balancer {} is kept, its duplicates are removed: {}",
                     balancer.uuid,
-                    ownership::ids(&surplus)
+                    evidence::ids(&surplus)
                 )));
             }
-            let there = There {
+            let there = Existing {
                 served: served(balancer),
                 wanted,
                 surplus: &surplus,
@@ -132,117 +118,6 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<
         Some(status) => plan.publishing(status),
         None => plan,
     }
-}
-
-fn failed_to_find(identity: &Identity, why: &str) -> String {
-    format!("unable to get load balancer for {}: {why}", identity.service)
-}
-
-/// More than one balancer could be a Service's. Even if its annotation names one of them: a Go manager refuses that too.
-fn several(identity: &Identity, candidates: &[&LoadBalancer]) -> Refusal {
-    let (recorded, namesakes): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) = candidates
-        .iter()
-        .copied()
-        .partition(|balancer| ownership::is_recorded(identity, balancer));
-    let remedy = match recorded.as_slice() {
-        [own] if own.name.trim() == identity.name.trim() => format!(
-            "load balancer {} is recorded for the service: delete or rename {}",
-            own.uuid,
-            ownership::ids(&namesakes)
-        ),
-        [own] => format!(
-            "load balancer {} is recorded for the service, and {} has the name that it asks for: delete or rename that one, or correct {} or {}",
-            own.uuid,
-            ownership::ids(&namesakes),
-            keys::NAME.key,
-            keys::UUID.key
-        ),
-        _ => format!(
-            "delete or rename all but one of the load balancers {}",
-            ownership::ids(candidates)
-        ),
-    };
-    Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(remedy)
-}
-
-/// Whose a balancer is that is not the Service's, in words.
-fn whose(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> String {
-    match (owner, ownership::holder(identity, balancer)) {
-        (Owner::Service, Some(holder)) => format!("it serves {holder}"),
-        (Owner::Service, None) => "its tag k8s-service-uid names another service".to_owned(),
-        (Owner::Cluster { theirs }, _) => format!(
-            "its tag {TAG_CLUSTER_NAME} says {theirs}, and this cluster is {}",
-            own_cluster(identity)
-        ),
-        (Owner::PerhapsCluster { theirs }, _) => {
-            format!("its tag {TAG_CLUSTER_NAME} says {theirs}, and the name of this cluster is not known")
-        }
-    }
-}
-
-fn own_cluster(identity: &Identity) -> &str {
-    identity.cluster_name.as_deref().unwrap_or_default()
-}
-
-fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Refusal {
-    let why = format!(
-        "load balancer {} ({}) belongs to another service or cluster: {}",
-        balancer.name,
-        balancer.uuid,
-        whose(identity, balancer, owner)
-    );
-    if owner == Owner::Service && ownership::is_left_behind(identity, balancer) {
-        return Refusal::new(failed_to_find(identity, &why)).with_remedy(format!(
-            "no service here has that UID: to take the load balancer over with its addresses, set {} to {}, unless another copy of this \
-             cluster uses it",
-            keys::UUID.key,
-            balancer.uuid
-        ));
-    }
-    let other_one = format!(
-        "choose another name ({}) or remove {}",
-        keys::NAME.key,
-        keys::UUID.key
-    );
-    let if_own = match owner {
-        Owner::Service => String::new(),
-        Owner::Cluster { .. } => format!(
-            "; if it was restored under a new cluster name, change its tag {TAG_CLUSTER_NAME} to {} by hand",
-            own_cluster(identity)
-        ),
-        Owner::PerhapsCluster { theirs } => {
-            format!("; if this is the cluster {theirs}, say so with --cluster-name")
-        }
-    };
-    Refusal::new(failed_to_find(identity, &why)).with_remedy(other_one + &if_own)
-}
-
-/// What is told of nodes that are no members.
-fn member_notes(membership: &Membership, desired: &Desired<'_>) -> Vec<Note> {
-    let mut notes = Vec::from_iter(nodes_note(desired));
-    let sharing = &desired.sharing;
-    notes.extend(
-        (!sharing.is_empty()).then(|| {
-            NODES_SHARE_ADDRESS.note(format!("nodes share a private address: {}", sharing.join("; ")))
-        }),
-    );
-    if !membership.nodes.is_empty() && !desired.has_members() {
-        notes.push(NO_MEMBERS.note(if membership.allowed_subnets.is_empty() {
-            "no node has a private address with a subnet, so the load balancer has no members".to_owned()
-        } else {
-            format!(
-                "no node has a private address in the subnets of {}, so the load balancer has no members",
-                keys::LISTENER_ALLOWED_SUBNETS.key
-            )
-        }));
-    }
-    notes
-}
-
-fn nodes_note(desired: &Desired<'_>) -> Option<Note> {
-    let left_out = &desired.left_out;
-    (!left_out.is_empty())
-        .then(|| NODES_LEFT_OUT.note(format!("nodes are not balanced over: {}", left_out.join(", "))))
 }
 
 /// There is no balancer yet.
@@ -277,16 +152,16 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
         tags: Arc::clone(&wanted.balancer_tags),
     };
     let mut steps = vec![CloudStep::CreateBalancer { new }];
-    let unkept = unkept::split_off(seen, &mut steps);
-    match unkept::refusal(seen, &unkept) {
-        Some(_) if unkept::may_be_late(seen) => wait_to_see(),
+    let not_persisted = persisted::split_off(seen, &mut steps);
+    match persisted::refusal(seen, &not_persisted) {
+        Some(_) if persisted::may_be_late(seen) => wait_to_see(),
         Some(refusal) => Answer::Refused(refusal),
         None => apply(steps),
     }
 }
 
 /// A balancer that is there, and everything that its plan is made from.
-struct There<'a> {
+struct Existing<'a> {
     served: Served<'a>,
     wanted: &'a Wanted,
     surplus: &'a [&'a LoadBalancer],
@@ -296,20 +171,20 @@ struct There<'a> {
 #[derive(Default)]
 struct NextSteps {
     steps: Vec<CloudStep>,
-    unkept: Vec<CloudStep>,
+    not_persisted: Vec<CloudStep>,
 }
 
 impl NextSteps {
     /// Adds a wave, if none before it has a step or stands in its way. Returns whether to go on.
     fn add(&mut self, seen: &Seen, mut wave: Vec<CloudStep>) -> bool {
-        self.unkept.extend(unkept::split_off(seen, &mut wave));
+        self.not_persisted.extend(persisted::split_off(seen, &mut wave));
         self.steps = wave;
         // What cannot be created is not stood in for: later waves lean on it, and none may delete its forerunner.
-        self.steps.is_empty() && !self.unkept.iter().any(CloudStep::creates)
+        self.steps.is_empty() && !self.not_persisted.iter().any(CloudStep::creates)
     }
 }
 
-impl There<'_> {
+impl Existing<'_> {
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let Served {
             hrefs,
@@ -327,11 +202,11 @@ impl There<'_> {
         if seen.memory.own.busy.is_now {
             return wait_for(balancer, seen, notes);
         }
-        let NextSteps { steps, unkept } = self.next_steps(notes);
+        let NextSteps { steps, not_persisted } = self.next_steps(notes);
         if !steps.is_empty() {
             return self.served.write(steps, notes);
         }
-        if !unkept.is_empty() && unkept::may_be_late(seen) {
+        if !not_persisted.is_empty() && persisted::may_be_late(seen) {
             return wait_to_see();
         }
         let refusals = &seen.memory.refusals;
@@ -339,14 +214,14 @@ impl There<'_> {
         let is_served = of_ports.is_none() || seen.serves_a_port();
         let refused = [
             of_ports,
-            unkept::refusal(seen, &unkept),
+            persisted::refusal(seen, &not_persisted),
             refused::of_members(refusals),
             refused::of_attributes(refusals),
             floating::refusal(wanted, seen),
         ];
         let refusal = Refusal::all(refused.iter().flatten());
         if let Some(refusal) = &refusal
-            && (!is_served || unkept.iter().any(CloudStep::creates))
+            && (!is_served || not_persisted.iter().any(CloudStep::creates))
         {
             return Answer::Refused(refusal.clone());
         }
@@ -438,35 +313,4 @@ fn annotations(wanted: &Wanted, balancer: &LoadBalancer) -> Option<KubeWrite> {
         .map(|(key, value)| (key.to_owned(), Some(value)))
         .collect();
     (!differing.is_empty()).then_some(KubeWrite::AnnotateService(differing))
-}
-
-fn apply(steps: Vec<CloudStep>) -> Next {
-    let steps = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
-    Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
-}
-
-fn wait(after: Duration, reason: String) -> Next {
-    Answer::Wait { after, reason }
-}
-
-/// What was written is not shown yet.
-fn wait_to_see() -> Next {
-    wait(unkept::LAG, "the API does not show the last write yet".to_owned())
-}
-
-/// The API is at work on the balancer.
-fn wait_for(balancer: &LoadBalancer, seen: &Seen, notes: &mut Vec<Note>) -> Next {
-    if seen.memory.waited() >= PATIENCE {
-        notes.push(STILL_CHANGING.note(format!(
-            "load balancer {} ({}) has been {} for more than {} minutes",
-            balancer.name,
-            balancer.uuid,
-            balancer.status,
-            PATIENCE.as_secs() / 60
-        )));
-    }
-    wait(
-        seen.memory.pause(POLLS),
-        format!("await-lb({} is {})", balancer.name, balancer.status),
-    )
 }

@@ -3,13 +3,10 @@
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::{Refusal, Step as _};
 
-use super::Seen;
-use crate::apply::Learned;
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What the API refused: creations, and changes of attributes.
 pub(crate) type Refusals = bowline_cloud_provider::Refusals<CloudStep>;
@@ -65,18 +62,18 @@ pub(crate) enum Room {
     /// A quota leaves none; what goes may make some.
     Full,
     /// A quota leaves none, and what went made none.
-    Vain,
+    StillFull,
 }
 
 /// Where something went to make room, and there was none after it; until something was created there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Vain(Vec<Place>);
+pub(crate) struct StillFull(Vec<Place>);
 
-impl Vain {
+impl StillFull {
     /// Remembers what a step told.
-    pub(crate) fn learn(&mut self, place: Place, is_vain: bool) {
+    pub(crate) fn learn(&mut self, place: Place, is_still_full: bool) {
         self.0.retain(|known| *known != place);
-        self.0.extend(Some(place).filter(|_| is_vain));
+        self.0.extend(Some(place).filter(|_| is_still_full));
     }
 
     /// The same, without members of pools that are not there any more.
@@ -85,7 +82,7 @@ impl Vain {
             Place::Member(pool) => is_there(*pool),
             Place::Pool | Place::Listener => true,
         });
-        Some(self).filter(|vain| !vain.0.is_empty())
+        Some(self).filter(|known| !known.0.is_empty())
     }
 
     /// Whether it is so of this kind. A quota may be of the whole project, so it matters not where.
@@ -95,11 +92,12 @@ impl Vain {
 }
 
 /// Whether something went to make room, and there was none after it: then nothing more is to go. `None` if a step says nothing
-/// about it. `before` is what was refused before the wave of the step: where there was no room, only what makes some is planned.
-pub(crate) fn is_room_vain(
+/// about it, which was made, or met a limit, or neither. `before` is what was refused before the wave of the step: where there was no room,
+/// only what makes some is planned.
+pub(crate) fn is_still_full(
     before: &Refusals,
     step: &CloudStep,
-    outcome: Result<&Learned, &CloudError>,
+    (is_made, is_limit): (bool, bool),
 ) -> Option<(Place, bool)> {
     let place = Place::of(step)?;
     let is_told = match place {
@@ -107,12 +105,7 @@ pub(crate) fn is_room_vain(
         Place::Pool => step.replaces(),
         Place::Listener => step.makes_room(),
     };
-    let is_vain = match outcome {
-        Ok(learned) if learned.told.is_some() => Some(false),
-        Ok(learned) => (is_told && learned.refused.as_ref()?.is_limit).then_some(true),
-        Err(error) => (is_told && error.kind() == ErrorKind::Exhausted).then_some(true),
-    };
-    Some((place, is_vain?))
+    (is_made || is_told && is_limit).then_some((place, !is_made))
 }
 
 /// Something went: what had no room is tried again. A quota may be of the whole project, so it matters not where. With a pool
@@ -127,10 +120,10 @@ pub(crate) fn gone(refusals: &mut Refusals, step: &CloudStep) {
 }
 
 /// What is known of the room there.
-pub(crate) fn room(seen: &Seen, place: Place) -> Room {
-    match has_no(&seen.memory.refusals, place) {
+pub(crate) fn room(refusals: &Refusals, full: &StillFull, place: Place) -> Room {
+    match has_no(refusals, place) {
         false => Room::Free,
-        true if seen.memory.own.vain.is_of_kind(place) => Room::Vain,
+        true if full.is_of_kind(place) => Room::StillFull,
         true => Room::Full,
     }
 }

@@ -4,8 +4,8 @@ use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
 use bowline_plan::Refusal;
 
-use crate::annotations as keys;
-use crate::intent::Publish;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::intent::Publish;
 
 /// The status: the forced host name alone, or the balancer's own addresses in the API's order. Floating IPs never show.
 ///

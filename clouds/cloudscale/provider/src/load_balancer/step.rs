@@ -1,17 +1,13 @@
 //! The writes to the cloud, as data.
 
 use bowline_cloudscale_client::{
-    ListenerChange, ListenerId, LoadBalancerId, MemberId, MonitorChange, MonitorId, NewListener,
+    HttpChange, ListenerChange, ListenerId, LoadBalancerId, MemberId, MonitorChange, MonitorId, NewListener,
     NewLoadBalancer, NewMember, NewMonitor, NewPool, PoolId,
 };
 use bowline_plan::{Impact, Lane, Step};
 use uuid::Uuid;
 
-use crate::floating_ips::FloatingAddress;
-
-mod impact;
-
-pub(crate) use impact::Meanwhile;
+use crate::load_balancer::floating_ips::FloatingAddress;
 
 /// One write to the cloud. A replacement is one step, so that nothing comes between its two halves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +45,7 @@ pub(crate) enum CloudStep {
     /// Leads a floating IP to the balancer.
     AssignFloatingIp {
         /// The floating IP.
-        address: IpText,
+        address: FloatingAddress,
         /// The balancer.
         balancer: LoadBalancerId,
         /// The balancer that it led to.
@@ -65,13 +61,9 @@ enum Asked<'a> {
     Member(PoolId, &'a NewMember),
     Listener(&'a NewListener),
     Monitor(&'a NewMonitor),
-    FloatingIp(IpText, LoadBalancerId),
+    FloatingIp(FloatingAddress, LoadBalancerId),
     Change(&'a CloudStep),
 }
-
-/// A floating IP, written with its length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IpText(pub(crate) FloatingAddress);
 
 /// Something of a balancer that goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +74,27 @@ pub(crate) struct Old<Id> {
     pub name: String,
     /// Its address in the API, for messages.
     pub href: String,
+}
+
+/// Who serves while a member is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    /// The other members of the pool.
+    Others,
+    /// The other members of the pool, of which one went to make room.
+    Fewer,
+    /// Nobody: the pool has no other member.
+    Nobody,
+    /// Perhaps nobody: this one, and the others after it, are probed elsewhere from now on. The monitor, which was replaced before, does
+    /// not find its answer where they were probed until now, and after some checks counts them as down until they are replaced.
+    CheckMoves,
+}
+
+impl<Id> Old<Id> {
+    pub(crate) fn new(id: Id, name: impl Into<String>, href: String) -> Self {
+        let name = name.into();
+        Self { id, name, href }
+    }
 }
 
 /// A write to a part of a balancer.
@@ -277,7 +290,7 @@ impl Step for CloudStep {
             Self::AssignFloatingIp {
                 address, balancer, ..
             } => {
-                format!("assign-floating-ip({} -> {balancer})", address.0)
+                format!("assign-floating-ip({address} -> {balancer})")
             }
         }
     }
@@ -289,20 +302,15 @@ impl Step for CloudStep {
                 format!("load balancer {name}")
             }
             Self::Part { change, .. } => change.object(),
-            Self::AssignFloatingIp { address, .. } => format!("floating IP {}", address.0),
+            Self::AssignFloatingIp { address, .. } => format!("floating IP {address}"),
         }
     }
 
     fn impact(&self) -> Impact {
         match self {
             Self::CreateBalancer { .. } | Self::RenameBalancer { .. } => Impact::None,
-            Self::DeleteBalancer { is_live, .. } => {
-                if *is_live {
-                    Impact::Major
-                } else {
-                    Impact::None
-                }
-            }
+            Self::DeleteBalancer { is_live: true, .. } => Impact::Major,
+            Self::DeleteBalancer { is_live: false, .. } => Impact::None,
             Self::Part { change, .. } => change.impact(),
             Self::AssignFloatingIp { .. } => Impact::Minimal,
         }
@@ -383,18 +391,47 @@ impl PartChange {
                 MonitorChange::TimeoutS(n) => format!("update-monitor-timeout-s({id}: {n})"),
                 MonitorChange::UpThreshold(n) => format!("update-monitor-up-threshold({id}: {n})"),
                 MonitorChange::DownThreshold(n) => format!("update-monitor-down-threshold({id}: {n})"),
-                MonitorChange::HttpMethod(text) => format!("update-monitor-http-method({id}: {text})"),
-                MonitorChange::HttpPath(text) => format!("update-monitor-http-path({id}: {text})"),
-                MonitorChange::HttpHost(text) => {
-                    format!(
-                        "update-monitor-http-host({id}: {})",
-                        text.as_deref().unwrap_or_default()
-                    )
-                }
-                MonitorChange::HttpExpectedCodes(codes) => {
-                    format!("update-monitor-http-expected-codes({id}: {})", codes.join(","))
+                MonitorChange::Http(change) => {
+                    let (attribute, value) = match change {
+                        HttpChange::Method(text) => ("method", text.clone()),
+                        HttpChange::UrlPath(text) => ("path", text.clone()),
+                        HttpChange::Host(text) => ("host", text.clone().unwrap_or_default()),
+                        HttpChange::ExpectedCodes(codes) => ("expected-codes", codes.join(",")),
+                    };
+                    format!("update-monitor-http-{attribute}({id}: {value})")
                 }
             },
+        }
+    }
+
+    /// What the write costs those whose traffic goes through the part.
+    fn impact(&self) -> Impact {
+        use Meanwhile::{CheckMoves, Nobody};
+        match self {
+            Self::Pool { old: Some(_), .. }
+            | Self::DeletePool { is_live: true, .. }
+            | Self::Member {
+                old: Some(_),
+                meanwhile: Nobody | CheckMoves,
+                ..
+            }
+            | Self::Listener {
+                old: Some(_),
+                changes_pool: true,
+                ..
+            }
+            | Self::Monitor {
+                moves_checks: true, ..
+            } => Impact::Considerable,
+            Self::Pool { old: None, .. }
+            | Self::DeletePool { is_live: false, .. }
+            | Self::Member { old: None, .. }
+            | Self::Listener { old: None, .. }
+            | Self::Monitor { old: None, .. } => Impact::None,
+            Self::UpdateListener { change, .. } if !matches!(change, ListenerChange::AllowedCidrs(_)) => {
+                Impact::None
+            }
+            _ => Impact::Minimal,
         }
     }
 

@@ -1,9 +1,13 @@
-//! The servers of the project, found by id or by name.
+//! The servers of the project, found by id or by name, and how they are read.
 
-use bowline_cloud_provider::{InstanceIndex, Node, NodeName};
-use bowline_cloudscale_client::{Server, ServerId};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::provider_id::{self, ProviderIdError};
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::{CloudError, InstanceIndex, Node, NodeName};
+use bowline_cloudscale_client::{Client, Server, ServerId};
+
+use crate::nodes::provider_id::{self, ProviderIdError};
 
 /// One listing of the project's servers.
 pub(crate) type ServerIndex = InstanceIndex<ServerId, Server>;
@@ -49,4 +53,34 @@ pub(crate) fn unproven(servers: &ServerIndex, node: &Node, absent: &[ServerId]) 
 /// The region of a zone: its slug without the digits at the end.
 pub(crate) fn region(zone: &str) -> &str {
     zone.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Reads servers. What several ask for at the same time is read once.
+pub(crate) struct ServerReads {
+    client: Client,
+    shared: SharedRead<Result<Arc<ServerIndex>, CloudError>>,
+}
+
+impl ServerReads {
+    pub(crate) fn new(client: &Client) -> Self {
+        let shared = SharedRead::listing(Duration::ZERO, client, |client| async move {
+            Ok(Arc::new(index(client.servers().await?)))
+        });
+        let client = client.clone();
+        Self { client, shared }
+    }
+
+    /// All servers of the project.
+    pub(crate) async fn all(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.shared.ask().await
+    }
+
+    /// One server; none if the API says that there is no such one.
+    pub(crate) async fn one(&self, id: ServerId) -> Result<Option<Server>, CloudError> {
+        match self.client.server(id).await {
+            Ok(server) => Ok(Some(server)),
+            Err(error) if error.proves_absence() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use bowline_cloud_http::BaseUrlError;
 
-use super::Setting;
+use crate::config::setting::Setting;
 
 /// An option cannot be used, or is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

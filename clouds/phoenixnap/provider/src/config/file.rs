@@ -1,5 +1,6 @@
 //! The file: one JSON object, as it lies in a Secret.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use super::Setting;
+use crate::config::setting::{Kind, Setting};
 
 /// The values of the file, by key in lower case.
 #[derive(Default)]
@@ -62,41 +63,34 @@ impl File {
 
     /// Texts must be texts, and the port a number of 32 bits.
     fn check(&self) -> Result<(), String> {
-        for setting in TEXTS {
-            if self.value(setting).is_some_and(|value| !value.is_string()) {
-                return Err(format!("`{}` is not a text", setting.key()));
+        for setting in Setting::ALL {
+            let Some(value) = self.value(setting) else {
+                continue;
+            };
+            let number = || value.as_i64().filter(|port| i32::try_from(*port).is_ok());
+            let is_unset = || value.as_str().is_some_and(|text| text.trim().is_empty());
+            let (is_good, wanted) = match setting.kind() {
+                Kind::Text => (value.is_string(), "is not a text"),
+                Kind::Switch => (
+                    value.is_boolean() || value.is_string(),
+                    "is neither true nor false",
+                ),
+                Kind::Port => (number().is_some() || is_unset(), "is not a number of 32 bits"),
+            };
+            if !is_good {
+                return Err(format!("`{}` {wanted}", setting.key()));
             }
-        }
-        for setting in SWITCHES {
-            let value = self.value(setting);
-            if value.is_some_and(|value| !value.is_boolean() && !value.is_string()) {
-                return Err(format!("`{}` is neither true nor false", setting.key()));
-            }
-        }
-        let port = self.value(Setting::ApiServerPort);
-        let is_number = |value: &Value| value.as_i64().is_some_and(|port| i32::try_from(port).is_ok());
-        let is_unset = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
-        if port.is_some_and(|value| !is_number(value) && !is_unset(value)) {
-            return Err(format!(
-                "`{}` is not a number of 32 bits",
-                Setting::ApiServerPort.key()
-            ));
         }
         Ok(())
     }
 
-    /// The text of a setting; of a switch, the word.
-    pub(super) fn text(&self, setting: Setting) -> Option<&str> {
+    /// The value of a setting as a text: of a switch the word, of the port the digits.
+    pub(super) fn text(&self, setting: Setting) -> Option<Cow<'_, str>> {
         match self.value(setting)? {
-            Value::Bool(true) => Some("true"),
-            Value::Bool(false) => Some("false"),
-            value => value.as_str(),
+            Value::String(text) => Some(text.into()),
+            Value::Null => None,
+            other => Some(other.to_string().into()),
         }
-    }
-
-    /// The port, if there is one.
-    pub(super) fn port(&self) -> Option<i64> {
-        self.value(Setting::ApiServerPort)?.as_i64()
     }
 }
 
@@ -137,21 +131,6 @@ impl<'de> Visitor<'de> for InOrder {
     }
 }
 
-const TEXTS: [Setting; 9] = [
-    Setting::ClientId,
-    Setting::ClientSecret,
-    Setting::Location,
-    Setting::LoadBalancer,
-    Setting::LocationAnnotation,
-    Setting::BaseUrl,
-    Setting::TokenUrl,
-    Setting::ServiceNodeSelector,
-    Setting::BlockDescription,
-];
-
-/// `true` or `false`, also as a text: values of charts often are.
-const SWITCHES: [Setting; 2] = [Setting::KubeVipAnnotation, Setting::ReservedIsShutDown];
-
 /// The contents with a comma that stands before the last brace made a blank, so that positions stay what they are.
 fn without_trailing_comma(contents: &[u8]) -> Vec<u8> {
     let mut text = contents.to_vec();
@@ -173,7 +152,7 @@ mod tests {
     use super::*;
 
     fn location(text: &str) -> Result<Option<String>, String> {
-        File::parse(text.as_bytes()).map(|file| file.text(Setting::Location).map(str::to_owned))
+        File::parse(text.as_bytes()).map(|file| file.text(Setting::Location).map(Cow::into_owned))
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use bowline_cloud_http::glimpse;
+use bowline_cloud_http::{Url, base_url, glimpse};
 use bowline_cloud_provider::Environment;
 
-use super::file::File;
-use super::{Given, OptionsError, Setting};
+use crate::config::error::OptionsError;
+use crate::config::file::File;
+use crate::config::setting::{Given, Setting};
 
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,26 +36,24 @@ pub(super) struct Sources<'a> {
     pub(super) file: File,
     /// The file's path; empty if there is none.
     pub(super) path: &'a str,
+    /// Each option that was asked for, with its value and where it came from.
+    pub(super) report: Vec<(&'static str, String, Origin)>,
 }
 
 impl Sources<'_> {
     /// The value of a setting without the white space around it, and where it came from; `None` if it is set nowhere. An
     /// empty variable counts as not set, so the environment cannot blank out the file.
-    pub(super) fn find(&self, setting: Setting) -> Option<(String, Origin)> {
+    fn find(&self, setting: Setting) -> Option<(String, Origin)> {
         let flag = match setting {
             Setting::BaseUrl => self.given.base_url.as_deref(),
             _ => None,
         };
         let variable = self.environment.value(setting.variable());
-        let port = self.file.port().map(|port| port.to_string());
-        let in_file = match setting {
-            Setting::ApiServerPort => port.as_deref(),
-            _ => self.file.text(setting),
-        };
+        let in_file = self.file.text(setting);
         [
             (flag, Origin::Flag),
             (variable, Origin::Environment),
-            (in_file, Origin::File),
+            (in_file.as_deref(), Origin::File),
         ]
         .into_iter()
         .find_map(|(text, origin)| {
@@ -64,7 +63,7 @@ impl Sources<'_> {
     }
 
     /// How a person would name the place of a value.
-    pub(super) fn name(setting: Setting, origin: Origin) -> String {
+    fn name(setting: Setting, origin: Origin) -> String {
         match origin {
             Origin::Flag => format!("--{}", setting.key()),
             Origin::Environment => setting.variable().to_owned(),
@@ -73,32 +72,53 @@ impl Sources<'_> {
     }
 
     /// The file, where a value is from there.
-    pub(super) fn path(&self, origin: Origin) -> Option<String> {
+    fn path(&self, origin: Origin) -> Option<String> {
         (origin == Origin::File).then(|| self.path.to_owned())
     }
 
-    /// A value that cannot be used.
-    pub(super) fn wrong(
-        &self,
+    /// The value of a setting, or its default, noted for the report.
+    pub(super) fn text(&mut self, setting: Setting, default: &str) -> (String, Origin) {
+        let found = self.find(setting);
+        let (text, origin) = found.unwrap_or_else(|| (default.to_owned(), Origin::Default));
+        let shown = match setting {
+            Setting::ClientSecret => "(set)",
+            // Told from what was parsed, which holds no password.
+            Setting::BaseUrl | Setting::TokenUrl | Setting::LoadBalancer => "",
+            _ => &text,
+        };
+        self.report.push((setting.key(), shown.to_owned(), origin));
+        (text, origin)
+    }
+
+    /// What a value means.
+    pub(super) fn parsed<T, E: Into<String>>(
+        &mut self,
         setting: Setting,
-        origin: Origin,
-        value: &str,
-        reason: impl Into<String>,
-    ) -> OptionsError {
-        OptionsError::Value {
+        default: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, OptionsError> {
+        let (text, origin) = self.text(setting, default);
+        parse(&text).map_err(|reason| OptionsError::Value {
             origin: Self::name(setting, origin),
             path: self.path(origin),
-            value: glimpse(value),
+            value: glimpse(&text),
             reason: reason.into(),
-        }
+        })
+    }
+
+    /// A base URL.
+    pub(super) fn url(&mut self, setting: Setting, default: &str) -> Result<Url, OptionsError> {
+        let (text, origin) = self.text(setting, default);
+        base_url(&text).map_err(|reason| OptionsError::Url {
+            origin: Self::name(setting, origin),
+            path: self.path(origin),
+            reason,
+        })
     }
 
     /// One of the credentials, and where it is set.
-    pub(super) fn required(
-        &self,
-        setting: Setting,
-        (text, origin): (String, Origin),
-    ) -> Result<(String, String), OptionsError> {
+    pub(super) fn required(&mut self, setting: Setting) -> Result<(String, String), OptionsError> {
+        let (text, origin) = self.text(setting, "");
         if text.is_empty() {
             return Err(OptionsError::Missing {
                 setting,

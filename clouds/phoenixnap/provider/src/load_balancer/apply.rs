@@ -7,13 +7,13 @@ use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, N
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::blocks::{self, Attachment};
-use crate::claim::{self, VALIDITY};
-use crate::intent::{Intent, Wanted};
-use crate::observe::network::{MOST_BLOCKS, others};
-use crate::observe::reads::{Begun, Bought, End, Reads, bought_already};
-use crate::observe::{MarkName, Purchase, Seen, Unattached};
-use crate::step::CloudStep;
+use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::claim::{self, VALIDITY};
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, others};
+use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads, bought_already};
+use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::step::CloudStep;
 
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
 const FRESH: Duration = Duration::from_secs(5);
@@ -71,8 +71,8 @@ impl Learned {
             Self::NotBought(_)
             | Self::Refused(_)
             | Self::NotAttached(Unattached::Refused(_))
-            | Self::NoMarkName => WriteOutcome::NotTaken,
-            Self::Failed(_) => WriteOutcome::NotTaken,
+            | Self::NoMarkName
+            | Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }
@@ -98,8 +98,7 @@ impl Writer<'_> {
             CloudStep::Attach { block, network, .. } => attach(self.client, self.reads, block, network).await,
             CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
                 Ok(()) => {
-                    let network = self.reads.network();
-                    network.into_iter().for_each(|it| it.refuses_no_more(block));
+                    self.reads.network.refuses_no_more(block);
                     Ok(Learned::Marked)
                 }
                 Err(error)
@@ -147,13 +146,11 @@ impl Writer<'_> {
             remember(Some(Begun { reconcile, at, end }));
         };
         let key = &wanted.identity.key;
-        let network = self.reads.network();
-        let bought = |block: Option<&str>| network.into_iter().for_each(|it| it.bought(key, block));
+        let network = &self.reads.network;
+        let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            if let Some(network) = network
-                && let Err(full) = network.reserve(key).await
-            {
+            if let Err(full) = network.reserve(key).await {
                 return Ok(Learned::Refused(full));
             }
             if self.seen.listed.elapsed() > FRESH {
@@ -231,7 +228,7 @@ pub(crate) async fn attach(
     network: &str,
 ) -> Result<Learned, CloudError> {
     let answer = try_to_attach(client, reads, block, network).await;
-    reads.network().into_iter().for_each(|it| it.answers(block));
+    reads.network.answers(block);
     answer
 }
 
@@ -242,8 +239,7 @@ async fn try_to_attach(
     network: &str,
 ) -> Result<Learned, CloudError> {
     // Whether the network would take another block is known by this one.
-    let known = reads.network();
-    let takes = || known.into_iter().for_each(|it| it.refuses_no_more(block));
+    let takes = || reads.network.refuses_no_more(block);
     let error = match client.attach(network, block).await {
         Ok(()) => {
             takes();
@@ -251,11 +247,7 @@ async fn try_to_attach(
         }
         Err(error) => error,
     };
-    let refuses = || {
-        known
-            .into_iter()
-            .for_each(|it| it.refuses(block, error.to_string()))
-    };
+    let refuses = || reads.network.refuses(block, error.to_string());
     let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
     if !is_refused {
         if error.class == Class::Denied {

@@ -7,10 +7,10 @@ use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, fa
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use crate::claim::{self, Claim};
-use crate::options::BlockDescription;
-use crate::tags::ClusterTags;
-use crate::vip::VipAnnotation;
+use crate::config::Options;
+use crate::load_balancer::claim::{self, Claim};
+use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::vip::VipAnnotation;
 
 /// What a Service asks for.
 pub(crate) enum Intent {
@@ -72,14 +72,6 @@ pub(crate) enum Families {
     Ipv6,
 }
 
-/// What the provider knows besides the facts.
-pub(crate) struct Context<'a> {
-    pub(crate) location: Option<&'a str>,
-    pub(crate) location_annotation: &'a str,
-    pub(crate) block_description: Option<&'a BlockDescription>,
-    pub(crate) keeps_kube_vip_annotation: bool,
-}
-
 impl Intent {
     pub(crate) fn identity(&self) -> &Identity {
         match self {
@@ -115,7 +107,7 @@ impl Identity {
 }
 
 /// Reads what is asked for. Nothing that a deletion does not need is even looked at for one.
-pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let Some(uid) = facts.cluster.uid.clone() else {
         return Err(Refusal::new("the cluster's ID is not known")
             .with_remedy("the manager must be allowed to get the namespace kube-system"));
@@ -141,18 +133,17 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
         .and_then(|spec| spec.ip_families.as_deref())
         .unwrap_or_default();
     let has = |family: &str| families.iter().any(|present| present == family);
-    let annotated = facts::annotation(&facts.service, context.location_annotation)
+    let annotated = facts::annotation(&facts.service, &options.location_annotation)
         .map(str::trim)
         .filter(|text| !text.is_empty());
-    let described = context
-        .block_description
-        .map(|description| description.of(&identity.key, &identity.cluster.uid));
+    let described = options.block_description.as_ref();
+    let described = described.map(|description| description.of(&identity.key, &identity.cluster.uid));
     Ok(Intent::Wanted(Wanted {
         identity,
         block_description: described,
-        keeps_kube_vip_annotation: context.keeps_kube_vip_annotation,
-        location: context.location.or(annotated).map(str::to_owned),
-        location_annotation: context.location_annotation.to_owned(),
+        keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
+        location: options.location.as_deref().or(annotated).map(str::to_owned),
+        location_annotation: options.location_annotation.clone(),
         families: match (has("IPv4"), has("IPv6")) {
             (false, true) => Families::Ipv6,
             (true, true) => Families::Dual,

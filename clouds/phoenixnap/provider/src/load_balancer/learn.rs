@@ -4,9 +4,10 @@ use bowline_cloud_provider::effects::as_shown;
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus};
 use serde_json::json;
 
-use crate::apply::Learned;
-use crate::observe::{MarkName, Purchase, Seen, Unattached};
-use crate::step::CloudStep;
+use crate::load_balancer::apply::Learned;
+use crate::load_balancer::names::DELETE;
+use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::step::CloudStep;
 
 /// Adds what an answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
@@ -67,7 +68,7 @@ fn name_known(seen: &mut Seen, name: &str) {
     if let Some(missing) = &mut seen.missing_names {
         missing.retain(|missing| *missing != name);
     }
-    if seen.memory.own.mark == MarkName::Missing && name == crate::tags::DELETE {
+    if seen.memory.own.mark == MarkName::Missing && name == DELETE {
         seen.memory.own.mark = MarkName::Ensured;
     }
 }

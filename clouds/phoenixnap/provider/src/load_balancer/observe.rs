@@ -7,14 +7,14 @@ use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
-use crate::step::CloudStep;
+use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod network;
 pub(crate) mod reads;
 
 /// One observation.
 pub(crate) struct Observed {
-    /// The Service's active blocks, in the order of [`crate::blocks::sort`].
+    /// The Service's active blocks, in the order of [`crate::load_balancer::blocks::sort`].
     pub(crate) blocks: Vec<IpBlock>,
     /// When the blocks were listed.
     pub(crate) listed: Instant,

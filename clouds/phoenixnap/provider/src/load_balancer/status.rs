@@ -7,53 +7,35 @@ use bowline_cloud_provider::{Ingress, IngressPort, IpMode, LoadBalancerStatus, S
 /// One entry for the address. If the present status has one already, it stays as it is: its ports are kube-vip's, which
 /// takes an address off and on again when they change.
 pub(crate) fn status(service: &Service, address: IpAddr) -> LoadBalancerStatus {
-    let ip = address.to_string();
-    let present = entries(service).into_iter().find(|entry| {
-        entry
-            .ip
-            .as_deref()
-            .and_then(|text| text.parse::<IpAddr>().ok())
-            .is_some_and(|present| present == address)
+    let status = service.status.as_ref();
+    let balancer = status.and_then(|status| status.load_balancer.as_ref());
+    let mut present = balancer.iter().flat_map(|it| it.ingress.iter().flatten());
+    let entry = present.find(|entry| {
+        let ip = entry.ip.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
+        ip == Some(address)
     });
-    LoadBalancerStatus {
-        ingress: vec![present.unwrap_or(Ingress {
-            ip: Some(ip),
-            ..Ingress::default()
-        })],
-    }
-}
-
-fn entries(service: &Service) -> Vec<Ingress> {
-    let ingress = service
-        .status
-        .as_ref()
-        .and_then(|status| status.load_balancer.as_ref())
-        .and_then(|balancer| balancer.ingress.as_deref())
-        .unwrap_or_default();
-    ingress
-        .iter()
-        .map(|entry| Ingress {
-            ip: entry.ip.clone(),
-            hostname: entry.hostname.clone(),
-            ip_mode: match entry.ip_mode.as_deref() {
-                Some("Proxy") => Some(IpMode::Proxy),
-                Some("VIP") => Some(IpMode::Vip),
-                _ => None,
-            },
-            ports: entry
-                .ports
-                .iter()
-                .flatten()
-                .filter_map(|port| {
-                    Some(IngressPort {
-                        port: u16::try_from(port.port).ok()?,
-                        protocol: port.protocol.clone(),
-                        error: port.error.clone(),
-                    })
+    let mut ingress = Ingress::address(address.to_string(), None);
+    if let Some(entry) = entry {
+        ingress.ip.clone_from(&entry.ip);
+        ingress.hostname.clone_from(&entry.hostname);
+        ingress.ip_mode = match entry.ip_mode.as_deref() {
+            Some("Proxy") => Some(IpMode::Proxy),
+            Some("VIP") => Some(IpMode::Vip),
+            _ => None,
+        };
+        ingress
+            .ports
+            .extend(entry.ports.iter().flatten().filter_map(|port| {
+                Some(IngressPort {
+                    port: u16::try_from(port.port).ok()?,
+                    protocol: port.protocol.clone(),
+                    error: port.error.clone(),
                 })
-                .collect(),
-        })
-        .collect()
+            }));
+    }
+    LoadBalancerStatus {
+        ingress: vec![ingress],
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{BlockTag, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
-use crate::tags;
+use crate::load_balancer::names;
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Step for CloudStep {
             Self::CreateTagName { name, .. } => format!("create-tag-name({name})"),
             Self::BuyBlock { new } => format!("buy-ip-block({} in {})", new.cidr_block_size, new.location),
             Self::Attach { cidr, network, .. } => format!("attach-ip-block({cidr} to {network})"),
-            Self::Mark { cidr, .. } => format!("mark-ip-block({cidr}, {})", tags::DELETE),
+            Self::Mark { cidr, .. } => format!("mark-ip-block({cidr}, {})", names::DELETE),
             Self::Detach { cidr, network, .. } => format!("detach-ip-block({cidr} from {network})"),
             Self::Delete { cidr, .. } => format!("delete-ip-block({cidr})"),
         }
@@ -85,11 +85,7 @@ impl Step for CloudStep {
             // The sweeper comes soon after.
             Self::Mark { .. } => Impact::Major,
             // What is marked serves nobody any more.
-            Self::CreateTagName { .. }
-            | Self::BuyBlock { .. }
-            | Self::Attach { .. }
-            | Self::Detach { .. }
-            | Self::Delete { .. } => Impact::None,
+            _ => Impact::None,
         }
     }
 

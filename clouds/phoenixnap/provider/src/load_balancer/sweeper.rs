@@ -9,22 +9,26 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
-    RefusalBook, Seen, Service, ServiceKey, WriteOutcome, facts,
+    RefusalBook, Seen, ServiceKey, WriteOutcome,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
-use crate::apply::{Learned, attach};
-use crate::blocks::{Attachment, attachment};
-use crate::observe::Unattached;
-use crate::observe::network::Network;
-use crate::observe::reads::Reads;
-use crate::step::CloudStep;
-use crate::tags::{self, ClusterTags};
+use crate::load_balancer::apply::{Learned, attach};
+use crate::load_balancer::blocks::{Attachment, attachment};
+use crate::load_balancer::evidence;
+use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::Unattached;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::step::CloudStep;
 
-mod measuring;
-mod planning;
+pub(crate) mod gauges;
+mod measure;
+mod observe;
+mod plan;
+
+use crate::load_balancer::sweeper::observe::{Intent, Observed};
 
 /// Time between two runs.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -37,28 +41,11 @@ const DOUBT: Duration = Duration::from_secs(20);
 pub(crate) struct Sweeper {
     client: Client,
     reads: Arc<Reads>,
-    known: Arc<Network>,
     network: String,
     /// The blocks that have looked like orphans without a break, and since when.
     suspects: Mutex<BTreeMap<String, Instant>>,
     /// The attachments that were refused: each is tried less and less often.
     refusals: RefusalBook<CloudStep>,
-}
-
-/// The cluster and its Services.
-pub(crate) struct Intent {
-    cluster: ClusterTags,
-    services: BTreeMap<ServiceKey, Arc<Service>>,
-}
-
-/// The cluster's blocks, and what could not be done with them in this run.
-pub(crate) struct Observed {
-    blocks: Vec<IpBlock>,
-    failed: BTreeMap<String, String>,
-    /// The blocks that nobody's Service has, beyond doubt.
-    orphans: BTreeSet<String>,
-    /// Addresses that servers use in the public network, as far as it is known.
-    used: Vec<String>,
 }
 
 impl Reconciler for Sweeper {
@@ -90,8 +77,8 @@ impl Reconciler for Sweeper {
         _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
-        self.known.listed(|id| {
-            let mut waiting = blocks.iter().filter(|block| !tags::is_marked(block));
+        self.reads.network.listed(|id| {
+            let mut waiting = blocks.iter().filter(|block| !evidence::is_marked(block));
             waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
         });
         Ok(Observed {
@@ -99,7 +86,8 @@ impl Reconciler for Sweeper {
             blocks,
             failed: last.map(|last| last.failed).unwrap_or_default(),
             used: self
-                .known
+                .reads
+                .network
                 .known()
                 .iter()
                 .flat_map(|network| &network.memberships)
@@ -120,7 +108,7 @@ impl Reconciler for Sweeper {
 
     fn plan(&self, intent: &Intent, observed: &Seen<Observed, (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
         let refusals = &observed.memory.refusals;
-        let (answer, notes) = planning::plan(intent, observed, refusals, &self.network);
+        let (answer, notes) = plan::plan(intent, observed, refusals, &self.network);
         Plan::new(answer).with_notes(notes)
     }
 
@@ -200,18 +188,17 @@ impl Reconciler for Sweeper {
     }
 
     fn measure(&self, _: &Intent, observed: &Seen<Observed, (), CloudStep>) -> Vec<Measurement> {
-        measuring::measure(observed, &self.network)
+        measure::measure(observed, &self.network)
     }
 }
 
 impl Sweeper {
-    /// A sweeper of the blocks on this network, of which `known` tells.
-    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, known: &Arc<Network>, network: String) -> Self {
+    /// A sweeper of the blocks on this network.
+    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, network: &str) -> Self {
         Self {
             client: client.clone(),
             reads: Arc::clone(reads),
-            known: Arc::clone(known),
-            network,
+            network: network.to_owned(),
             suspects: Mutex::default(),
             refusals: RefusalBook::default(),
         }
@@ -225,7 +212,7 @@ impl Sweeper {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         let lines = blocks
             .iter()
-            .filter_map(|block| planning::left_over(&intent, block, &self.network));
+            .filter_map(|block| plan::left_over(&intent, block, &self.network));
         Ok(lines.collect())
     }
 
@@ -275,29 +262,8 @@ impl BackgroundWork for Sweeper {
     }
 }
 
-impl Intent {
-    /// Whether a block looks like an orphan: nobody has a claim to it, and it is not to be given back.
-    fn has_orphan(&self, block: &IpBlock) -> bool {
-        !tags::is_marked(block) && !self.has_service_of(block)
-    }
-
-    /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
-    /// it had.
-    fn has_service_of(&self, block: &IpBlock) -> bool {
-        let service = tags::service_of(block).and_then(|key| self.services.get(&key));
-        service.is_some_and(|service| facts::wants_load_balancer(service) || facts::has_finalizer(service))
-    }
-}
-
 fn set_status(observed: &mut Observed, block: &str, status: BlockStatus) {
     for known in observed.blocks.iter_mut().filter(|known| known.id == block) {
         known.status = status.clone();
     }
-}
-
-/// The address in a Service's field, if the Service asks for a balancer.
-fn address_of(service: &Service) -> Option<std::net::IpAddr> {
-    let field = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
-    let is_live = facts::wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none();
-    is_live.then(|| field.trim().parse().ok()).flatten()
 }

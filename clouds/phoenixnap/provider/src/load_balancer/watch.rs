@@ -10,8 +10,8 @@ use bowline_cloud_provider::{
 };
 use bowline_plan::{Answer, Plan, Refusal};
 
-use crate::observe::network::{AGE, Network};
-use crate::step::CloudStep;
+use crate::load_balancer::observe::network::{AGE, Network};
+use crate::load_balancer::step::CloudStep;
 
 /// Time between two tries to read what is not known.
 const AGAIN: Duration = Duration::from_secs(30);

@@ -1,7 +1,11 @@
-//! The servers of the account, found by ID or by name.
+//! The servers of the account, found by ID or by name, and how they are read.
 
-use bowline_cloud_provider::InstanceIndex;
-use bowline_phoenixnap_client::{Listed, Server, ServerStatus};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::{CloudError, InstanceIndex};
+use bowline_phoenixnap_client::{Class, Client, Listed, Server, ServerStatus};
 use serde_json::Value;
 
 /// One listing of the account's servers.
@@ -55,6 +59,63 @@ impl ServerIndex {
             found.retain(|server| !matches!(server.status, ServerStatus::Deleting | ServerStatus::Reserved));
         }
         found
+    }
+}
+
+/// Reads servers. What several ask for at the same time is read once.
+pub(super) struct Reads {
+    client: Client,
+    shared: SharedRead<Result<Arc<ServerIndex>, CloudError>>,
+}
+
+impl Reads {
+    pub(super) fn new(client: &Client) -> Self {
+        let shared = SharedRead::listing(Duration::ZERO, client, |client| async move {
+            Ok(Arc::new(ServerIndex::new(client.servers().await?)))
+        });
+        let client = client.clone();
+        Self { client, shared }
+    }
+
+    /// All servers of the account.
+    pub(crate) async fn all(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.shared.ask().await
+    }
+
+    /// One server, or why it is certain that it is gone. The API answers 403 for a server that is gone, and also for lost
+    /// rights: then a listing decides, unless it is empty.
+    pub(crate) async fn one(&self, id: &str) -> Result<Result<Server, String>, CloudError> {
+        let error = match self.client.server(id).await {
+            Ok(server) => return Ok(Ok(server)),
+            Err(error) => error,
+        };
+        match error.class {
+            Class::NotFound => Ok(Err(format!("the API answered 404 to server {id}"))),
+            _ if error.may_be_gone() => {
+                let status = error.status().unwrap_or_default();
+                let listing = self.all().await.map_err(|error| {
+                    error.context(format!("server {id} answered {status}, and the list of servers"))
+                })?;
+                if listing.with_id(id).is_some() {
+                    return Err(CloudError::from(error).context("the list of servers has it, but"));
+                }
+                if listing.may_have(id) {
+                    let text = "the list of servers has an entry that cannot be read and may be it, and";
+                    return Err(CloudError::from(error).context(text));
+                }
+                if listing.is_empty() {
+                    let text = format!(
+                        "the list of servers is empty, which proves nothing about server {id}; if it is gone, delete its node \
+                         by hand. The server was asked for, and"
+                    );
+                    return Err(CloudError::from(error).context(text));
+                }
+                Ok(Err(format!(
+                    "the API answered {status} to server {id}, and the list of servers does not have it"
+                )))
+            }
+            _ => Err(error.into()),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use bowline_cloudscale_client::{ApiError, Class, LoadBalancerId, NewMonitor, PoolId};
 use uuid::Uuid;
 
-use super::Writer;
-use super::refusals::{leaves_open, repeats};
-use crate::step::PartChange;
+use crate::load_balancer::apply::Writer;
+use crate::load_balancer::apply::refusals::{leaves_open, repeats};
+use crate::load_balancer::step::PartChange;
 
 /// No pool.
 const NOBODYS: PoolId = PoolId(Uuid::nil());

@@ -1,10 +1,9 @@
 //! Puts back what went for something that the API then refused.
 
-use bowline_cloudscale_client::{NewListener, NewMonitor, NewMonitorHttp};
+use bowline_cloudscale_client::{NewListener, NewMonitor};
 
-use super::Writer;
-use crate::planning::http_of;
-use crate::step::PartChange;
+use crate::load_balancer::apply::Writer;
+use crate::load_balancer::step::PartChange;
 
 impl Writer<'_> {
     /// Makes again what went for a change. A pool or a member is left to a later wave.
@@ -23,7 +22,6 @@ impl Writer<'_> {
                 new, old: Some(old), ..
             } => {
                 let old = self.seen.monitor(old.id)?;
-                let http = http_of(old).cloned().unwrap_or_default();
                 **new = NewMonitor {
                     pool: old.pool.uuid,
                     delay_s: old.delay_s,
@@ -31,13 +29,7 @@ impl Writer<'_> {
                     up_threshold: old.up_threshold,
                     down_threshold: old.down_threshold,
                     kind: old.kind.clone(),
-                    http: NewMonitorHttp {
-                        expected_codes: http.expected_codes,
-                        method: http.method,
-                        url_path: http.url_path,
-                        version: http.version,
-                        host: http.host,
-                    },
+                    http: old.http().cloned().unwrap_or_default(),
                     tags: new.tags.clone(),
                 };
             }

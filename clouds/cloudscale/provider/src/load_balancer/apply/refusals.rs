@@ -3,9 +3,9 @@
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::{ApiError, Class};
 
-use crate::annotations as keys;
-use crate::observe::refused::Place;
-use crate::step::CloudStep;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::refused::Place;
+use crate::load_balancer::step::CloudStep;
 
 /// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
 /// 400, which can mean anything.

@@ -5,11 +5,8 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::{ClusterFacts, Node};
 use bowline_plan::Note;
 
-use crate::events::CLUSTER_NAME_AMBIGUOUS;
-use crate::names::MAX_TAG_VALUE;
-
-/// The annotation of Nodes that names their cluster, as Cluster API sets it.
-pub(crate) const DEFAULT_NODE_ANNOTATION: &str = "cluster.x-k8s.io/cluster-name";
+use crate::load_balancer::names::MAX_TAG_VALUE;
+use crate::messages::CLUSTER_NAME_AMBIGUOUS;
 
 /// The value of `--cluster-name` that nobody chose.
 const FLAG_DEFAULT: &str = "kubernetes";
@@ -41,6 +38,7 @@ pub(super) fn cluster_name<'a>(
 
 #[cfg(test)]
 mod tests {
+    use crate::config::DEFAULT_NODE_ANNOTATION;
     use bowline_cloud_provider::Labels;
 
     use super::*;

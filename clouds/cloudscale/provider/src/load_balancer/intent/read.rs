@@ -10,19 +10,22 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
-use super::{Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name};
-use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::IGNORED_ANNOTATIONS;
-use crate::floating_ips;
-use crate::{names, provider_id};
+use crate::load_balancer::annotations::{self as keys, Fields, Reader};
+use crate::load_balancer::floating_ips;
+use crate::load_balancer::intent::{
+    Backend, Identity, Intent, ListenerSettings, Port, Publish, VipWish, Wanted, cluster_name,
+};
+use crate::load_balancer::names;
+use crate::messages::IGNORED_ANNOTATIONS;
+use crate::nodes::provider_id;
 
 mod ignored;
 mod membership;
 mod monitor;
 
-use ignored::ignored_fields;
-use membership::membership;
-use monitor::{monitor, warn_of_udp};
+use crate::load_balancer::intent::read::ignored::ignored_fields;
+use crate::load_balancer::intent::read::membership::membership;
+use crate::load_balancer::intent::read::monitor::{monitor, warn_of_udp};
 
 /// The first API server that knows `ipMode`.
 const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };

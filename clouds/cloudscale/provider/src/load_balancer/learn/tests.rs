@@ -14,10 +14,10 @@ use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use crate::balancers::Balancers;
-use crate::intent::Intent;
-use crate::observe::reads::Reads;
-use crate::observe::{Memory, Observed, Seen};
+use crate::load_balancer::Balancers;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::observe::{Memory, Observed, Seen};
+use crate::nodes::servers::ServerReads;
 
 /// A Service and its nodes at one time.
 #[derive(Debug, Clone)]
@@ -125,8 +125,8 @@ impl Stage {
         );
         let base = Url::parse("https://api.cloudscale.ch/").unwrap();
         let client = Client::new(http, base.clone(), Secret::new("token"));
-        let reads = Arc::new(Reads::new(&client));
-        let balancers = Balancers::new(client, reads, &base, "cluster".into());
+        let servers = Arc::new(ServerReads::new(&client));
+        let balancers = Balancers::new(client, servers, &base, "cluster".into());
         let mut service = Service::default();
         service.metadata.name = Some("web".into());
         service.metadata.uid = Some("uid-web".into());

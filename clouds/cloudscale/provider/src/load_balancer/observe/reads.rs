@@ -12,11 +12,11 @@ use bowline_cloudscale_client::{
 use futures::future::{FutureExt as _, TryFutureExt as _, join_all, try_join_all};
 use futures::try_join;
 
-use super::{Memory, Observed, ObservedPool, assemble, sort_members};
-use crate::floating_ips::FloatingAddress;
-use crate::intent::{Identity, Intent};
-use crate::ownership;
-use crate::servers::{self, ServerIndex};
+use crate::load_balancer::evidence;
+use crate::load_balancer::floating_ips::FloatingAddress;
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::observe::{Memory, Observed, ObservedPool, assemble, sort_members};
+use crate::nodes::servers::{self, ServerIndex, ServerReads};
 
 /// How long a deletion may take to show before the reconcile fails and is tried again by the schedule.
 const DELETION_LIMIT: Duration = Duration::from_secs(120);
@@ -31,7 +31,7 @@ type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
 /// Reads from the API.
 pub(crate) struct Reads {
     client: Client,
-    servers: Listing<ServerIndex>,
+    servers: Arc<ServerReads>,
     balancers: Listing<Vec<LoadBalancer>>,
     pools: Listing<Vec<Pool>>,
     listeners: Listing<Vec<Listener>>,
@@ -40,11 +40,9 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    pub(crate) fn new(client: &Client) -> Self {
+    pub(crate) fn new(client: &Client, servers: Arc<ServerReads>) -> Self {
         Self {
-            servers: SharedRead::listing(Duration::ZERO, client, |client| async move {
-                Ok(Arc::new(servers::index(client.servers().await?)))
-            }),
+            servers,
             balancers: SharedRead::listing(GATHER, client, |client| async move {
                 Ok(Arc::new(client.load_balancers().await?))
             }),
@@ -61,20 +59,6 @@ impl Reads {
                 Ok(Arc::new(client.floating_ips().await?))
             }),
             client: client.clone(),
-        }
-    }
-
-    /// All servers of the project.
-    pub(crate) async fn servers(&self) -> Result<Arc<ServerIndex>, CloudError> {
-        self.servers.ask().await
-    }
-
-    /// One server; none if the API says that there is no such one.
-    pub(crate) async fn server(&self, id: ServerId) -> Result<Option<Server>, CloudError> {
-        match self.client.server(id).await {
-            Ok(server) => Ok(Some(server)),
-            Err(error) if error.proves_absence() => Ok(None),
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -208,7 +192,7 @@ impl Reads {
             let may_be_ours = observed
                 .balancers
                 .iter()
-                .filter(|balancer| ownership::is_candidate(identity, balancer));
+                .filter(|balancer| evidence::is_candidate(identity, balancer));
             may_be_ours
                 .filter(|balancer| super::is_changing(balancer) || is_busy)
                 .map(|balancer| balancer.uuid)
@@ -261,7 +245,7 @@ impl Reads {
         let all = self.balancers.ask().await.map_err(unable)?;
         let mut candidates: Vec<LoadBalancer> = all
             .iter()
-            .filter(|balancer| ownership::is_candidate(identity, balancer))
+            .filter(|balancer| evidence::is_candidate(identity, balancer))
             .cloned()
             .collect();
         let mut gone = known_gone.to_vec();
@@ -279,7 +263,7 @@ impl Reads {
 
     /// The listing of servers, and those of the nodes' servers that are proved not to exist.
     async fn servers_of(&self, nodes: &[Arc<Node>]) -> Result<(Arc<ServerIndex>, Vec<ServerId>), CloudError> {
-        let index = self.servers().await?;
+        let index = self.servers.all().await?;
         let unproven: Vec<ServerId> = nodes
             .iter()
             .filter_map(|node| servers::unproven(&index, node, &[]))
@@ -288,7 +272,7 @@ impl Reads {
             return Ok((index, Vec::new()));
         }
         // A miss in a listing is no proof, and a member is removed on this word.
-        let answers = try_join_all(unproven.iter().map(|id| self.server(*id))).await?;
+        let answers = try_join_all(unproven.iter().map(|id| self.servers.one(*id))).await?;
         let absent = unproven
             .iter()
             .zip(&answers)

@@ -4,21 +4,23 @@ use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
 use bowline_plan::{Answer, Plan};
 
-use super::{CONFIRMATIONS, Hrefs, apply, several, wait, wait_for};
-use crate::events::FOREIGN_KEPT;
-use crate::intent::Identity;
-use crate::observe::{Seen, is_changing};
-use crate::ownership;
-use crate::step::CloudStep;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::observe::{Seen, is_changing};
+use crate::load_balancer::plan::answer::{CONFIRMATIONS, apply, wait, wait_for};
+use crate::load_balancer::plan::hrefs::Hrefs;
+use crate::load_balancer::plan::texts::several;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::FOREIGN_KEPT;
 
 /// Decides how the removal goes on. Floating IPs stay in the project, leading nowhere.
 pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
-    let doomed = ownership::doomed(identity, &seen.balancers);
+    let doomed = evidence::doomed(identity, &seen.balancers);
     let mut notes = Vec::new();
     if !doomed.foreign.is_empty() {
         notes.push(FOREIGN_KEPT.note(format!(
             "load balancers of another service or cluster are not deleted: {}",
-            ownership::ids(&doomed.foreign)
+            evidence::ids(&doomed.foreign)
         )));
     }
     let next: Vec<&LoadBalancer> = doomed

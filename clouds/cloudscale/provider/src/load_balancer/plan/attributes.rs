@@ -2,13 +2,13 @@
 //!
 //! The API need not show a value as it was written: whatever means the same is equal, however it is spelt.
 
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-
 use bowline_cloud_provider::spelling;
-use bowline_cloudscale_client::{Listener, ListenerChange, Monitor, MonitorChange, MonitorHttp, MonitorType};
+use bowline_cloudscale_client::{
+    HttpChange, Listener, ListenerChange, Monitor, MonitorChange, MonitorHttp, MonitorType,
+};
 
-use crate::intent::{ListenerSettings, MonitorSettings, kube_proxy_check};
+use crate::load_balancer::http_codes::same_codes;
+use crate::load_balancer::intent::{ListenerSettings, MonitorSettings, kube_proxy_check};
 
 /// What differs at a listener.
 pub(super) fn listener_changes(wanted: &ListenerSettings, listener: &Listener) -> Vec<ListenerChange> {
@@ -33,30 +33,28 @@ pub(super) fn listener_shows(listener: &Listener, change: &ListenerChange) -> bo
     }
 }
 
-/// What a monitor asks and expects over HTTP; `None` if it does not speak HTTP.
-pub(crate) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
-    monitor
-        .http
-        .as_ref()
-        .filter(|_| matches!(monitor.kind, MonitorType::Http | MonitorType::Https))
-}
-
 /// Whether a monitor asks kube-proxy, as that of a Service with the traffic policy Local does unless an annotation says otherwise.
 /// Whatever it says, such a Service's monitor speaks HTTP.
 pub(super) fn asks_kube_proxy(monitor: &Monitor) -> bool {
     let check = kube_proxy_check();
-    let asked = http_of(monitor).filter(|_| monitor.kind == MonitorType::Http);
+    let asked = monitor.http().filter(|_| monitor.kind == MonitorType::Http);
     asked.is_some_and(|http| http.version == check.version && http.url_path == check.url_path)
 }
 
 /// What differs at a monitor.
 pub(super) fn monitor_changes(wanted: &MonitorSettings, monitor: &Monitor) -> Vec<MonitorChange> {
     let mut wishes = Vec::new();
-    if let (Some(wanted), Some(_)) = (wanted.http.resolved(), http_of(monitor)) {
-        wishes.push(MonitorChange::HttpHost(wanted.host));
-        wishes.extend(wanted.url_path.map(MonitorChange::HttpPath));
-        wishes.extend(wanted.method.map(MonitorChange::HttpMethod));
-        wishes.push(MonitorChange::HttpExpectedCodes(wanted.expected_codes));
+    if let (Some(wanted), Some(_)) = (wanted.http.resolved(), monitor.http()) {
+        let (path, method) = (
+            wanted.url_path.map(HttpChange::UrlPath),
+            wanted.method.map(HttpChange::Method),
+        );
+        let (host, codes) = (
+            HttpChange::Host(wanted.host),
+            HttpChange::ExpectedCodes(wanted.expected_codes),
+        );
+        let all = [Some(host), path, method, Some(codes)].into_iter().flatten();
+        wishes.extend(all.map(MonitorChange::Http));
     }
     wishes.extend([
         MonitorChange::DelayS(wanted.delay_s),
@@ -80,68 +78,27 @@ pub(super) fn monitor_changes(wanted: &MonitorSettings, monitor: &Monitor) -> Ve
 
 /// Whether a monitor shows what a change asks for.
 pub(super) fn monitor_shows(monitor: &Monitor, change: &MonitorChange) -> bool {
-    let http = http_of(monitor).cloned().unwrap_or_default();
-    let is = |there: Option<&String>, wanted: &str| there.map_or("", |text| text.trim()) == wanted.trim();
     match change {
         MonitorChange::DelayS(wanted) => monitor.delay_s == *wanted,
         MonitorChange::TimeoutS(wanted) => monitor.timeout_s == *wanted,
         MonitorChange::UpThreshold(wanted) => monitor.up_threshold == *wanted,
         MonitorChange::DownThreshold(wanted) => monitor.down_threshold == *wanted,
-        MonitorChange::HttpMethod(wanted) => is(http.method.as_ref(), wanted),
-        MonitorChange::HttpPath(wanted) => is(http.url_path.as_ref(), wanted),
+        MonitorChange::Http(change) => http_shows(&monitor.http().cloned().unwrap_or_default(), change),
+    }
+}
+
+fn http_shows(there: &MonitorHttp, change: &HttpChange) -> bool {
+    let is =
+        |there: &Option<String>, wanted: &str| there.as_deref().unwrap_or_default().trim() == wanted.trim();
+    match change {
+        HttpChange::Method(wanted) => is(&there.method, wanted),
+        HttpChange::UrlPath(wanted) => is(&there.url_path, wanted),
         // The letters of a host name have no case (RFC 9110, 4.2.3).
-        MonitorChange::HttpHost(wanted) => {
-            let (wanted, there) = (
-                wanted.as_deref().unwrap_or_default(),
-                http.host.unwrap_or_default(),
-            );
-            there.trim().eq_ignore_ascii_case(wanted.trim())
+        HttpChange::Host(wanted) => {
+            let text =
+                |host: &Option<String>| host.as_deref().unwrap_or_default().trim().to_ascii_lowercase();
+            text(wanted) == text(&there.host)
         }
-        MonitorChange::HttpExpectedCodes(wanted) => same_codes(wanted, &http.expected_codes),
-    }
-}
-
-/// Whether two lists of statuses and ranges expect the same.
-fn same_codes(a: &[String], b: &[String]) -> bool {
-    let all = |list: &[String]| {
-        let ranges: Option<Vec<RangeInclusive<u16>>> = list.iter().map(|text| codes(text)).collect();
-        ranges.map(|ranges| ranges.into_iter().flatten().collect::<BTreeSet<u16>>())
-    };
-    a == b || all(a).is_some_and(|codes| all(b) == Some(codes))
-}
-
-/// A status, or a range of them such as `200-204`.
-fn codes(text: &str) -> Option<RangeInclusive<u16>> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let code = |text: &str| text.trim().parse().ok().filter(|code| (100..1000).contains(code));
-    Some(code(first)?..=code(last)?)
-}
-
-/// Whether the API takes a list of statuses: one range alone, or statuses.
-pub(crate) fn are_codes(list: &[String]) -> bool {
-    match list {
-        [one] => codes(one).is_some_and(|codes| !codes.is_empty()),
-        all => all
-            .iter()
-            .all(|text| !text.contains('-') && codes(text).is_some()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn texts(list: &[&str]) -> Vec<String> {
-        list.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn codes_are_equal_however_they_are_listed() {
-        let same = |a: &[&str], b: &[&str]| same_codes(&texts(a), &texts(b));
-        assert!(same(&["200-202"], &["202", "200", "201"]));
-        assert!(same(&["2xx"], &["2xx"]));
-        assert!(!same(&["2xx"], &["200"]));
-        assert!(!same(&["200-202"], &["200", "202"]));
-        assert!(!same(&["200"], &[]));
+        HttpChange::ExpectedCodes(wanted) => same_codes(wanted, &there.expected_codes),
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use bowline_cloud_provider::spelling;
 use bowline_cloudscale_client::LoadBalancerId;
 use bowline_cloudscale_client::{
-    InterfaceType, ListenerProtocol, MonitorHttp, MonitorType, NewListener, NewMember, NewMonitor,
-    NewMonitorHttp, NewPool, PoolAlgorithm, PoolId, PoolProtocol, Server, Tags,
+    InterfaceType, ListenerProtocol, MonitorHttp, MonitorType, NewListener, NewMember, NewMonitor, NewPool,
+    PoolAlgorithm, PoolId, PoolProtocol, Server, Tags,
 };
 
-use crate::intent::{Backend, Membership, MonitorSettings, Port, Wanted};
-use crate::names;
-use crate::observe::Observed;
-use crate::servers::{NoServer, find};
+use crate::load_balancer::intent::{Backend, Membership, MonitorSettings, Port, Wanted};
+use crate::load_balancer::names;
+use crate::load_balancer::observe::Observed;
+use crate::nodes::servers::{NoServer, find};
 
 /// Who the members of pools shall be.
 #[derive(Debug)]
@@ -198,20 +198,17 @@ impl Port {
 /// What makes a wanted monitor the same as one that is there.
 pub(crate) fn monitor_key<'a>(kind: &'a MonitorType, http: Option<&'a MonitorHttp>) -> MonitorKey<'a> {
     let version = http.and_then(|http| http.version.as_deref());
-    (kind, version.unwrap_or(crate::intent::DEFAULT_HTTP_VERSION))
+    (
+        kind,
+        version.unwrap_or(crate::load_balancer::intent::DEFAULT_HTTP_VERSION),
+    )
 }
 
 /// The monitor to create.
 pub(crate) fn create_monitor(settings: &MonitorSettings, pool: PoolId, tags: &Arc<Tags>) -> NewMonitor {
     let http = match &settings.http {
-        crate::intent::HttpWish::Exactly(http) => NewMonitorHttp {
-            expected_codes: http.expected_codes.clone(),
-            method: http.method.clone(),
-            url_path: http.url_path.clone(),
-            version: http.version.clone(),
-            host: http.host.clone(),
-        },
-        _ => NewMonitorHttp::default(),
+        crate::load_balancer::intent::HttpWish::Exactly(http) => http.clone(),
+        _ => MonitorHttp::default(),
     };
     NewMonitor {
         pool,

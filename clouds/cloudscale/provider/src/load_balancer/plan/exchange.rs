@@ -1,7 +1,7 @@
 //! What goes for what comes. Pools, their members and listeners have one rule: nothing that serves goes for something that cannot
 //! come.
 
-use crate::observe::refused::Room;
+use crate::load_balancer::refused::Room;
 
 /// How something that is there stands to something that is missing, the nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +87,7 @@ impl<W: Copy, A: Copy> Exchange<W, A> {
                 (None, Room::Full) => {
                     nearest(&left, |old| fit(wanted, old)).map(|(index, fit)| Some((left.remove(index), fit)))
                 }
-                (None, Room::Vain) => None,
+                (None, Room::StillFull) => None,
             };
             match old {
                 Some(old) => coming.push((wanted, old)),
@@ -96,7 +96,7 @@ impl<W: Copy, A: Copy> Exchange<W, A> {
         }
         let is_other = |(_, old): &(W, Option<(A, Fit)>)| !matches!(old, Some((_, Fit::Twin)));
         let is_held = match terms.twins {
-            _ if terms.room == Room::Vain => true,
+            _ if terms.room == Room::StillFull => true,
             Twins::AtOnce => false,
             Twins::Last => !kept_out.is_empty() || coming.iter().any(is_other),
             Twins::Never => true,

@@ -3,12 +3,13 @@
 use bowline_cloudscale_client::{FloatingIp, LoadBalancer, LoadBalancerId};
 use bowline_plan::{Note, Refusal};
 
-use crate::annotations as keys;
-use crate::events::FLOATING_IP_MOVED;
-use crate::floating_ips::FloatingAddress;
-use crate::intent::Wanted;
-use crate::observe::{Seen, refused};
-use crate::step::{CloudStep, IpText};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::floating_ips::FloatingAddress;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::refused;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::FLOATING_IP_MOVED;
 
 /// The floating IPs that lead elsewhere. One that is no longer asked for stays: the API knows no way to take it off.
 pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer) -> Vec<CloudStep> {
@@ -18,7 +19,7 @@ pub(super) fn assignments(wanted: &Wanted, seen: &Seen, balancer: &LoadBalancer)
         let there = seen.floating_ip(*wish)?;
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
         let step = CloudStep::AssignFloatingIp {
-            address: IpText(*wish),
+            address: *wish,
             balancer: balancer.uuid,
             from,
         };
@@ -65,7 +66,7 @@ pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
         ));
     }
     let refused = seen.memory.refusals.iter().filter(|(step, _)| match step {
-        CloudStep::AssignFloatingIp { address, .. } => wanted.floating_ips.contains(&address.0),
+        CloudStep::AssignFloatingIp { address, .. } => wanted.floating_ips.contains(address),
         _ => false,
     });
     problems.extend(refused.map(|(_, why)| why.reason.clone()));

@@ -3,21 +3,22 @@
 use bowline_cloud_provider::LoadBalancerPlan;
 use bowline_plan::{Answer, Plan};
 
-use super::members::Served;
-use super::{Hrefs, member_notes, nodes_note};
-use crate::desired::Desired;
-use crate::intent::{Backend, Unclear};
-use crate::observe::Seen;
-use crate::ownership::{self, Found};
-use crate::step::CloudStep;
+use crate::load_balancer::evidence::{self, Found};
+use crate::load_balancer::intent::{Backend, Unclear};
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::plan::desired::Desired;
+use crate::load_balancer::plan::hrefs::Hrefs;
+use crate::load_balancer::plan::members::Served;
+use crate::load_balancer::plan::texts::{member_notes, nodes_note};
+use crate::load_balancer::step::CloudStep;
 
 /// Decides how members follow. In the end, and wherever it is in doubt what is served, tells what cannot be read.
 pub(super) fn plan(hrefs: &Hrefs, unclear: &Unclear, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let (identity, refusal) = (&unclear.identity, unclear.refusal.clone());
     let desired = Desired::new(&unclear.membership, seen);
     let mut notes = unclear.notes.clone();
-    let served = match ownership::resolve(identity, &seen.balancers) {
-        Found::One { balancer, .. } => Some(balancer).filter(|it| ownership::is_known(identity, it)),
+    let served = match evidence::resolve(identity, &seen.balancers) {
+        Found::One { balancer, .. } => Some(balancer).filter(|it| evidence::is_known(identity, it)),
         Found::Foreign { own, .. } | Found::Several { own } => own,
         Found::None => None,
     };

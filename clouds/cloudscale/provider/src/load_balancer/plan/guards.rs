@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use bowline_cloudscale_client::{LoadBalancer, VipAddress};
 use bowline_plan::{Answer, Note, Refusal};
 
-use super::Next;
-use crate::annotations as keys;
-use crate::desired::Desired;
-use crate::events::{GONE, QUOTA_MET};
-use crate::intent::{Identity, VipWish, Wanted};
-use crate::observe::Seen;
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::intent::{Identity, VipWish, Wanted};
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::plan::answer::Next;
+use crate::load_balancer::plan::desired::Desired;
+use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::messages::{GONE, QUOTA_MET};
 
 /// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
 pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {

@@ -8,13 +8,15 @@ use bowline_cloudscale_client::{
 };
 use bowline_plan::{Answer, Note, Refusal, diff};
 
-use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
-use super::{Hrefs, Next, apply, attributes, unkept, wait_for};
-use crate::desired::{self, Desired, DesiredMember, MemberKey};
-use crate::intent::{Backend, MonitorSettings};
-use crate::observe::refused::{self, Place};
-use crate::observe::{ObservedPool, Seen, is_changing};
-use crate::step::{CloudStep, Meanwhile, Old, PartChange};
+use crate::load_balancer::intent::{Backend, MonitorSettings};
+use crate::load_balancer::observe::{ObservedPool, Seen, is_changing};
+use crate::load_balancer::plan::answer::{Next, apply, wait_for};
+use crate::load_balancer::plan::desired::{self, Desired, DesiredMember, MemberKey};
+use crate::load_balancer::plan::exchange::{Exchange, Fit, Stead, Terms, Twins};
+use crate::load_balancer::plan::hrefs::Hrefs;
+use crate::load_balancer::plan::{attributes, persisted};
+use crate::load_balancer::refused::{self, Place, Room};
+use crate::load_balancer::step::{CloudStep, Meanwhile, Old, PartChange};
 
 /// Whether members may be probed on another port from now on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,12 @@ impl Served<'_> {
             balancer: self.balancer.uuid,
             change,
         }
+    }
+
+    /// What is known of the room there.
+    pub(super) fn room(&self, place: Place) -> Room {
+        let memory = &self.seen.memory;
+        refused::room(&memory.refusals, &memory.own.still_full, place)
     }
 
     /// Begins steps, if the balancer takes any.
@@ -107,7 +115,7 @@ impl Served<'_> {
             });
             steps.extend(next);
         }
-        unkept::split_off(self.seen, &mut steps);
+        persisted::split_off(self.seen, &mut steps);
         if !steps.is_empty() {
             return self.write(steps, notes);
         }
@@ -151,11 +159,8 @@ impl Served<'_> {
     }
 
     pub(super) fn old_monitor(&self, monitor: &Monitor) -> Old<MonitorId> {
-        Old {
-            id: monitor.uuid,
-            name: monitor.kind.to_string(),
-            href: self.hrefs.monitor(monitor.uuid),
-        }
+        let href = self.hrefs.monitor(monitor.uuid);
+        Old::new(monitor.uuid, monitor.kind.to_string(), href)
     }
 
     /// Creates members; when none is missing in any pool that can come, deletes surplus ones.
@@ -190,10 +195,9 @@ impl Served<'_> {
             let going = exchange.going.into_iter();
             deletions.extend(going.map(|old| self.deletion(pool, old)));
         }
-        if creations.is_empty() {
-            deletions
-        } else {
-            creations
+        match creations.is_empty() {
+            true => deletions,
+            false => creations,
         }
     }
 
@@ -239,7 +243,7 @@ impl Served<'_> {
             });
         }
         let terms = Terms {
-            room: refused::room(self.seen, Place::Member(pool)),
+            room: self.room(Place::Member(pool)),
             // What one pool does not get again would be lost to the next one too.
             twins: match refused::has_member(refusals) {
                 true => Twins::Never,
@@ -284,11 +288,8 @@ impl Served<'_> {
     }
 
     fn old_member(&self, pool: PoolId, member: &Member) -> Old<MemberId> {
-        Old {
-            id: member.uuid,
-            name: member.name.clone(),
-            href: self.hrefs.member(pool, member.uuid),
-        }
+        let href = self.hrefs.member(pool, member.uuid);
+        Old::new(member.uuid, &*member.name, href)
     }
 }
 
@@ -302,7 +303,7 @@ fn asks_as_wished(there: &ObservedPool, wished: &MonitorSettings) -> bool {
     let http = wished.http.resolved();
     let wished = desired::monitor_key(&wished.kind, http.as_ref());
     let mut monitors = there.monitors.iter();
-    monitors.any(|monitor| desired::monitor_key(&monitor.kind, attributes::http_of(monitor)) == wished)
+    monitors.any(|monitor| desired::monitor_key(&monitor.kind, monitor.http()) == wished)
 }
 
 /// Where members are probed as long as a pool keeps its monitor. One that asks the nodes' health check port gets its answer there

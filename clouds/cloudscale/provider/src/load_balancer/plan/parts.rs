@@ -5,14 +5,14 @@ use std::cell::OnceCell;
 use bowline_cloudscale_client::{Listener, ListenerId, MonitorType, PoolId};
 use bowline_plan::diff;
 
-use super::attributes;
-use super::exchange::{Exchange, Fit, Stead, Terms, Twins};
-use super::members::{Checks, MovingChecks, Served, as_monitored};
-use crate::desired::{self, ListenerKey, PoolKey};
-use crate::intent::{Backend, Port, Wanted};
-use crate::observe::ObservedPool;
-use crate::observe::refused::{self, Place};
-use crate::step::{CloudStep, Old, PartChange};
+use crate::load_balancer::intent::{Backend, Port, Wanted};
+use crate::load_balancer::observe::ObservedPool;
+use crate::load_balancer::plan::attributes;
+use crate::load_balancer::plan::desired::{self, ListenerKey, PoolKey};
+use crate::load_balancer::plan::exchange::{Exchange, Fit, Stead, Terms, Twins};
+use crate::load_balancer::plan::members::{Checks, MovingChecks, Served, as_monitored};
+use crate::load_balancer::refused::{self, Place};
+use crate::load_balancer::step::{CloudStep, Old, PartChange};
 
 /// The comparison of the wished parts with those that are there.
 pub(super) struct Parts<'a> {
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
         let seen = served.seen;
         let pools = diff(&wanted.ports, &seen.pools, Port::key, pool_key);
         let terms = Terms {
-            room: refused::room(seen, Place::Pool),
+            room: served.room(Place::Pool),
             twins: Twins::AtOnce,
             stead: Stead::Forerunners,
         };
@@ -141,17 +141,14 @@ impl<'a> Parts<'a> {
         let exchange = self.listener_exchange();
         let creations = exchange.coming.iter();
         let creations: Vec<CloudStep> = creations.map(|(kept, old)| self.listener(*kept, *old)).collect();
-        if !creations.is_empty() {
-            return creations;
+        let deletion = |old: &&Listener| {
+            let old = self.old_listener(old);
+            self.step(PartChange::DeleteListener { old })
+        };
+        match creations.is_empty() {
+            true => exchange.going.iter().map(deletion).collect(),
+            false => creations,
         }
-        let going = exchange.going.iter();
-        going
-            .map(|old| {
-                self.step(PartChange::DeleteListener {
-                    old: self.old_listener(old),
-                })
-            })
-            .collect()
     }
 
     /// Creates the listener of a port; something may go for it.
@@ -179,7 +176,7 @@ impl<'a> Parts<'a> {
             surplus.extend(self.pools.going.iter().flat_map(|pool| &pool.listeners));
             surplus.extend(&self.served.seen.observed.loose_listeners);
             let terms = Terms {
-                room: refused::room(self.served.seen, Place::Listener),
+                room: self.served.room(Place::Listener),
                 twins: Twins::AtOnce,
                 stead: Stead::Forerunners,
             };
@@ -200,13 +197,8 @@ impl<'a> Parts<'a> {
 
     /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
-        let kept: Vec<_> = self
-            .kept
-            .iter()
-            .copied()
-            .filter(|kept| !self.waits(kept))
-            .collect();
-        self.monitors_of(&kept, false)
+        let kept = self.kept.iter().copied().filter(|kept| !self.waits(kept));
+        self.monitors_of(&Vec::from_iter(kept), false)
     }
 
     /// Whether a pool keeps its monitor as it is, because its members cannot follow to where another one finds its answer.
@@ -224,16 +216,13 @@ impl<'a> Parts<'a> {
                 std::slice::from_ref(settings),
                 &there.monitors,
                 |wanted| desired::monitor_key(&wanted.kind, http.as_ref()),
-                |old| desired::monitor_key(&old.kind, attributes::http_of(old)),
+                |old| desired::monitor_key(&old.kind, old.http()),
             );
             let mut surplus = monitors.surplus.into_iter();
             for _ in monitors.missing {
+                let new = desired::create_monitor(settings, there.pool.uuid, &self.wanted.tags);
                 creations.push(self.step(PartChange::Monitor {
-                    new: Box::new(desired::create_monitor(
-                        settings,
-                        there.pool.uuid,
-                        &self.wanted.tags,
-                    )),
+                    new: Box::new(new),
                     pool_name: there.pool.name.clone(),
                     old: surplus.next().map(|old| self.served.old_monitor(old)),
                     moves_checks,
@@ -247,10 +236,9 @@ impl<'a> Parts<'a> {
                 })
             }));
         }
-        if creations.is_empty() {
-            deletions
-        } else {
-            creations
+        match creations.is_empty() {
+            true => deletions,
+            false => creations,
         }
     }
 
@@ -306,19 +294,12 @@ impl<'a> Parts<'a> {
 
     fn old_pool(&self, pool: &ObservedPool) -> Old<PoolId> {
         let id = pool.pool.uuid;
-        Old {
-            id,
-            name: pool.pool.name.clone(),
-            href: self.served.hrefs.pool(id),
-        }
+        Old::new(id, &*pool.pool.name, self.served.hrefs.pool(id))
     }
 
     fn old_listener(&self, listener: &Listener) -> Old<ListenerId> {
-        Old {
-            id: listener.uuid,
-            name: listener.name.clone(),
-            href: self.served.hrefs.listener(listener.uuid),
-        }
+        let href = self.served.hrefs.listener(listener.uuid);
+        Old::new(listener.uuid, &*listener.name, href)
     }
 }
 

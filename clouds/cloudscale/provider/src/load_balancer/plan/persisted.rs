@@ -8,10 +8,10 @@ use std::time::Duration;
 use bowline_plan::{Refusal, Step as _};
 use serde_json::{Value, json};
 
-use super::attributes;
-use crate::annotations as keys;
-use crate::observe::{Observed, Remembered, Seen, Unkept};
-use crate::step::{CloudStep, PartChange};
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::observe::{NotPersisted, Observed, Remembered, Seen};
+use crate::load_balancer::plan::attributes;
+use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// How long a list may lag behind a write before the write counts as not kept.
 pub(super) const LAG: Duration = Duration::from_secs(1);
@@ -22,12 +22,16 @@ const READS: u32 = 2;
 
 /// Takes the steps out that were answered before and would come to nothing again.
 pub(super) fn split_off(seen: &Seen, steps: &mut Vec<CloudStep>) -> Vec<CloudStep> {
-    let Remembered { done, unkept, .. } = &seen.memory.own;
-    let is_unkept = |step: &CloudStep| {
-        let mut answered = done.iter().chain(unkept.iter().map(|earlier| &earlier.step));
+    let Remembered {
+        done, not_persisted, ..
+    } = &seen.memory.own;
+    let was_answered = |step: &CloudStep| {
+        let mut answered = done
+            .iter()
+            .chain(not_persisted.iter().map(|earlier| &earlier.step));
         answered.any(|before| before.asks_the_same(step))
     };
-    steps.extract_if(.., |step| is_unkept(step)).collect()
+    steps.extract_if(.., |step| was_answered(step)).collect()
 }
 
 /// Whether the API may only be late to show what was written.
@@ -115,7 +119,7 @@ pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<Str
         CloudStep::AssignFloatingIp {
             address, balancer, ..
         } => {
-            let there = observed.floating_ip(address.0)?;
+            let there = observed.floating_ip(*address)?;
             let shown = there.load_balancer.as_ref().map(|stub| stub.uuid);
             (shown == Some(*balancer), json!({"load_balancer": shown}))
         }
@@ -145,28 +149,30 @@ pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<Str
 
 /// Brings the changes of earlier reconciles up to date with a new observation: adds what was written in this one and is not
 /// shown, and forgets what is shown by now, or shown otherwise.
-pub(crate) fn remember(unkept: &mut Vec<Unkept>, observed: &Observed, own: &mut Remembered) {
-    let is_here = |earlier: &&Unkept| {
+pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observed, own: &mut Remembered) {
+    let is_here = |earlier: &&NotPersisted| {
         earlier.step.balancer().is_some_and(|id| {
             observed.pools_of == Some(id) || observed.gone.contains(&id) || observed.deleting.contains(&id)
         })
     };
-    let is_unread = |earlier: &Unkept| {
+    let is_unread = |earlier: &NotPersisted| {
         observed.floating_failure().is_some() && matches!(earlier.step, CloudStep::AssignFloatingIp { .. })
     };
-    unkept.retain(|earlier| {
+    not_persisted.retain(|earlier| {
         !is_here(&earlier)
             || is_unread(earlier)
             || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
     });
     for step in &own.done {
-        let is_known = unkept.iter().any(|earlier| earlier.step.asks_the_same(step));
+        let is_known = not_persisted
+            .iter()
+            .any(|earlier| earlier.step.asks_the_same(step));
         if let Some(shown) = shown_instead(observed, step).filter(|_| !is_known) {
-            unkept.push(Unkept {
+            not_persisted.push(NotPersisted {
                 step: step.clone(),
                 shown,
             });
         }
     }
-    own.unkept = unkept.iter().filter(is_here).cloned().collect();
+    own.not_persisted = not_persisted.iter().filter(is_here).cloned().collect();
 }

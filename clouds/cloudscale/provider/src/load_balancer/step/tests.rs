@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bowline_cloudscale_client::NewMonitorHttp;
+use bowline_cloudscale_client::{HttpChange, MonitorHttp};
 use uuid::Uuid;
 
 use super::*;
@@ -34,7 +34,7 @@ fn monitor(old: Option<Old<MonitorId>>) -> CloudStep {
         up_threshold: 2,
         down_threshold: 3,
         kind: "tcp".into(),
-        http: NewMonitorHttp::default(),
+        http: MonitorHttp::default(),
         tags: Arc::default(),
     };
     part(PartChange::Monitor {
@@ -62,7 +62,7 @@ fn monitor_update(change: MonitorChange) -> CloudStep {
 }
 
 fn ip(from: Option<u128>) -> CloudStep {
-    let address = IpText(FloatingAddress("198.51.100.7".parse().unwrap()));
+    let address = FloatingAddress("198.51.100.7".parse().unwrap());
     CloudStep::AssignFloatingIp {
         address,
         balancer: id(1),
@@ -109,7 +109,7 @@ fn labels_are_those_that_operators_know() {
             format!("update-monitor-up-threshold({check}: 4)"),
         ),
         (
-            monitor_update(MonitorChange::HttpHost(None)),
+            monitor_update(MonitorChange::Http(HttpChange::Host(None))),
             format!("update-monitor-http-host({check}: )"),
         ),
         (ip(None), format!("assign-floating-ip(198.51.100.7/32 -> {lb})")),

@@ -12,7 +12,7 @@ use bowline_plan::Refusal;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
+/// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How old a read may be that says whether the network has a place, where none is newer.

@@ -1,4 +1,4 @@
-//! The reads. What several ask for at the same time is read once.
+//! The reads of blocks. What several ask for at the same time is read once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, facts};
-use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, Listed, Server, TagFilter};
+use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use super::network::Network;
-use super::{Memory, Observed, Purchase, Remembered};
-use crate::blocks::{self, Attachment};
-use crate::claim::PATIENCE;
-use crate::intent::{Identity, Intent, Wanted};
-use crate::servers::ServerIndex;
-use crate::tags::{self, ClusterTags};
+use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::claim::PATIENCE;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Identity, Intent, Wanted};
+use crate::load_balancer::names::{self, ClusterTags};
+use crate::load_balancer::observe::network::Network;
+use crate::load_balancer::observe::{Memory, Observed, Purchase, Remembered};
 
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
 const GATHER: Duration = Duration::from_millis(25);
@@ -28,16 +28,15 @@ const LATE: Duration = Duration::from_secs(20);
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
-    servers: SharedRead<Result<Arc<ServerIndex>, CloudError>>,
     blocks: SharedRead<Result<Arc<Listing>, CloudError>>,
     /// Who waits for the next list of blocks: one Service is looked for by its tags, several by their cluster's.
     asking: Arc<Mutex<BTreeSet<Asker>>>,
     /// The names of tags that the account knows.
     names: Mutex<BTreeSet<&'static str>>,
-    /// Each held while a tag's name is made known, in the order of [`tags::NAMES`].
-    naming: [tokio::sync::Mutex<()>; tags::NAMES.len()],
-    /// None while load balancing is off.
-    network: Option<Arc<Network>>,
+    /// Each held while a tag's name is made known, in the order of [`names::NAMES`].
+    naming: [tokio::sync::Mutex<()>; names::NAMES.len()],
+    /// The public network.
+    pub(crate) network: Arc<Network>,
     /// Whether the blocks that wait for the network since an earlier process were looked for.
     earlier: OnceCell<()>,
     /// How many reconciles have begun.
@@ -78,15 +77,11 @@ pub(crate) enum End {
 }
 
 impl Reads {
-    /// `network` is the public network; `None` while load balancing is off.
-    pub(crate) fn new(client: &Client, network: Option<Arc<Network>>) -> Self {
+    pub(crate) fn new(client: &Client, network: Arc<Network>) -> Self {
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
         let source = (client.clone(), Arc::clone(&asking));
         Self {
             client: client.clone(),
-            servers: SharedRead::listing(Duration::ZERO, client, |client| async move {
-                Ok(Arc::new(ServerIndex::new(client.servers().await?)))
-            }),
             blocks: SharedRead::listing(GATHER, &source, |(client, asking)| {
                 let asked = std::mem::take(&mut *lock(&asking));
                 async move {
@@ -110,47 +105,6 @@ impl Reads {
             inherited: Kept::default(),
             network,
             earlier: OnceCell::new(),
-        }
-    }
-
-    /// All servers of the account.
-    pub(crate) async fn servers(&self) -> Result<Arc<ServerIndex>, CloudError> {
-        self.servers.ask().await
-    }
-
-    /// One server, or why it is certain that it is gone. The API answers 403 for a server that is gone, and also for lost
-    /// rights: then a listing decides, unless it is empty.
-    pub(crate) async fn server(&self, id: &str) -> Result<Result<Server, String>, CloudError> {
-        let error = match self.client.server(id).await {
-            Ok(server) => return Ok(Ok(server)),
-            Err(error) => error,
-        };
-        match error.class {
-            Class::NotFound => Ok(Err(format!("the API answered 404 to server {id}"))),
-            _ if error.may_be_gone() => {
-                let status = error.status().unwrap_or_default();
-                let listing = self.servers().await.map_err(|error| {
-                    error.context(format!("server {id} answered {status}, and the list of servers"))
-                })?;
-                if listing.with_id(id).is_some() {
-                    return Err(CloudError::from(error).context("the list of servers has it, but"));
-                }
-                if listing.may_have(id) {
-                    let text = "the list of servers has an entry that cannot be read and may be it, and";
-                    return Err(CloudError::from(error).context(text));
-                }
-                if listing.is_empty() {
-                    let text = format!(
-                        "the list of servers is empty, which proves nothing about server {id}; if it is gone, delete its node \
-                         by hand. The server was asked for, and"
-                    );
-                    return Err(CloudError::from(error).context(text));
-                }
-                Ok(Err(format!(
-                    "the API answered {status} to server {id}, and the list of servers does not have it"
-                )))
-            }
-            _ => Err(error.into()),
         }
     }
 
@@ -188,10 +142,7 @@ impl Reads {
             busy: None,
         };
         match intent {
-            Intent::Absent(_) => self
-                .network()
-                .into_iter()
-                .for_each(|it| it.bought(&identity.key, None)),
+            Intent::Absent(_) => self.network.bought(&identity.key, None),
             Intent::Wanted(_) if !observed.blocks.is_empty() => {}
             Intent::Wanted(wanted) if is_buyer(wanted) => {
                 self.before_purchase(wanted, network, &mut observed, own).await?;
@@ -298,23 +249,17 @@ impl Reads {
             lock(&self.names).clear();
             own.purchase = Purchase::Untried;
         }
-        let network = async {
-            match &self.network {
-                Some(network) => Some(network.in_a_moment().await),
-                None => None,
-            }
-        };
+        let known = &self.network;
         let (names, network, earlier) = tokio::join!(
             self.missing_names(&mut own.are_names_read),
-            network,
+            known.in_a_moment(),
             self.earlier.get_or_try_init(|| self.find_waiting(wanted, id)),
         );
         earlier?;
         observed.missing_names = Some(names?);
-        observed.network = network;
-        let (known, service) = (self.network.as_ref(), &wanted.identity.key);
-        observed.full = known.and_then(|known| known.full_for(service));
-        observed.unanswered = known.and_then(|known| known.unanswered_for(service));
+        observed.network = Some(network);
+        observed.full = known.full_for(&wanted.identity.key);
+        observed.unanswered = known.unanswered_for(&wanted.identity.key);
         Ok(())
     }
 
@@ -333,23 +278,19 @@ impl Reads {
             return Ok(());
         }
         for block in self.blocks_of_cluster(cluster).await?.entries {
-            let waits = !tags::is_marked(&block) && blocks::attachment(&block, network) == Attachment::Needed;
-            let service = tags::service_of(&block).filter(|service| waits && others.contains(service));
-            if let (Some(known), Some(service)) = (&self.network, service) {
-                known.found_waiting(service, block.id);
+            let waits =
+                !evidence::is_marked(&block) && blocks::attachment(&block, network) == Attachment::Needed;
+            let service = evidence::service_of(&block).filter(|service| waits && others.contains(service));
+            if let Some(service) = service {
+                self.network.found_waiting(service, block.id);
             }
         }
         Ok(())
     }
 
-    /// The public network; `None` while load balancing is off.
-    pub(crate) fn network(&self) -> Option<&Network> {
-        self.network.as_deref()
-    }
-
     /// The names of tags that have to be made known; they are read only if it is not known that all of them are.
     async fn missing_names(&self, are_read: &mut bool) -> Result<Vec<&'static str>, CloudError> {
-        if lock(&self.names).len() == tags::NAMES.len() {
+        if lock(&self.names).len() == names::NAMES.len() {
             return Ok(Vec::new());
         }
         *are_read = true;
@@ -358,13 +299,13 @@ impl Reads {
         for tag in known.entries {
             self.learn_name(&tag.name);
         }
-        let missing = tags::NAMES.into_iter().filter(|name| !self.knows_name(name));
+        let missing = names::NAMES.into_iter().filter(|name| !self.knows_name(name));
         Ok(missing.collect())
     }
 
     /// Remembers that the account knows a tag's name.
     pub(crate) fn learn_name(&self, name: &str) {
-        if let Some(name) = tags::NAMES.iter().find(|known| **known == name) {
+        if let Some(name) = names::NAMES.iter().find(|known| **known == name) {
             lock(&self.names).insert(name);
         }
     }
@@ -380,7 +321,7 @@ impl Reads {
         name: &str,
         patience: Duration,
     ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let position = tags::NAMES.iter().position(|known| *known == name)?;
+        let position = names::NAMES.iter().position(|known| *known == name)?;
         timeout(patience, self.naming[position].lock()).await.ok()
     }
 
@@ -427,7 +368,7 @@ fn asker(identity: &Identity) -> Asker {
 fn is_buyer(wanted: &Wanted) -> bool {
     wanted.identity.field.is_empty()
         && wanted.location.is_some()
-        && wanted.families != crate::intent::Families::Ipv6
+        && wanted.families != crate::load_balancer::intent::Families::Ipv6
 }
 
 /// One Service is looked for by all of its tags, several of a cluster by the cluster's alone; nobody by nothing.

@@ -6,12 +6,15 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Pa
 use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::{Answer, Plan};
 
-use super::{address_write, cloud, kube, pending_purchase, wait};
-use crate::blocks;
-use crate::intent::Identity;
-use crate::observe::{MarkName, Seen};
-use crate::step::CloudStep;
-use crate::tags::{self, DELETE};
+use crate::load_balancer::blocks;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names::DELETE;
+use crate::load_balancer::observe::{MarkName, Seen};
+use crate::load_balancer::plan::answer::{cloud, kube, wait};
+use crate::load_balancer::plan::attach::address_write;
+use crate::load_balancer::plan::purchase::pending_purchase;
+use crate::load_balancer::step::CloudStep;
 
 /// Between two looks at a list that is behind.
 const UNTIL_SHOWN: Pauses = Pauses::of_micros(&[500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000]);
@@ -58,7 +61,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
     let marks = unmarked.map(|block| CloudStep::Mark {
         block: block.id.clone(),
         cidr: block.cidr.clone(),
-        tags: tags::marked(&block.tags),
+        tags: evidence::marked(&block.tags),
     });
     Plan::new(cloud(marks.collect()))
 }

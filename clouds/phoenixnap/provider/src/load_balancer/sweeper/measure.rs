@@ -2,10 +2,10 @@
 
 use bowline_cloud_provider::Measurement;
 
-use super::Observed;
-use super::planning::{Fate, active_by_service, fate};
-use crate::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK, SURPLUS};
-use crate::tags;
+use crate::load_balancer::evidence;
+use crate::load_balancer::sweeper::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK, SURPLUS};
+use crate::load_balancer::sweeper::observe::Observed;
+use crate::load_balancer::sweeper::plan::{Fate, active_by_service, fate};
 
 /// Every state is counted, so that a number that becomes 0 is seen to become it.
 pub(super) fn measure(observed: &Observed, network: &str) -> Vec<Measurement> {
@@ -15,10 +15,10 @@ pub(super) fn measure(observed: &Observed, network: &str) -> Vec<Measurement> {
         orphans,
         ..
     } = observed;
-    let marked = || blocks.iter().filter(|block| tags::is_marked(block));
+    let marked = || blocks.iter().filter(|block| evidence::is_marked(block));
     let active = blocks
         .iter()
-        .filter(|block| !tags::is_marked(block) && !orphans.contains(&block.id))
+        .filter(|block| !evidence::is_marked(block) && !orphans.contains(&block.id))
         .count();
     let by_service = active_by_service(observed);
     let surplus: usize = by_service.values().map(|blocks| blocks.len() - 1).sum();

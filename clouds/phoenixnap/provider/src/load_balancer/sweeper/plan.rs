@@ -1,23 +1,19 @@
 //! Decides what is done with each block. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, ServiceKey};
 use bowline_phoenixnap_client::{BlockStatus, IpBlock};
 use bowline_plan::{Answer, Note};
 
-use super::{Intent, Observed, address_of};
-use crate::blocks::{self, Attachment, Place};
-use crate::events::{
+use crate::load_balancer::blocks::{self, Attachment, Place};
+use crate::load_balancer::evidence;
+use crate::load_balancer::plan::answer::{LOOK, Next, wait};
+use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::sweeper::observe::{Intent, Observed, address_of};
+use crate::messages::{
     ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
 };
-use crate::planning::{Next, wait};
-use crate::step::CloudStep;
-use crate::tags;
-
-/// How long until the next look while marked blocks are there.
-const LOOK: Duration = Duration::from_secs(10);
 
 /// What becomes of a marked block.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,18 +36,18 @@ pub(super) fn plan(
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
         if let Some(why) = observed.failed.get(id) {
-            notes.push(match tags::is_marked(block) {
+            notes.push(match evidence::is_marked(block) {
                 true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
                 false => FALLEN_OFF.note(fallen_off(block, why)),
             });
             continue;
         }
-        if let Some(value) = tags::unclear_mark(block) {
+        if let Some(value) = evidence::unclear_mark(block) {
             notes.push(MARK_UNCLEAR.note(format!(
                 "IP block {id} ({cidr}) has the tag delete={value} and is not given back: only the value true, or none, marks it"
             )));
         }
-        if !tags::is_marked(block) {
+        if !evidence::is_marked(block) {
             let heal = heal(intent, block, network);
             match heal.as_ref().and_then(|step| refusals.why(step)) {
                 None => steps.extend(heal),
@@ -116,9 +112,9 @@ pub(super) fn fate(block: &IpBlock, network: &str) -> Fate {
 /// The active blocks of each Service that the tags name.
 pub(super) fn active_by_service(observed: &Observed) -> BTreeMap<ServiceKey, Vec<&IpBlock>> {
     let mut by_service: BTreeMap<ServiceKey, Vec<&IpBlock>> = BTreeMap::new();
-    let is_active = |block: &&IpBlock| !tags::is_marked(block) && !observed.orphans.contains(&block.id);
+    let is_active = |block: &&IpBlock| !evidence::is_marked(block) && !observed.orphans.contains(&block.id);
     for block in observed.blocks.iter().filter(is_active) {
-        if let Some(key) = tags::service_of(block) {
+        if let Some(key) = evidence::service_of(block) {
             by_service.entry(key).or_default().push(block);
         }
     }
@@ -164,7 +160,7 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
     if !has_fallen_off || blocks::attachment(block, network) != Attachment::Needed {
         return None;
     }
-    let service = intent.services.get(&tags::service_of(block)?)?;
+    let service = intent.services.get(&evidence::service_of(block)?)?;
     let address = address_of(service)?;
     blocks::contains(block, address).then(|| CloudStep::Attach {
         block: block.id.clone(),
@@ -176,7 +172,7 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
 /// What became of an active block that cannot be attached again.
 fn fallen_off(block: &IpBlock, why: &str) -> String {
     let IpBlock { id, cidr, status, .. } = block;
-    let whose = tags::service_of(block).map_or_else(String::new, |key| format!(" of service {key}"));
+    let whose = evidence::service_of(block).map_or_else(String::new, |key| format!(" of service {key}"));
     format!(
         "IP block {id} ({cidr}){whose} is {status} and cannot be attached again, so its address leads nowhere: {why}"
     )
@@ -187,7 +183,7 @@ fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note
     if observed.orphans.contains(&block.id) {
         return Some(ORPHAN.note(orphan(intent, block)));
     }
-    let key = tags::service_of(block)?;
+    let key = evidence::service_of(block)?;
     let service = intent.services.get(&key)?;
     let address = address_of(service)?.to_string();
     observed.used.contains(&address).then(|| {
@@ -200,7 +196,7 @@ fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note
 /// What makes a block one.
 fn orphan(intent: &Intent, block: &IpBlock) -> String {
     let IpBlock { id, cidr, .. } = block;
-    let whose = match tags::service_of(block) {
+    let whose = match evidence::service_of(block) {
         None => "bears the tags of the cluster and of no service".to_owned(),
         Some(key) if intent.services.contains_key(&key) => {
             format!("bears the tags of service {key}, which is no load balancer any more")
@@ -217,7 +213,7 @@ pub(super) fn left_over(intent: &Intent, block: &IpBlock, network: &str) -> Opti
     }
     let IpBlock { id, cidr, .. } = block;
     match fate(block, network) {
-        Fate::LeaveAlone(why) if tags::is_marked(block) => Some(format!(
+        Fate::LeaveAlone(why) if evidence::is_marked(block) => Some(format!(
             "IP block {id} ({cidr}) is marked to be given back, and {why}"
         )),
         _ => None,

@@ -5,8 +5,8 @@ use bowline_cloud_provider::keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES;
 use bowline_plan::Note;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::annotations as keys;
-use crate::events::IGNORED_FIELDS;
+use crate::load_balancer::annotations as keys;
+use crate::messages::IGNORED_FIELDS;
 
 pub(super) fn ignored_fields(service: &Service) -> Option<Note> {
     let spec = service.spec.as_ref()?;

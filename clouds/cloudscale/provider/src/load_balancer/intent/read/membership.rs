@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Node, Selector, ServiceFacts};
 use bowline_plan::Note;
 
-use crate::annotations::{self as keys, Reader};
-use crate::events::NO_VALID_NODES;
-use crate::intent::Membership;
+use crate::load_balancer::annotations::{self as keys, Reader};
+use crate::load_balancer::intent::Membership;
+use crate::messages::NO_VALID_NODES;
 
 /// `None` if what decides it cannot be read.
 pub(super) fn membership(

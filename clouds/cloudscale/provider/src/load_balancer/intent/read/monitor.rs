@@ -6,10 +6,10 @@ use bowline_plan::Note;
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
-use crate::annotations::{self as keys, Fields, Reader};
-use crate::events::{LOCAL_POLICY_HTTP, UDP_MONITOR};
-use crate::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings, kube_proxy_check};
-use crate::planning::are_codes;
+use crate::load_balancer::annotations::{self as keys, Fields, Reader};
+use crate::load_balancer::http_codes::are_codes;
+use crate::load_balancer::intent::{DEFAULT_HTTP_VERSION, HttpWish, MonitorSettings, kube_proxy_check};
+use crate::messages::{LOCAL_POLICY_HTTP, UDP_MONITOR};
 
 /// The HTTP part as people write it; keys arrive in lower case.
 #[derive(Deserialize)]

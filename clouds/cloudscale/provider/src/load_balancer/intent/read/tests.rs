@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Servic
 use proptest::prelude::*;
 
 use super::*;
-use crate::annotations::annotation_table;
-use crate::intent::HttpWish;
+use crate::load_balancer::annotations::annotation_table;
+use crate::load_balancer::intent::HttpWish;
 
 const CONTEXT: Context<'static> = Context {
     cluster_name_annotation: "cluster",

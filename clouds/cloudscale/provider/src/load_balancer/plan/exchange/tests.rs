@@ -35,7 +35,7 @@ fn outcome(terms: Terms, missing: &str, surplus: &str) -> String {
 
 #[test]
 fn nothing_that_serves_goes_for_something_that_cannot_come() {
-    use Room::{Free, Full, Vain};
+    use Room::{Free, Full, StillFull};
     use Twins::{AtOnce, Last, Never};
     const OWN: Stead = Stead::Forerunners;
     const ALONE: Stead = Stead::Anybody { is_one_kept: false };
@@ -64,11 +64,11 @@ fn nothing_that_serves_goes_for_something_that_cannot_come() {
         (Full, Last, ALONE, "a b", "a2 b1", "a<a2 b=b1"),
         (Full, Last, ALONE, "r a", "a2", "a<a2 !r"),
         // Where that made none, nothing more goes.
-        (Vain, AtOnce, OWN, "a b", "a2 b1 x", "!a b=b1 -x +a2"),
-        (Vain, AtOnce, OWN, "a", "a1 a2 a3", "a=a1 +a2 +a3"),
-        (Vain, Last, ALONE, "a", "a2", "!a +a2"),
-        (Vain, Last, AMONG, "a", "a2", "!a -a2"),
-        (Vain, Last, ALONE, "a b", "a1 b2", "!b a=a1 -b2"),
+        (StillFull, AtOnce, OWN, "a b", "a2 b1 x", "!a b=b1 -x +a2"),
+        (StillFull, AtOnce, OWN, "a", "a1 a2 a3", "a=a1 +a2 +a3"),
+        (StillFull, Last, ALONE, "a", "a2", "!a +a2"),
+        (StillFull, Last, AMONG, "a", "a2", "!a -a2"),
+        (StillFull, Last, ALONE, "a b", "a1 b2", "!b a=a1 -b2"),
     ];
     for (room, twins, stead, missing, surplus, expected) in table {
         let terms = Terms { room, twins, stead };

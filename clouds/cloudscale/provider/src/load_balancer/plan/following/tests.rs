@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::super::members;
 use super::*;
-use crate::intent::{Identity, Intent, Membership};
-use crate::observe::{Memory, Observed, ObservedPool};
-use crate::servers;
+use crate::load_balancer::intent::{Identity, Intent, Membership};
+use crate::load_balancer::observe::{Memory, Observed, ObservedPool};
+use crate::nodes::servers;
 
 fn id(number: u128) -> Uuid {
     Uuid::from_u128(number)
