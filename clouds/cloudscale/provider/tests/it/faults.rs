@@ -5,8 +5,8 @@ use std::time::Duration;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::FaultBuilder;
 use bowline_cloudscale_sim::{FloatingSpec, PoolDelete, Snapshot};
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_provider_kit::{Interruption, Run};
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
+use bowline_kit::{Interruption, Run};
 
 use crate::world::{Outcome, World, in_short, service_port};
 
@@ -80,7 +80,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]
