@@ -242,7 +242,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     let mut memory = Memory::default();
                     if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
                         memory.refusals = book.of(&asker);
-                        memory.sent = book.sent.of(&asker.uid, asker.now);
+                        memory.sent = book.sent.held_back(&asker.uid, asker.now);
                     }
                     (None, memory)
                 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ServiceSpec;
 
 use crate::sent::SentBook;
 use crate::{AnnotationSpec, Changeability, Kept, ServiceFacts};
@@ -40,10 +39,8 @@ impl Asker {
         let metadata = &facts.service.metadata;
         let mut hash = DefaultHasher::new();
         facts.is_wanted.hash(&mut hash);
-        let spec = facts.service.spec.clone().map(|spec| ServiceSpec {
-            load_balancer_ip: None,
-            ..spec
-        });
+        let mut spec = facts.service.spec.clone().unwrap_or_default();
+        spec.load_balancer_ip = None;
         format!("{spec:?}").hash(&mut hash);
         let asked = table.iter().filter(|spec| spec.change != Changeability::Written);
         for spec in asked {
@@ -100,7 +97,7 @@ impl<S> Default for RefusalBook<S> {
     fn default() -> Self {
         Self {
             refused: Kept::default(),
-            sent: SentBook::default(),
+            sent: Kept::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// A creation that was sent.
 #[derive(Debug)]
-struct Sent<S> {
+pub(crate) struct Sent<S> {
     step: S,
     /// How often, without a reconcile that settled.
     times: u32,
@@ -24,19 +24,12 @@ struct Sent<S> {
 }
 
 /// What was created for each Service, by its UID, since its last reconcile that settled.
-#[derive(Debug)]
-pub(crate) struct SentBook<S>(Kept<String, Vec<Sent<S>>>);
-
-impl<S> Default for SentBook<S> {
-    fn default() -> Self {
-        Self(Kept::default())
-    }
-}
+pub(crate) type SentBook<S> = Kept<String, Vec<Sent<S>>>;
 
 impl<S: Clone> SentBook<S> {
     /// A creation was sent, and was not refused.
     pub(crate) fn note(&self, uid: &String, step: &S, is_same: impl Fn(&S) -> bool) {
-        self.0.with(uid, |all| {
+        self.with(uid, |all| {
             let all = all.get_or_insert_default();
             let before = all.iter().position(|one| is_same(&one.step));
             let times = before.map_or(0, |at| all.swap_remove(at).times).saturating_add(1);
@@ -46,8 +39,8 @@ impl<S: Clone> SentBook<S> {
     }
 
     /// What is held back in a reconcile that begins now, and for how long. A clock that was set back ends it.
-    pub(crate) fn of(&self, uid: &String, now: Timestamp) -> Vec<(S, Duration)> {
-        self.0.with(uid, |all| {
+    pub(crate) fn held_back(&self, uid: &String, now: Timestamp) -> Vec<(S, Duration)> {
+        self.with(uid, |all| {
             let left = |one: &mut Sent<S>| {
                 let since = *one.sought.get_or_insert(now);
                 let passed = Duration::try_from(now.duration_since(since)).ok()?;
@@ -60,7 +53,7 @@ impl<S: Clone> SentBook<S> {
 
     /// The reconcile settled: everything is there.
     pub(crate) fn forget(&self, uid: &String) {
-        self.0.with(uid, |all| all.take());
+        self.with(uid, |all| all.take());
     }
 }
 
@@ -70,10 +63,10 @@ mod tests {
 
     #[test]
     fn a_creation_is_held_back_from_the_next_look_on_for_longer_each_time_and_until_all_is_settled() {
-        let book = SentBook::default();
+        let book: SentBook<&str> = Kept::default();
         let uid = "u-1".to_owned();
         let left = |second| {
-            let held = book.of(&uid, Timestamp::from_second(second).unwrap());
+            let held = book.held_back(&uid, Timestamp::from_second(second).unwrap());
             held.iter().map(|(_, left)| left.as_secs()).collect::<Vec<_>>()
         };
         book.note(&uid, &"a", |known| *known == "a");

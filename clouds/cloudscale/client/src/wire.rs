@@ -19,7 +19,7 @@ pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddres
 pub use self::floating_ip::FloatingIp;
 pub use self::ids::{ListenerId, LoadBalancerId, MemberId, MonitorId, PoolId, ServerId};
 pub use self::listener::{Listener, ListenerChange, NewListener};
-pub use self::monitor::{Monitor, MonitorChange, MonitorHttp, NewMonitor, NewMonitorHttp};
+pub use self::monitor::{HttpChange, Monitor, MonitorChange, MonitorHttp, NewMonitor};
 pub use self::pool::{Member, NewMember, NewPool, Pool};
 pub use self::server::{Address, Interface, Server};
 pub use self::words::{

@@ -1,5 +1,5 @@
 //! Every annotation of the provider, one entry each. `LOCATION` may have another name by the operator's choice; of `CLAIM`
-//! see [`crate::claim`]; of `VIP_ADDRESS` see [`crate::vip`]; `SERVER_ID` stands on Nodes.
+//! see [`crate::load_balancer::claim`]; of `VIP_ADDRESS` see [`crate::load_balancer::vip`]; `SERVER_ID` stands on Nodes.
 
 use bowline_cloud_provider::{AnnotationSpec, annotations};
 

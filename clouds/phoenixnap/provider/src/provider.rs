@@ -10,14 +10,14 @@ use bowline_cloud_provider::{
 use bowline_phoenixnap_client::{Client, Credentials};
 use futures::future::BoxFuture;
 
-use crate::balancers::Balancers;
-use crate::instances::Servers;
-use crate::observe::network::Network;
-use crate::observe::reads::Reads;
-use crate::options::{LoadBalancing, Options};
-use crate::provider_id::PROVIDER_NAME;
-use crate::sweeper::Sweeper;
-use crate::watch::NetworkWatch;
+use crate::config::{LoadBalancing, Options};
+use crate::load_balancer::Balancers;
+use crate::load_balancer::observe::network::Network;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::sweeper::Sweeper;
+use crate::load_balancer::watch::NetworkWatch;
+use crate::nodes::Servers;
+use crate::nodes::provider_id::PROVIDER_NAME;
 
 /// The ServiceAccount that writes to Services are made with, where each controller has one of its own. The vendor's manager has a
 /// client of this name, and rights may have been given to it.
@@ -35,6 +35,24 @@ struct Balancing {
     watch: Arc<NetworkWatch>,
 }
 
+impl Balancing {
+    fn new(client: &Client, options: &Options, id: &str) -> Self {
+        let network = Arc::new(Network::new(client, id.to_owned(), options.location.clone()));
+        let reads = Arc::new(Reads::new(client, Arc::clone(&network)));
+        Self {
+            sweeper: Arc::new(Sweeper::new(client, &reads, id)),
+            watch: Arc::new(NetworkWatch { network }),
+            balancers: Arc::new(Balancers {
+                client: client.clone(),
+                reads,
+                network: id.to_owned(),
+                options: options.clone(),
+                refusals: RefusalBook::default(),
+            }),
+        }
+    }
+}
+
 impl PhoenixNap {
     /// The provider over an HTTP stack. Makes no call. With a file of credentials, those in it are used as they are then.
     #[must_use]
@@ -44,32 +62,12 @@ impl PhoenixNap {
         credentials: Option<CredentialsFile<Credentials>>,
     ) -> Self {
         let client = Client::new(http, &options.settings, credentials);
-        let network = match &options.load_balancing {
-            LoadBalancing::KubeVip { network } => Some(network.clone()),
-            LoadBalancing::Off | LoadBalancing::UnknownType(_) => None,
-        };
-        let known = network
-            .clone()
-            .map(|id| Arc::new(Network::new(&client, id, options.location.clone())));
-        let reads = Arc::new(Reads::new(&client, known.clone()));
-        let balancing = network.zip(known).map(|(network, known)| Balancing {
-            balancers: Arc::new(Balancers {
-                client: client.clone(),
-                reads: Arc::clone(&reads),
-                network: network.clone(),
-                location: options.location.clone(),
-                location_annotation: options.location_annotation.clone(),
-                block_description: options.block_description.clone(),
-                keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
-                refusals: RefusalBook::default(),
-                annotated: options.nodes.clone(),
-            }),
-            sweeper: Arc::new(Sweeper::new(&client, &reads, &known, network)),
-            watch: Arc::new(NetworkWatch { network: known }),
-        });
         Self {
-            servers: Arc::new(Servers::new(reads, options.reserved_is_shut_down)),
-            balancing,
+            servers: Arc::new(Servers::new(&client, options.reserved_is_shut_down)),
+            balancing: match &options.load_balancing {
+                LoadBalancing::KubeVip { network } => Some(Balancing::new(&client, options, network)),
+                LoadBalancing::Off | LoadBalancing::UnknownType(_) => None,
+            },
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{LoadBalancerId, MonitorId, MonitorType, PoolId, Stub, Tags};
 
@@ -36,23 +35,35 @@ pub struct Monitor {
     pub http: Option<MonitorHttp>,
 }
 
-/// What a monitor asks and expects over HTTP.
+impl Monitor {
+    /// What it asks and expects over HTTP; `None` if it does not speak HTTP.
+    pub fn http(&self) -> Option<&MonitorHttp> {
+        let speaks_http = matches!(self.kind, MonitorType::Http | MonitorType::Https);
+        self.http.as_ref().filter(|_| speaks_http)
+    }
+}
+
+/// What a monitor asks and expects over HTTP. Of a new one, the API fills what is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorHttp {
     /// The statuses that count as good: a list of codes, or one range such as `200-204`.
-    #[serde(default, deserialize_with = "super::list")]
+    #[serde(
+        default,
+        deserialize_with = "super::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub expected_codes: Vec<String>,
     /// The method.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The path.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url_path: Option<String>,
     /// `1.0` or `1.1`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The `Host` header; only with version 1.1.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
@@ -73,36 +84,17 @@ pub struct NewMonitor {
     #[serde(rename = "type")]
     pub kind: MonitorType,
     /// What it shall ask and expect. Sent as `{}` for types that know no HTTP; the API takes it.
-    pub http: NewMonitorHttp,
+    pub http: MonitorHttp,
     /// Tags.
     #[serde(skip_serializing_if = "super::is_empty")]
     pub tags: Arc<Tags>,
 }
 
-/// What a new monitor shall ask and expect over HTTP; the API fills what is left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct NewMonitorHttp {
-    /// The statuses that count as good.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub expected_codes: Vec<String>,
-    /// The method.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// The path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url_path: Option<String>,
-    /// `1.0` or `1.1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// The `Host` header.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-}
-
 /// The one attribute of a monitor that a call changes.
 ///
 /// `type`, `pool` and the version of HTTP cannot be changed: such a monitor is made anew.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MonitorChange {
     /// The time between two probes, in seconds.
     DelayS(i64),
@@ -112,40 +104,20 @@ pub enum MonitorChange {
     UpThreshold(i64),
     /// How many bad probes in a row make a member down.
     DownThreshold(i64),
-    /// The method.
-    HttpMethod(String),
-    /// The path.
-    HttpPath(String),
-    /// The `Host` header; `None` takes it away.
-    HttpHost(Option<String>),
-    /// The statuses that count as good.
-    HttpExpectedCodes(Vec<String>),
+    /// What it asks or expects over HTTP.
+    Http(HttpChange),
 }
 
-impl Serialize for MonitorChange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// An object with one field.
-        struct One<'a, T>(&'static str, &'a T);
-
-        impl<T: Serialize> Serialize for One<'_, T> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(Some(1))?;
-                map.serialize_entry(self.0, self.1)?;
-                map.end()
-            }
-        }
-
-        match self {
-            Self::DelayS(value) => One("delay_s", value).serialize(serializer),
-            Self::TimeoutS(value) => One("timeout_s", value).serialize(serializer),
-            Self::UpThreshold(value) => One("up_threshold", value).serialize(serializer),
-            Self::DownThreshold(value) => One("down_threshold", value).serialize(serializer),
-            Self::HttpMethod(value) => One("http", &One("method", value)).serialize(serializer),
-            Self::HttpPath(value) => One("http", &One("url_path", value)).serialize(serializer),
-            Self::HttpHost(value) => One("http", &One("host", value)).serialize(serializer),
-            Self::HttpExpectedCodes(value) => {
-                One("http", &One("expected_codes", value)).serialize(serializer)
-            }
-        }
-    }
+/// The one attribute of what a monitor asks and expects over HTTP that a call changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpChange {
+    /// The method.
+    Method(String),
+    /// The path.
+    UrlPath(String),
+    /// The `Host` header; `None` takes it away.
+    Host(Option<String>),
+    /// The statuses that count as good.
+    ExpectedCodes(Vec<String>),
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::fmt::Write;
 
 use bowline_cloudscale_client::{
-    Deleted, ListenerChange, ListenerProtocol, LoadBalancerId, MemberId, MonitorChange, MonitorId,
-    MonitorType, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewMonitorHttp, NewPool, NewVipAddress,
-    PoolAlgorithm, PoolId, PoolProtocol, ServerId, Tags,
+    Deleted, HttpChange, ListenerChange, ListenerProtocol, LoadBalancerId, MemberId, MonitorChange,
+    MonitorHttp, MonitorId, MonitorType, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
+    NewVipAddress, PoolAlgorithm, PoolId, PoolProtocol, ServerId, Tags,
 };
 
 use crate::answers::{Answer, Api, BALANCER, LISTENER, MEMBER, MONITOR, POOL, SERVER, TOKEN};
@@ -70,7 +70,7 @@ fn new_listener() -> NewListener {
     }
 }
 
-fn new_monitor(http: NewMonitorHttp) -> NewMonitor {
+fn new_monitor(http: MonitorHttp) -> NewMonitor {
     NewMonitor {
         pool: id('4'),
         delay_s: 0,
@@ -155,10 +155,10 @@ async fn every_create_has_its_body() {
     };
     client.create_listener(&listener).await.unwrap();
     client
-        .create_monitor(&new_monitor(NewMonitorHttp::default()))
+        .create_monitor(&new_monitor(MonitorHttp::default()))
         .await
         .unwrap();
-    let http = NewMonitorHttp {
+    let http = MonitorHttp {
         expected_codes: vec!["200".to_owned(), "202".to_owned()],
         method: Some("HEAD".to_owned()),
         url_path: Some("/ready".to_owned()),
@@ -188,11 +188,11 @@ async fn every_change_has_one_attribute_and_zero_is_sent() {
         MonitorChange::TimeoutS(1),
         MonitorChange::UpThreshold(2),
         MonitorChange::DownThreshold(3),
-        MonitorChange::HttpMethod("PUT".to_owned()),
-        MonitorChange::HttpPath("/live".to_owned()),
-        MonitorChange::HttpHost(None),
-        MonitorChange::HttpHost(Some("shop.example".to_owned())),
-        MonitorChange::HttpExpectedCodes(vec!["200-204".to_owned()]),
+        MonitorChange::Http(HttpChange::Method("PUT".to_owned())),
+        MonitorChange::Http(HttpChange::UrlPath("/live".to_owned())),
+        MonitorChange::Http(HttpChange::Host(None)),
+        MonitorChange::Http(HttpChange::Host(Some("shop.example".to_owned()))),
+        MonitorChange::Http(HttpChange::ExpectedCodes(vec!["200-204".to_owned()])),
     ] {
         client
             .update_monitor(id::<MonitorId>('8'), &change)

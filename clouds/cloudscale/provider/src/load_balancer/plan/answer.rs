@@ -1,0 +1,58 @@
+//! The ends of a plan that all parts of it have.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Pauses};
+use bowline_cloudscale_client::LoadBalancer;
+use bowline_plan::{Answer, Note};
+
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::plan::persisted;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::STILL_CHANGING;
+
+/// How long a balancer may be changing before somebody is told.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The time before each look at a balancer that is changing.
+const POLLS: Pauses = Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
+
+/// The same for a balancer that was deleted: usually it is gone at once.
+pub(super) const CONFIRMATIONS: Pauses =
+    Pauses::of_micros(&[100_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
+
+pub(super) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+
+pub(super) fn apply(steps: Vec<CloudStep>) -> Next {
+    let steps = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+    Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+}
+
+pub(super) fn wait(after: Duration, reason: String) -> Next {
+    Answer::Wait { after, reason }
+}
+
+/// What was written is not shown yet.
+pub(super) fn wait_to_see() -> Next {
+    wait(
+        persisted::LAG,
+        "the API does not show the last write yet".to_owned(),
+    )
+}
+
+/// The API is at work on the balancer.
+pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen, notes: &mut Vec<Note>) -> Next {
+    if seen.memory.waited() >= PATIENCE {
+        notes.push(STILL_CHANGING.note(format!(
+            "load balancer {} ({}) has been {} for more than {} minutes",
+            balancer.name,
+            balancer.uuid,
+            balancer.status,
+            PATIENCE.as_secs() / 60
+        )));
+    }
+    wait(
+        seen.memory.pause(POLLS),
+        format!("await-lb({} is {})", balancer.name, balancer.status),
+    )
+}

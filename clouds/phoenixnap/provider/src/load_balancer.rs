@@ -1,0 +1,161 @@
+//! IP blocks as the service controller wants them. Each file is one of the moves, or below them: see the [map](crate).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    ANSWER_LOG, Asker, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, RefusalBook,
+    ServiceFacts, WriteOutcome,
+};
+use bowline_phoenixnap_client::Client;
+use bowline_plan::Refusal;
+
+use crate::annotations::{SERVER_ID, annotation_table};
+use crate::config::Options;
+use crate::load_balancer::apply::{Learned, Writer};
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen, Unattached};
+use crate::load_balancer::step::CloudStep;
+use crate::nodes::provider_id;
+
+mod apply;
+mod blocks;
+mod claim;
+mod evidence;
+mod intent;
+mod learn;
+mod names;
+pub(crate) mod observe;
+mod plan;
+mod status;
+mod step;
+pub(crate) mod sweeper;
+mod vip;
+pub(crate) mod watch;
+
+/// The blocks of Services on one public network.
+pub(crate) struct Balancers {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) network: String,
+    pub(crate) options: Options,
+    pub(crate) refusals: RefusalBook<CloudStep>,
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Remembered = Remembered;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read(&self.options, facts)
+    }
+
+    async fn observe(
+        &self,
+        intent: &Intent,
+        _: Option<Observed>,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let observed = self.reads.all(intent, &self.network, memory).await?;
+        let service = &intent.identity().key;
+        let ids: Vec<&str> = observed.blocks.iter().map(|block| block.id.as_str()).collect();
+        tracing::debug!(target: ANSWER_LOG, %service, blocks = ids.join(","), "IP blocks of a service");
+        tracing::debug!(target: DATA_LOG, %service, blocks = ?observed.blocks, "IP blocks of a service, whole");
+        Ok(observed)
+    }
+
+    /// A block that was bought or attached is told by the answers alone. That nothing is left to be marked is worth a look.
+    async fn verify(
+        &self,
+        intent: &Intent,
+        last: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        match intent {
+            Intent::Wanted(_) => Ok(last),
+            Intent::Absent(_) => {
+                memory.own = Remembered {
+                    marked: std::mem::take(&mut memory.own.marked),
+                    ..Remembered::default()
+                };
+                self.observe(intent, None, memory).await
+            }
+        }
+    }
+
+    fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+        plan::plan(intent, seen, &self.network)
+    }
+
+    async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let Self { client, reads, .. } = self;
+        Writer { client, reads, seen }.apply(intent, step).await
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(refusal) | Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// What of a failure is a refusal, the answer of the step tells: a purchase may have been made all the same.
+    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+        None
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
+    }
+
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
+        learn::learn(seen, step, learned);
+    }
+
+    fn predict(&self, seen: &mut Seen, step: &CloudStep) {
+        learn::predict(seen, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        format!(
+            "usage=cloud-provider-phoenixnap-auto:service={}:cluster={}",
+            facts.key(),
+            facts.cluster.uid.as_deref().unwrap_or_default()
+        )
+    }
+
+    /// kube-vip chooses the node: which ones there are changes nothing in the cloud.
+    fn follows_nodes(&self) -> bool {
+        false
+    }
+
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        if node.provider_id.is_none() {
+            tracing::debug!(node = %node.name, "Node without provider ID left out");
+        }
+        let server = node
+            .provider_id
+            .as_deref()
+            .and_then(|id| provider_id::parse(id).ok());
+        server
+            .filter(|_| self.options.nodes.matches(&node.labels))
+            .map(|server| (SERVER_ID.key.to_owned(), server.to_owned()))
+            .into_iter()
+            .collect()
+    }
+}

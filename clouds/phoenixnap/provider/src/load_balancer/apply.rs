@@ -1,0 +1,301 @@
+//! Makes the writes.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
+use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, NewIpBlock, PublicNetwork};
+use bowline_plan::Refusal;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::claim::{self, VALIDITY};
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, others};
+use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads, bought_already};
+use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::step::CloudStep;
+
+/// A list that is older than this does not decide a purchase: the blocks are looked for once more.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How long the creation of a tag's name waits for that of another one.
+const TURN: Duration = Duration::from_secs(2);
+
+/// How long an attachment that was refused waits to find out whether the network is full: the other Services wait with it.
+const ASIDE: Duration = Duration::from_secs(1);
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// A tag's name is known to the account.
+    Name,
+    /// The block that was bought, or was there already.
+    Blocks(Vec<IpBlock>),
+    /// Nothing was bought.
+    NotBought(Purchase),
+    /// Nothing was bought, because it was refused.
+    Refused(Refusal),
+    /// The block is on its way to the network.
+    Attached,
+    /// The block, as it is after the attachment was refused because it is there already.
+    Block(Box<IpBlock>),
+    /// The block was not attached.
+    NotAttached(Unattached),
+    /// The block is marked.
+    Marked,
+    /// The account does not know the tag that marks.
+    NoMarkName,
+    /// The block is on its way off the network.
+    Detached,
+    /// The block is gone.
+    Deleted,
+    /// A write of the sweeper failed; the others go on.
+    Failed(CloudError),
+}
+
+impl Learned {
+    /// Whether the cloud took it.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Name
+            | Self::Blocks(_)
+            | Self::Attached
+            | Self::Block(_)
+            | Self::Marked
+            | Self::Detached
+            | Self::Deleted => WriteOutcome::Taken,
+            Self::NotAttached(Unattached::Busy(_)) => WriteOutcome::PutOff,
+            // It may have been asked for by then.
+            Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
+            Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
+            Self::NotBought(_)
+            | Self::Refused(_)
+            | Self::NotAttached(Unattached::Refused(_))
+            | Self::NoMarkName
+            | Self::Failed(_) => WriteOutcome::NotTaken,
+        }
+    }
+}
+
+/// Makes the writes of one reconcile.
+pub(crate) struct Writer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) reads: &'a Reads,
+    pub(crate) seen: &'a Seen,
+}
+
+impl Writer<'_> {
+    /// Makes one write.
+    pub(crate) async fn apply(&self, intent: &Intent, step: &CloudStep) -> Result<Learned, CloudError> {
+        match step {
+            CloudStep::CreateTagName { name, .. } => self.create_name(name).await,
+            CloudStep::BuyBlock { new } => match intent {
+                Intent::Wanted(wanted) => self.buy(wanted, new).await,
+                Intent::Absent(_) => Err(CloudError::other(
+                    "a service that is being deleted gets no IP block",
+                )),
+            },
+            CloudStep::Attach { block, network, .. } => attach(self.client, self.reads, block, network).await,
+            CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
+                Ok(()) => {
+                    self.reads.network.refuses_no_more(block);
+                    Ok(Learned::Marked)
+                }
+                Err(error)
+                    if error.status() == Some(400) && self.seen.memory.own.mark != MarkName::Ensured =>
+                {
+                    tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
+                    Ok(Learned::NoMarkName)
+                }
+                Err(error) => Err(error.into()),
+            },
+            CloudStep::Detach { .. } | CloudStep::Delete { .. } => Err(CloudError::other(
+                "only the sweeper detaches and deletes IP blocks",
+            )),
+        }
+    }
+
+    /// Several Services that are created together want the same names: all but one find them made. Who takes too long
+    /// keeps no other waiting; that the name is there already is good news.
+    async fn create_name(&self, name: &'static str) -> Result<Learned, CloudError> {
+        let is_removed = self.seen.memory.own.mark == MarkName::Missing;
+        let _turn = self.reads.turn_to_name(name, TURN).await;
+        if !is_removed && self.reads.knows_name(name) {
+            return Ok(Learned::Name);
+        }
+        match self.client.create_tag(name).await {
+            Ok(()) => {}
+            // Somebody was faster.
+            Err(error) if error.class == Class::Conflict => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.reads.learn_name(name);
+        Ok(Learned::Name)
+    }
+
+    /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
+    /// of it: the next one looks for the block by its tags.
+    async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
+        let reconcile = self.seen.memory.own.reconcile;
+        let Some(claim) = wanted.identity.own_claim(reconcile) else {
+            return Err(CloudError::other("without a claim no IP block is bought"));
+        };
+        let began = self.seen.memory.own.began.unwrap_or(self.seen.listed);
+        let remember = |purchase| self.reads.remember(&wanted.identity, purchase);
+        let begun = |at, end| {
+            remember(Some(Begun { reconcile, at, end }));
+        };
+        let key = &wanted.identity.key;
+        let network = &self.reads.network;
+        let bought = |block: Option<&str>| network.bought(key, block);
+        let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
+        let purchase = async {
+            if let Err(full) = network.reserve(key).await {
+                return Ok(Learned::Refused(full));
+            }
+            if self.seen.listed.elapsed() > FRESH {
+                match bought_already(self.client, &wanted.identity).await? {
+                    Bought::Blocks(found) if found.is_empty() => {}
+                    Bought::Blocks(found) => {
+                        bought(found.first().map(|block| block.id.as_str()));
+                        return Ok(Learned::Blocks(found));
+                    }
+                    Bought::Unknown(why) => {
+                        bought(None);
+                        return Ok(Learned::Refused(Refusal::new(why)));
+                    }
+                }
+            }
+            let asked = Instant::now();
+            begun(asked, End::Unknown);
+            let block = self.client.create_ip_block(new).await?;
+            bought(Some(&block.id));
+            begun(asked, End::Unlisted(block.id.clone()));
+            Ok(Learned::Blocks(vec![block]))
+        };
+        let result: Result<Learned, ApiError> = tokio::select! {
+            biased;
+            // A process that was stopped for a while must not begin what another one has taken over meanwhile. If it had
+            // begun, its answer is as good as lost.
+            () = sleep_until(claimed + VALIDITY) => return Ok(Learned::NotBought(Purchase::ClaimExpired)),
+            result = purchase => result,
+        };
+        let error = match result {
+            Ok(learned) => return Ok(learned),
+            Err(error) => error,
+        };
+        if error.maybe_applied() || error.class == Class::NotSent {
+            return Err(error.into());
+        }
+        remember(None);
+        bought(None);
+        if !is_refusal(&error) {
+            return Err(error.into());
+        }
+        // Names that were just read are known, and it is something else that is wrong.
+        if error.status() == Some(400)
+            && error.class != Class::Exhausted
+            && !self.seen.memory.own.are_names_read
+        {
+            tracing::debug!(err = %error, "Purchase refused, the tags may be unknown");
+            return Ok(Learned::NotBought(Purchase::NamesForgotten));
+        }
+        let is_limit = error.class == Class::Exhausted;
+        let refusal = Refusal::new(error.to_string()).of_limit(is_limit);
+        // It is the location that has no more, whatever the account may have.
+        let refusal = match error.status() {
+            Some(406) => refusal.with_remedy(format!(
+                "location {} has no free IP block of size {}: name another location, or wait, it is tried again by itself",
+                new.location, new.cidr_block_size
+            )),
+            _ => refusal,
+        };
+        Ok(Learned::Refused(refusal))
+    }
+}
+
+/// Whether the API has looked at a purchase and does not make it: the remedy is a person's. One that did not get as far, for want of a
+/// connection, a good token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
+fn is_refusal(error: &ApiError) -> bool {
+    error.status().is_some() && !matches!(error.class, Class::Throttled { .. } | Class::Unauthenticated)
+}
+
+/// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.
+pub(crate) async fn attach(
+    client: &Client,
+    reads: &Reads,
+    block: &str,
+    network: &str,
+) -> Result<Learned, CloudError> {
+    let answer = try_to_attach(client, reads, block, network).await;
+    reads.network.answers(block);
+    answer
+}
+
+async fn try_to_attach(
+    client: &Client,
+    reads: &Reads,
+    block: &str,
+    network: &str,
+) -> Result<Learned, CloudError> {
+    // Whether the network would take another block is known by this one.
+    let takes = || reads.network.refuses_no_more(block);
+    let error = match client.attach(network, block).await {
+        Ok(()) => {
+            takes();
+            return Ok(Learned::Attached);
+        }
+        Err(error) => error,
+    };
+    let refuses = || reads.network.refuses(block, error.to_string());
+    let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
+    if !is_refused {
+        if error.class == Class::Denied {
+            refuses();
+        }
+        return Err(error.into());
+    }
+    let (mut has_failed, mut is_free) = (false, true);
+    if error.class == Class::Conflict {
+        match client.ip_block(block).await {
+            // Half of it may be left from an attachment that failed.
+            Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
+                takes();
+                return Ok(Learned::Block(Box::new(now)));
+            }
+            Ok(now) => {
+                has_failed = now.status == BlockStatus::ErrorAssigning;
+                is_free = !has_failed && blocks::attachment(&now, network) == Attachment::Needed;
+            }
+            // The next list tells.
+            Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
+        }
+    }
+    let now = timeout(ASIDE, client.public_network(network)).await.ok();
+    let now = now.and_then(Result::ok);
+    if is_free && !now.as_ref().is_some_and(PublicNetwork::is_busy) {
+        refuses();
+    }
+    match now.map_or(0, |now| others(&now, block)) {
+        others @ MOST_BLOCKS.. => {
+            let text = format!(
+                "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
+            );
+            Ok(Learned::NotAttached(Unattached::Refused(
+                Refusal::new(text).of_limit(true),
+            )))
+        }
+        // What is busy ends by itself, and this need not.
+        _ if has_failed => {
+            let text = format!(
+                "IP block {block} is error assigning, and is not attached to public network {network}: {error}"
+            );
+            let remedy = "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time";
+            Ok(Learned::NotAttached(Unattached::Refused(
+                Refusal::new(text).with_remedy(remedy),
+            )))
+        }
+        _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
+        _ => Err(error.into()),
+    }
+}

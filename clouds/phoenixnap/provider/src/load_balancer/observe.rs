@@ -1,0 +1,110 @@
+//! What the cloud says about one Service's blocks.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bowline_phoenixnap_client::IpBlock;
+use bowline_plan::Refusal;
+use tokio::time::Instant;
+
+use crate::load_balancer::step::CloudStep;
+
+pub(crate) mod network;
+pub(crate) mod reads;
+
+/// One observation.
+pub(crate) struct Observed {
+    /// The Service's active blocks, in the order of [`crate::load_balancer::blocks::sort`].
+    pub(crate) blocks: Vec<IpBlock>,
+    /// When the blocks were listed.
+    pub(crate) listed: Instant,
+    /// The names of tags that have to be made known before a purchase; `None` if it was not asked.
+    pub(crate) missing_names: Option<Vec<&'static str>>,
+    /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
+    pub(crate) is_claim_void: bool,
+    /// How long ago this process asked for a block and heard nothing of it, if it may still come.
+    pub(crate) asked: Option<Duration>,
+    /// How long a block may still come to light that an earlier process asked for, with a claim that is gone.
+    pub(crate) unlisted: Option<Duration>,
+    /// The public network, where it was looked at before a purchase.
+    pub(crate) network: Option<network::Shown>,
+    /// Why no block is to be bought now: the network is full.
+    pub(crate) full: Option<Refusal>,
+    /// A block that an earlier process bought for another Service, and of which it is not known whether the network takes it.
+    pub(crate) unanswered: Option<String>,
+    /// The cluster's block that has the address in the field, where none is the Service's.
+    pub(crate) stray: Option<IpBlock>,
+    /// Why the block was not attached at the last try: something is busy.
+    pub(crate) busy: Option<String>,
+}
+
+/// What a reconcile remembers.
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered, CloudStep>;
+
+/// What a reconcile has seen.
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
+
+/// What a reconcile of a Service's blocks remembers of itself.
+#[derive(Default)]
+pub(crate) struct Remembered {
+    /// Which reconcile of this process it is, from its first look on.
+    pub(crate) reconcile: u64,
+    /// When it began to look: its intent is as old as that.
+    pub(crate) began: Option<Instant>,
+    /// How long ago that was at the last look.
+    pub(crate) age: Duration,
+    /// Whether the names of tags were read in it; else they were believed to be known.
+    pub(crate) are_names_read: bool,
+    /// How the purchase stands.
+    pub(crate) purchase: Purchase,
+    /// Why the block was busy at the last try that was refused: it holds until a try is not.
+    pub(crate) refused: Option<String>,
+    /// Whether the name of the tag that marks blocks is known.
+    pub(crate) mark: MarkName,
+    /// The blocks that were marked. A list that does not show it is behind.
+    pub(crate) marked: BTreeSet<String>,
+}
+
+/// How a purchase stands in this reconcile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Purchase {
+    /// None was tried.
+    #[default]
+    Untried,
+    /// It was made. A list that does not show its block is behind.
+    Made,
+    /// It was refused because a tag's name is not known, though it was believed to be: the names have to be read.
+    NamesForgotten,
+    /// The claim ran out before it began.
+    ClaimExpired,
+}
+
+/// Why a block could not be attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unattached {
+    /// The network or the block is busy.
+    Busy(String),
+    /// The network takes no more, or the block is one that the API does not attach as it is.
+    Refused(Refusal),
+}
+
+impl Unattached {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Busy(reason) => reason,
+            Self::Refused(refusal) => refusal.reason,
+        }
+    }
+}
+
+/// Whether the account knows the tag that marks blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum MarkName {
+    /// Most likely.
+    #[default]
+    Assumed,
+    /// It does not.
+    Missing,
+    /// It was made known in this reconcile.
+    Ensured,
+}

@@ -1,0 +1,358 @@
+//! The public network of Services, as far as it is known. Only a purchase depends on it: none is made for a network that is not
+//! known to have a place. What it says also tells people what does not fit.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::ServiceKey;
+use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
+use bowline_plan::Refusal;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How old a read may be that says whether the network has a place, where none is newer.
+const RECENT: Duration = Duration::from_secs(30);
+
+/// How old what is known becomes: servers come into the network and take addresses.
+pub(crate) const AGE: Duration = Duration::from_secs(3600);
+
+/// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
+pub(crate) const MOST_BLOCKS: usize = 10;
+
+/// How long a purchase waits for what becomes of the block before it. Often that is known after the next call, and more than a
+/// moment would hold up Services for a block that takes its time.
+const MOMENT: Duration = Duration::from_secs(5);
+
+/// How long a place is kept for a block that the network does not show.
+const KEPT: Duration = Duration::from_secs(120);
+
+/// What a read tells of the network.
+#[derive(Debug, Clone)]
+pub(crate) enum Shown {
+    /// The network, and which blocks it has.
+    Known(Arc<PublicNetwork>),
+    /// What the API says where it does not exist, or is not the account's. Nothing could be attached to that.
+    Denied(Arc<str>),
+    /// Why it cannot be told now which blocks it has.
+    Unknown(Arc<str>),
+    /// The API does not know this call.
+    NotServed,
+}
+
+/// The public network.
+pub(crate) struct Network {
+    facts: Arc<Facts>,
+    /// One read at a time: whoever asks meanwhile waits for that one.
+    read: SharedRead<Shown>,
+}
+
+struct Facts {
+    client: Client,
+    id: String,
+    /// Where blocks are bought, if that is the same for all Services.
+    location: Option<String>,
+    known: Mutex<Option<Known>>,
+    /// Why it could not be read the last time, as the log has it.
+    unreadable: Mutex<String>,
+    places: Mutex<Vec<Place>>,
+    /// The free blocks that the network refused at the last try, in which words, and when.
+    refused: Mutex<BTreeMap<String, (String, Instant)>>,
+    /// Held by who waits for what becomes of the block before its own.
+    turn: tokio::sync::Mutex<()>,
+    /// The network has said something to a block.
+    answered: Notify,
+}
+
+/// A place in the network that is being bought for, so that two Services that come together do not buy for the same one.
+struct Place {
+    service: ServiceKey,
+    /// The block, once it is bought. It counts as long as the network does not show it.
+    block: Option<String>,
+    since: Instant,
+    /// Whether the network has said something to it.
+    is_answered: bool,
+    /// Whether an earlier process bought it.
+    is_earlier: bool,
+}
+
+#[derive(Clone)]
+struct Known {
+    network: Arc<PublicNetwork>,
+    read: Instant,
+    /// Of the credentials: others may be of an account that does not see the network, and blocks would be bought there.
+    generation: u64,
+}
+
+impl Network {
+    pub(crate) fn new(client: &Client, id: String, location: Option<String>) -> Self {
+        let facts = Arc::new(Facts {
+            client: client.clone(),
+            id,
+            location,
+            known: Mutex::default(),
+            unreadable: Mutex::default(),
+            places: Mutex::default(),
+            refused: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+            answered: Notify::new(),
+        });
+        let read = SharedRead::single(
+            SharedRead::<()>::INTERVAL,
+            &facts,
+            |facts: Arc<Facts>| async move { facts.read().await },
+        );
+        Self { facts, read }
+    }
+
+    /// What is known, without a call.
+    pub(crate) fn known(&self) -> Option<Arc<PublicNetwork>> {
+        self.facts.known().map(|known| known.network)
+    }
+
+    /// What a read tells within a moment: others take places in the network too. Else what was read a moment ago.
+    pub(crate) async fn in_a_moment(&self) -> Shown {
+        let why = match timeout(PATIENCE, self.read.ask()).await {
+            Ok(Shown::Unknown(why)) => why,
+            Ok(shown) => return shown,
+            Err(_) => "it has not answered yet".into(),
+        };
+        let known = self
+            .facts
+            .known()
+            .filter(|known| known.read.elapsed() < RECENT && known.network.ip_blocks.is_some());
+        known.map_or(Shown::Unknown(why), |known| Shown::Known(known.network))
+    }
+
+    /// Why no block is bought for a Service: the network has no place for it.
+    pub(crate) fn full_for(&self, service: &ServiceKey) -> Option<Refusal> {
+        self.facts.full_for(service, &lock(&self.facts.places))
+    }
+
+    /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together each waits
+    /// a moment for what the network says to the block before: if it is full whatever it shows, one block is bought in vain.
+    pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), Refusal> {
+        let _turn = self.facts.turn.lock().await;
+        loop {
+            let answered = self.facts.answered.notified();
+            let until = self.facts.is_open_until(service);
+            let Some(until) = until.filter(|until| *until > Instant::now()) else {
+                break;
+            };
+            // Whether it was answered or took too long, the next look tells.
+            let _ = timeout_at(until, answered).await;
+        }
+        let mut places = lock(&self.facts.places);
+        if let Some(full) = self.facts.full_for(service, &places) {
+            return Err(full);
+        }
+        places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
+        places.push(Place {
+            service: service.clone(),
+            block: None,
+            since: Instant::now(),
+            is_answered: false,
+            is_earlier: false,
+        });
+        Ok(())
+    }
+
+    /// An earlier process bought a block for a Service, and did not get it attached: perhaps the network refuses it.
+    pub(crate) fn found_waiting(&self, service: ServiceKey, block: String) {
+        let mut places = lock(&self.facts.places);
+        if places.iter().all(|place| place.service != service) {
+            places.push(Place {
+                service,
+                block: Some(block),
+                since: Instant::now(),
+                is_answered: false,
+                is_earlier: true,
+            });
+        }
+    }
+
+    /// The block of an earlier process and of another Service to which the network has said nothing yet.
+    pub(crate) fn unanswered_for(&self, service: &ServiceKey) -> Option<String> {
+        let places = lock(&self.facts.places);
+        let is_open = |it: &&Place| it.is_earlier && !it.is_answered && it.since.elapsed() < KEPT;
+        let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
+        open.find_map(|place| place.block.clone())
+    }
+
+    /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
+    pub(crate) fn bought(&self, service: &ServiceKey, block: Option<&str>) {
+        let mut places = lock(&self.facts.places);
+        match block {
+            None => places.retain(|place| place.service != *service),
+            Some(id) => {
+                let of_service = places.iter_mut().filter(|place| place.service == *service);
+                of_service.for_each(|place| place.block = Some(id.to_owned()));
+            }
+        }
+        self.facts.answered.notify_waiters();
+    }
+
+    /// The network has said something to a block, whatever it is.
+    pub(crate) fn answers(&self, block: &str) {
+        let mut places = lock(&self.facts.places);
+        let of_block = places.iter_mut().filter(|it| it.block.as_deref() == Some(block));
+        of_block.for_each(|place| place.is_answered = true);
+        self.facts.answered.notify_waiters();
+    }
+
+    /// The network does not take a block that could be attached: it would not take the next one either.
+    pub(crate) fn refuses(&self, block: &str, words: String) {
+        lock(&self.facts.refused).insert(block.to_owned(), (words, Instant::now()));
+    }
+
+    /// The network takes a block after all, or the block is not wanted there any more.
+    pub(crate) fn refuses_no_more(&self, block: &str) {
+        lock(&self.facts.refused).remove(block);
+    }
+
+    /// What a list says of the blocks: which of them wait for their place. One that was refused a moment ago may not be listed yet.
+    pub(crate) fn listed(&self, is_waiting: impl Fn(&str) -> bool) {
+        let mut refused = lock(&self.facts.refused);
+        refused.retain(|block, (_, since)| since.elapsed() < KEPT || is_waiting(block));
+    }
+
+    /// Reads it, however long that takes, unless what is known is new enough.
+    pub(crate) async fn refresh(&self) {
+        let is_fresh = |known: Known| known.read.elapsed() < AGE;
+        if !self.facts.known().is_some_and(is_fresh) {
+            self.read.ask().await;
+        }
+    }
+}
+
+impl Facts {
+    fn known(&self) -> Option<Known> {
+        let generation = self.client.generation();
+        let known = lock(&self.known).clone();
+        known.filter(|known| known.generation == generation)
+    }
+
+    /// Until when it is worth waiting for what the network says to blocks of other Services.
+    fn is_open_until(&self, service: &ServiceKey) -> Option<Instant> {
+        let places = lock(&self.places);
+        let open = places
+            .iter()
+            .filter(|it| it.service != *service && !it.is_answered);
+        open.map(|place| place.since + MOMENT).max()
+    }
+
+    /// Where the network shows more than the documented number of blocks, it takes more than those.
+    fn full_for(&self, service: &ServiceKey, places: &[Place]) -> Option<Refusal> {
+        let id = &self.id;
+        if let Some((block, (words, _))) = lock(&self.refused).iter().next() {
+            let text = format!(
+                "public network {id} has refused IP block {block} and takes no more, so none is bought for service {service}: {words}"
+            );
+            return Some(Refusal::new(text).of_limit(true).with_remedy(
+                "look at the network in the portal, or delete a service that is not needed; a block is bought when the network has taken that one, or that one is given back",
+            ));
+        }
+        let network = &self.known()?.network;
+        let shown = others(network, "");
+        let coming = places.iter().filter(|place| {
+            let counts = place.service != *service && place.since.elapsed() < KEPT;
+            counts && !place.is_shown_by(network)
+        });
+        let coming = coming.count();
+        (shown <= MOST_BLOCKS && shown + coming >= MOST_BLOCKS).then(|| {
+            let reserved = match coming {
+                0 => String::new(),
+                _ => format!(", {coming} more are reserved for other services"),
+            };
+            let text = format!(
+                "public network {id} has {shown} IP blocks on it{reserved} and takes no more, so none is bought for service {service}"
+            );
+            Refusal::new(text).of_limit(true).with_remedy("delete a service that is not needed; the block is bought as soon as another one has left the network")
+        })
+    }
+
+    /// One read. Why it fails is told once, until it succeeds or fails for another reason.
+    async fn read(&self) -> Shown {
+        // Before: those that the answer came with are at least as new.
+        let generation = self.client.generation();
+        match self.client.public_network(&self.id).await {
+            Ok(network) => {
+                lock(&self.unreadable).clear();
+                let network = Arc::new(network);
+                let known = Known {
+                    network: Arc::clone(&network),
+                    read: Instant::now(),
+                    generation,
+                };
+                let before = lock(&self.known).replace(known);
+                if before.is_none_or(|before| before.network.location != network.location) {
+                    self.tell(&network);
+                }
+                // Who has left it since needs no place any more.
+                lock(&self.places).retain(|place| !place.is_shown_by(&network));
+                if network.ip_blocks.is_none() {
+                    return Shown::Unknown("the answer does not say which IP blocks it has".into());
+                }
+                Shown::Known(network)
+            }
+            Err(error) => {
+                let text = error.to_string();
+                if *lock(&self.unreadable) != text {
+                    lock(&self.unreadable).clone_from(&text);
+                    tracing::warn!(
+                        network = self.id,
+                        err = text,
+                        "The public network of Services cannot be read"
+                    );
+                }
+                match error.status() {
+                    // Only 403 is a word of the API about this network: one that does not know the path answers 404.
+                    Some(404) => Shown::NotServed,
+                    _ if error.class == Class::Denied => Shown::Denied(text.into()),
+                    _ => Shown::Unknown(text.into()),
+                }
+            }
+        }
+    }
+
+    fn tell(&self, network: &PublicNetwork) {
+        tracing::info!(
+            network = network.id,
+            name = network.name,
+            location = network.location.as_deref().unwrap_or_default(),
+            vlan = network.vlan_id,
+            "Public network of Services"
+        );
+        if let (Some(wanted), Some(location)) = (&self.location, &network.location)
+            && !wanted.eq_ignore_ascii_case(location)
+        {
+            tracing::warn!(
+                network = network.id,
+                "The public network is in {location}, and IP blocks are to be bought in {wanted}: none of them could be attached"
+            );
+        }
+    }
+}
+
+impl Place {
+    fn is_shown_by(&self, network: &PublicNetwork) -> bool {
+        let mut shown = network.ip_blocks.iter().flatten();
+        shown.any(|block| self.block.as_ref() == Some(&block.id))
+    }
+}
+
+/// How many IPv4 blocks of a network are others than this one. One of IPv6 takes the place of none of them.
+pub(crate) fn others(network: &PublicNetwork, block: &str) -> usize {
+    let is_v6 = |it: &&NetworkBlock| it.cidr.as_ref().is_some_and(|cidr| cidr.contains(':'));
+    let listed = network.ip_blocks.iter().flatten();
+    let others = listed.filter(|it| it.id != block && !is_v6(it));
+    others.count()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

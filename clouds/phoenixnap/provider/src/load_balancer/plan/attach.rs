@@ -1,0 +1,127 @@
+//! A Service with its block: the attachment, the address in its field, the status.
+
+use std::net::IpAddr;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan};
+use bowline_phoenixnap_client::IpBlock;
+use bowline_plan::{Answer, Note, Plan, Refusal};
+
+use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::claim::Claim;
+use crate::load_balancer::intent::{Families, Identity, Wanted};
+use crate::load_balancer::observe::Seen;
+use crate::load_balancer::plan::answer::{LOOK, Next, PATIENCE, cloud, kube, wait};
+use crate::load_balancer::status;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY};
+
+/// The block is there.
+pub(super) fn existing(
+    wanted: &Wanted,
+    seen: &Seen,
+    block: &IpBlock,
+    field: Option<IpAddr>,
+    network: &str,
+) -> LoadBalancerPlan<CloudStep> {
+    let mut notes = Vec::new();
+    if wanted.families == Families::Dual {
+        notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
+    }
+    let answer = with_block(wanted, seen, block, field, network, &mut notes);
+    Plan::new(answer).with_notes(notes)
+}
+
+fn with_block(
+    wanted: &Wanted,
+    seen: &Seen,
+    block: &IpBlock,
+    field: Option<IpAddr>,
+    network: &str,
+    notes: &mut Vec<Note>,
+) -> Next {
+    let key = &wanted.identity.key;
+    let IpBlock { id, cidr, .. } = block;
+    let attachment = blocks::attachment(block, network);
+    let address = match (field, blocks::service_address(block)) {
+        // A block that is being made need not say yet which one it is.
+        (_, None) if cidr.is_empty() && matches!(attachment, Attachment::Later(_)) => {
+            return later(seen, network, format!("IP block {id} is {}", block.status), notes);
+        }
+        (Some(field), _) if blocks::contains(block, field) => field,
+        (Some(field), _) => {
+            return Answer::Refused(
+                Refusal::new(format!(
+                    "spec.loadBalancerIP {field} is outside of {cidr}, the IP block {id} of service {key}"
+                ))
+                .with_remedy("clear the field, or set it to an address of the block"),
+            );
+        }
+        (None, Some(third)) => third.into(),
+        (None, None) => {
+            return Answer::Refused(Refusal::new(format!(
+                "the API gives IP block {id} of service {key} a CIDR that has no third IPv4 address: {cidr}"
+            )));
+        }
+    };
+    match attachment {
+        Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
+        Attachment::Later(reason) => return later(seen, network, reason, notes),
+        Attachment::Needed => {
+            if let Some(reason) = &seen.busy {
+                return later(seen, network, reason.clone(), notes);
+            }
+            // What was said of the last try holds while the next one is made, so that it is said once.
+            let refused = seen.memory.own.refused.as_ref();
+            notes.extend(refused.map(|reason| unattached(seen, network, reason)));
+            return cloud(vec![CloudStep::Attach {
+                block: id.clone(),
+                cidr: cidr.clone(),
+                network: network.to_owned(),
+            }]);
+        }
+        Attachment::Done => {}
+    }
+    let value = field.map_or_else(|| address.to_string(), |_| wanted.identity.field.clone());
+    let vip = wanted.keeps_kube_vip_annotation.then(|| address.to_string());
+    match address_write(&wanted.identity, value, vip.as_deref()) {
+        Some(write) => kube(write),
+        None => Answer::Settled(status::status(&wanted.service, address)),
+    }
+}
+
+/// The write that brings the field to its value and kube-vip's annotation to its own, and takes the claim away, whose block
+/// is there: one write for all of it, if there is anything to write.
+pub(super) fn address_write(identity: &Identity, ip: String, vip: Option<&str>) -> Option<KubeWrite> {
+    let mut annotations = identity.vip.brought_to(vip);
+    if identity.has_claim_text {
+        annotations.extend(Claim::withdrawn());
+    }
+    match (identity.field == ip, annotations.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(KubeWrite::AnnotateService(annotations)),
+        (false, _) => Some(KubeWrite::SetLoadBalancerIp {
+            seen: identity.field.clone(),
+            ip,
+            annotations,
+        }),
+    }
+}
+
+fn later(seen: &Seen, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
+    // That a block is not there at once is the way of things; a refusal is not.
+    if seen.memory.own.refused.is_some() || seen.memory.own.age >= LOOK {
+        notes.push(unattached(seen, network, &reason));
+    }
+    wait(LOOK, reason)
+}
+
+/// What people are told of a block that cannot be attached now.
+fn unattached(seen: &Seen, network: &str, reason: &str) -> Note {
+    if seen.memory.own.age >= PATIENCE {
+        let minutes = PATIENCE.as_secs() / 60;
+        return BLOCK_NOT_ATTACHED.note(format!(
+            "not attached to public network {network} after more than {minutes} minutes: {reason}"
+        ));
+    }
+    BLOCK_PENDING.note(format!("not attached to public network {network} yet: {reason}"))
+}

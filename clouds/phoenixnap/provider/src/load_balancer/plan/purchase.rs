@@ -1,0 +1,254 @@
+//! A Service without a block: refusals, the names of tags, the claim, the purchase, in this order.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, facts};
+use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
+use bowline_plan::{Answer, Plan, Refusal};
+use jiff::Timestamp;
+
+use crate::load_balancer::claim::{self, Claim};
+use crate::load_balancer::intent::{Families, Identity, Wanted};
+use crate::load_balancer::observe::network::Shown;
+use crate::load_balancer::observe::{Purchase, Seen};
+use crate::load_balancer::plan::answer::{LOOK, PATIENCE, cloud, kube, wait};
+use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::{blocks, evidence};
+use crate::messages::{NETWORK_UNKNOWN, PURCHASE_PENDING};
+
+/// How often it is looked whether the network has taken a block of another Service.
+const SOON: Duration = Duration::from_secs(1);
+
+/// There is an address in the field, and no block of the Service.
+pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Refusal {
+    let key = &wanted.identity.key;
+    let Some(block) = &seen.stray else {
+        return Refusal::new(format!(
+            "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
+        ))
+        .with_remedy(if is_served(wanted) {
+            "use the credentials of the account that the block was bought with; if it is given up for good, clear the field, and another address is allocated"
+        } else {
+            "clear the field, and an address is allocated"
+        });
+    };
+    let IpBlock { id, cidr, .. } = block;
+    let of_block = format!("spec.loadBalancerIP {address} is an address of IP block {id} ({cidr})");
+    match evidence::service_of(block) {
+        _ if evidence::is_marked(block) => {
+            Refusal::new(format!("{of_block}, which has the tag `delete` and is given back")).with_remedy(format!(
+                "remove the tag if service {key} is to keep the address; else clear the field, and another block is bought"
+            ))
+        }
+        Some(other) if other != *key => {
+            Refusal::new(format!("{of_block}, which has the tags of service {other}"))
+                .with_remedy("clear the field, and an address is allocated")
+        }
+        _ => Refusal::new(format!("{of_block}, which does not have the tags of service {key} any more")).with_remedy(
+            format!(
+                "put the tags serviceNamespace={} and serviceName={} back on the block; if the field were cleared, another block would be bought",
+                key.namespace, key.name
+            ),
+        ),
+    }
+}
+
+/// Whether the status shows an address. Then there was a block.
+fn is_served(wanted: &Wanted) -> bool {
+    !facts::published_addresses(&wanted.service).is_empty()
+}
+
+/// Where a block for the Service is bought, or why none can be of use to it.
+fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a str, Refusal> {
+    let key = &wanted.identity.key;
+    if wanted.families == Families::Ipv6 {
+        let text = format!("service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4");
+        return Err(Refusal::new(text).with_remedy("add IPv4 to spec.ipFamilies"));
+    }
+    let Some(location) = &wanted.location else {
+        let text = format!("no location is known to buy an IP block for service {key} in");
+        return Err(Refusal::new(text).with_remedy(format!(
+            "set PNAP_LOCATION, or the annotation {} of the service",
+            wanted.location_annotation
+        )));
+    };
+    let nothing = |why: &str| {
+        Refusal::new(format!(
+            "nothing could be attached to public network {network}, so no IP block is bought: {why}"
+        ))
+    };
+    let of_network = match &seen.network {
+        Some(Shown::Denied(denied)) => {
+            return Err(nothing(denied).with_remedy(
+                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
+            ));
+        }
+        Some(Shown::Known(known)) if known.is_lost() => {
+            let status = known.status.as_deref().unwrap_or_default();
+            return Err(nothing(&format!("it is {status}")).with_remedy(
+                "look at the network in the portal, or name another one behind the type of load balancer (PNAP_LOAD_BALANCER)",
+            ));
+        }
+        Some(Shown::Known(known)) => known.location.as_deref(),
+        Some(Shown::Unknown(_) | Shown::NotServed) | None => None,
+    };
+    match of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
+        None => Ok(location),
+        Some(other) => Err(Refusal::new(format!(
+            "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
+        ))),
+    }
+}
+
+/// There is no block yet.
+pub(super) fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
+    let identity = &wanted.identity;
+    let location = match location(wanted, seen, network) {
+        Err(refusal) => return Plan::new(Answer::Refused(refusal)),
+        Ok(location) => location,
+    };
+    let memory = &seen.memory.own;
+    let is_claimed = identity.own_claim(memory.reconcile).is_some();
+    let buy = CloudStep::BuyBlock {
+        new: NewIpBlock {
+            location: location.to_owned(),
+            cidr_block_size: blocks::SIZE,
+            tags: identity.cluster.of_new_block(&identity.key),
+            description: wanted.block_description.clone(),
+        },
+    };
+    // Nothing was bought, so nobody has to wait for it.
+    let refused = |refusal: &Refusal| {
+        Plan::new(match is_claimed {
+            true => kube(KubeWrite::AnnotateService(Claim::withdrawn())),
+            false => Answer::Refused(refusal.clone()),
+        })
+    };
+    if let Some(refusal) = seen.memory.refusals.why(&buy) {
+        return refused(refusal);
+    }
+    let Some(missing) = &seen.missing_names else {
+        // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
+        return look_at_names();
+    };
+    // Never twice under one claim.
+    let is_made = memory.purchase == Purchase::Made;
+    let has_run_out = is_made || memory.purchase == Purchase::ClaimExpired;
+    if !is_claimed || has_run_out {
+        if let Some(pending) = pending_purchase(identity, seen) {
+            return pending.plan(identity, "no other one is bought");
+        }
+        if has_run_out {
+            // Start anew, with a new time.
+            return Plan::new(Answer::Refused(Refusal::new(if is_made {
+                "an IP block was bought two minutes ago, and the list does not show it"
+            } else {
+                "the claim to buy an IP block ran out before the purchase could begin"
+            })));
+        }
+    }
+    if let Some(left) = seen.unlisted.filter(|_| identity.claim.is_none()) {
+        let reason = "a block that an earlier process asked for may not be listed yet";
+        return Plan::new(wait(LOOK.min(left), reason.to_owned()));
+    }
+    if let Some(Shown::Unknown(why)) = &seen.network {
+        let text = format!(
+            "no IP block is bought for service {} before it is known whether public network {network} has a place: {why}",
+            identity.key
+        );
+        if is_claimed || seen.memory.own.age >= PATIENCE {
+            return refused(&Refusal::new(text));
+        }
+        let next = wait(LOOK, "the public network cannot be read".to_owned());
+        return Plan::new(next).with_notes(vec![NETWORK_UNKNOWN.note(text)]);
+    }
+    if let Some(full) = &seen.full {
+        return refused(full);
+    }
+    if let Some(block) = &seen.unanswered {
+        let reason = format!("whether public network {network} takes IP block {block} is not known yet");
+        return Plan::new(wait(SOON, reason));
+    }
+    if memory.purchase == Purchase::NamesForgotten {
+        return look_at_names();
+    }
+    if !missing.is_empty() {
+        let names = missing.iter().map(|name| CloudStep::CreateTagName {
+            name,
+            service: identity.key.clone(),
+        });
+        return Plan::new(cloud(names.collect()));
+    }
+    if !is_claimed {
+        let claim = Claim {
+            holder: identity.holder.clone(),
+            reconcile: memory.reconcile,
+            time: identity.now(seen),
+        };
+        return Plan::new(kube(claim.write()));
+    }
+    Plan::new(cloud(vec![buy]))
+}
+
+/// A purchase that may be under way, or whose answer was lost.
+pub(super) struct PendingPurchase<'a> {
+    holder: &'a str,
+    time: Timestamp,
+    left: Duration,
+}
+
+/// The purchase that stands in the way, if there is one: a claim says so, or this process knows it of itself.
+pub(super) fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Option<PendingPurchase<'a>> {
+    let now = identity.now(seen);
+    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void);
+    let claimed = claim.and_then(|claim| {
+        Some(PendingPurchase {
+            holder: &claim.holder,
+            time: claim.time,
+            left: claim.bars_for(now)?,
+        })
+    });
+    let asked = seen.asked.and_then(|age| {
+        Some(PendingPurchase {
+            holder: &identity.holder,
+            time: now.checked_sub(age).ok()?,
+            left: claim::PATIENCE.checked_sub(age)?,
+        })
+    });
+    claimed
+        .into_iter()
+        .chain(asked)
+        .max_by_key(|pending| pending.left)
+}
+
+impl PendingPurchase<'_> {
+    /// The block is looked for until the claim is old enough.
+    pub(super) fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
+        let Self { holder, time, .. } = self;
+        let text = format!(
+            "{holder} began to buy an IP block for service {} at {time}, and the outcome is not known. Bowline looks for the block; meanwhile, for two minutes at most, {meanwhile}",
+            identity.key
+        );
+        // A moment more, so that the last look is not too early.
+        let after = LOOK.min(self.left + Duration::from_millis(100));
+        Plan::new(wait(
+            after,
+            "the outcome of a purchase is not known yet".to_owned(),
+        ))
+        .with_notes(vec![PURCHASE_PENDING.note(text)])
+    }
+}
+
+impl Identity {
+    /// The wall time of the last look.
+    fn now(&self, seen: &Seen) -> Timestamp {
+        self.now.saturating_add(seen.memory.own.age).unwrap_or(self.now)
+    }
+}
+
+fn look_at_names() -> LoadBalancerPlan<CloudStep> {
+    Plan::new(Answer::LookAgain {
+        reason: "the names of tags".to_owned(),
+    })
+}

@@ -1,0 +1,105 @@
+//! The writes to the cloud, as data.
+
+use bowline_cloud_provider::ServiceKey;
+use bowline_phoenixnap_client::{BlockTag, NewIpBlock};
+use bowline_plan::{Impact, Lane, Step};
+
+use crate::load_balancer::names;
+
+/// One write to the cloud.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CloudStep {
+    /// Makes the name of a tag known to the account.
+    CreateTagName {
+        /// The name.
+        name: &'static str,
+        /// The Service that needs it.
+        service: ServiceKey,
+    },
+    /// Buys a block.
+    BuyBlock {
+        /// What is bought.
+        new: NewIpBlock,
+    },
+    /// Attaches a block to the public network.
+    Attach {
+        /// The block.
+        block: String,
+        /// Its addresses.
+        cidr: String,
+        /// The network.
+        network: String,
+    },
+    /// Marks a block for deletion.
+    Mark {
+        /// The block.
+        block: String,
+        /// Its addresses.
+        cidr: String,
+        /// Its tags from then on.
+        tags: Vec<BlockTag>,
+    },
+    /// Takes a marked block off its network.
+    Detach {
+        /// The block.
+        block: String,
+        /// Its addresses.
+        cidr: String,
+        /// The network.
+        network: String,
+    },
+    /// Gives a marked block back.
+    Delete {
+        /// The block.
+        block: String,
+        /// Its addresses.
+        cidr: String,
+    },
+}
+
+impl Step for CloudStep {
+    fn label(&self) -> String {
+        match self {
+            Self::CreateTagName { name, .. } => format!("create-tag-name({name})"),
+            Self::BuyBlock { new } => format!("buy-ip-block({} in {})", new.cidr_block_size, new.location),
+            Self::Attach { cidr, network, .. } => format!("attach-ip-block({cidr} to {network})"),
+            Self::Mark { cidr, .. } => format!("mark-ip-block({cidr}, {})", names::DELETE),
+            Self::Detach { cidr, network, .. } => format!("detach-ip-block({cidr} from {network})"),
+            Self::Delete { cidr, .. } => format!("delete-ip-block({cidr})"),
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::CreateTagName { name, .. } => format!("tag {name}"),
+            Self::BuyBlock { .. } => "ip block".to_owned(),
+            Self::Attach { block, .. }
+            | Self::Mark { block, .. }
+            | Self::Detach { block, .. }
+            | Self::Delete { block, .. } => format!("ip block {block}"),
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        match self {
+            // The sweeper comes soon after.
+            Self::Mark { .. } => Impact::Major,
+            // What is marked serves nobody any more.
+            _ => Impact::None,
+        }
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        match self {
+            // One after the other, and what hangs for one Service holds up no other.
+            Self::CreateTagName { service, .. } => vec![Lane::new(format!("phoenixnap/tags/{service}"))],
+            Self::Attach { network, .. } | Self::Detach { network, .. } => {
+                vec![Lane::new(format!("phoenixnap/public-network/{network}"))]
+            }
+            Self::BuyBlock { .. } => Vec::new(),
+            Self::Mark { block, .. } | Self::Delete { block, .. } => {
+                vec![Lane::new(format!("phoenixnap/ip-block/{block}"))]
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Takes marked blocks off their network and gives them back; attaches again what fell off.
+//!
+//! One list for each run. Every block is handled by its own ID and on its own network, side by side but for the network's
+//! lane; a failure on one keeps no other waiting. A block whose Service is nowhere to be seen is counted and told of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::{
+    Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
+    RefusalBook, Seen, ServiceKey, WriteOutcome,
+};
+use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
+use bowline_plan::{Plan, Refusal};
+use tokio::time::Instant;
+
+use crate::load_balancer::apply::{Learned, attach};
+use crate::load_balancer::blocks::{Attachment, attachment};
+use crate::load_balancer::evidence;
+use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::Unattached;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::step::CloudStep;
+
+pub(crate) mod gauges;
+mod measure;
+mod observe;
+mod plan;
+
+use crate::load_balancer::sweeper::observe::{Intent, Observed};
+
+/// Time between two runs.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// How long a block must have looked like an orphan before it is called one. Services and blocks are read one after the
+/// other, so a block may be there a moment before its Service is seen, or a moment after it.
+const DOUBT: Duration = Duration::from_secs(20);
+
+/// Gives back what is marked.
+pub(crate) struct Sweeper {
+    client: Client,
+    reads: Arc<Reads>,
+    network: String,
+    /// The blocks that have looked like orphans without a break, and since when.
+    suspects: Mutex<BTreeMap<String, Instant>>,
+    /// The attachments that were refused: each is tried less and less often.
+    refusals: RefusalBook<CloudStep>,
+}
+
+impl Reconciler for Sweeper {
+    type Facts = BackgroundFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Remembered = ();
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &BackgroundFacts) -> Result<Intent, Refusal> {
+        let Some(uid) = facts.cluster.uid.clone() else {
+            return Err(Refusal::new("the cluster's ID is not known"));
+        };
+        let services = facts.services.services();
+        Ok(Intent {
+            cluster: ClusterTags { uid },
+            services: services
+                .into_iter()
+                .map(|service| (ServiceKey::of(&service), service))
+                .collect(),
+        })
+    }
+
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        _: &mut Memory<(), CloudStep>,
+    ) -> Result<Observed, CloudError> {
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        self.reads.network.listed(|id| {
+            let mut waiting = blocks.iter().filter(|block| !evidence::is_marked(block));
+            waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
+        });
+        Ok(Observed {
+            orphans: self.orphans(intent, &blocks),
+            blocks,
+            failed: last.map(|last| last.failed).unwrap_or_default(),
+            used: self
+                .reads
+                .network
+                .known()
+                .iter()
+                .flat_map(|network| &network.memberships)
+                .flat_map(|member| member.ips.iter().cloned())
+                .collect(),
+        })
+    }
+
+    /// The next run looks anyway.
+    async fn verify(
+        &self,
+        _: &Intent,
+        last: Observed,
+        _: &mut Memory<(), CloudStep>,
+    ) -> Result<Observed, CloudError> {
+        Ok(last)
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Seen<Observed, (), CloudStep>) -> LoadBalancerPlan<CloudStep> {
+        let refusals = &observed.memory.refusals;
+        let (answer, notes) = plan::plan(intent, observed, refusals, &self.network);
+        Plan::new(answer).with_notes(notes)
+    }
+
+    async fn apply(
+        &self,
+        intent: &Intent,
+        _observed: &Seen<Observed, (), CloudStep>,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        let result = match step {
+            CloudStep::Detach { block, network, .. } => self
+                .client
+                .detach(network, block)
+                .await
+                .map(|()| Learned::Detached)
+                .map_err(CloudError::from),
+            CloudStep::Delete { block, .. } => self.delete(intent, block).await,
+            CloudStep::Attach { block, network, .. } => {
+                attach(&self.client, &self.reads, block, network).await
+            }
+            other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
+        };
+        // One block must not end the run for the others.
+        Ok(result.unwrap_or_else(Learned::Failed))
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    /// It asks for no Service, and always for the same.
+    fn asker(&self, facts: &BackgroundFacts) -> Option<Asker> {
+        Some(Asker {
+            uid: String::new(),
+            asked: 0,
+            now: facts.now,
+        })
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
+    }
+
+    fn learn(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep, learned: Learned) {
+        let (CloudStep::Detach { block, .. }
+        | CloudStep::Delete { block, .. }
+        | CloudStep::Attach { block, .. }) = step
+        else {
+            return;
+        };
+        match learned {
+            Learned::Failed(error) => {
+                observed.failed.insert(block.clone(), error.to_string());
+            }
+            // A Service at which nothing changes is looked at every ten minutes only.
+            Learned::NotAttached(why) => {
+                observed.failed.insert(block.clone(), why.into_text());
+            }
+            _ => self.predict(observed, step),
+        }
+    }
+
+    fn predict(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep) {
+        match step {
+            CloudStep::Delete { block, .. } => observed.blocks.retain(|known| known.id != *block),
+            CloudStep::Detach { block, .. } => set_status(observed, block, BlockStatus::Unassigning),
+            CloudStep::Attach { block, .. } => set_status(observed, block, BlockStatus::Assigning),
+            _ => {}
+        }
+    }
+
+    fn measure(&self, _: &Intent, observed: &Seen<Observed, (), CloudStep>) -> Vec<Measurement> {
+        measure::measure(observed, &self.network)
+    }
+}
+
+impl Sweeper {
+    /// A sweeper of the blocks on this network.
+    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, network: &str) -> Self {
+        Self {
+            client: client.clone(),
+            reads: Arc::clone(reads),
+            network: network.to_owned(),
+            suspects: Mutex::default(),
+            refusals: RefusalBook::default(),
+        }
+    }
+
+    /// The blocks that look like orphans, and those that are marked and not given back.
+    pub(crate) async fn left_over(&self, facts: BackgroundFacts) -> Result<Vec<String>, CloudError> {
+        let intent = self
+            .intent(&facts)
+            .map_err(|refusal| CloudError::other(refusal.to_string()))?;
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        let lines = blocks
+            .iter()
+            .filter_map(|block| plan::left_over(&intent, block, &self.network));
+        Ok(lines.collect())
+    }
+
+    /// The blocks that have looked like orphans for so long that they are some.
+    fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
+        let now = Instant::now();
+        let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let looks_so = |block: &&IpBlock| intent.has_orphan(block);
+        *suspects = blocks
+            .iter()
+            .filter(looks_so)
+            .map(|block| {
+                let since = suspects.get(&block.id).copied().unwrap_or(now);
+                (block.id.clone(), since)
+            })
+            .collect();
+        suspects
+            .iter()
+            .filter(|(_, since)| now.duration_since(**since) >= DOUBT)
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    async fn delete(&self, intent: &Intent, block: &str) -> Result<Learned, CloudError> {
+        let error = match self.client.delete_ip_block(block).await {
+            Ok(_) => return Ok(Learned::Deleted),
+            Err(error) => error,
+        };
+        // A deleted ID answers 403, as one does that must not be touched.
+        if error.may_be_gone() {
+            let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
+            if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
+                return Ok(Learned::Deleted);
+            }
+        }
+        Err(error.into())
+    }
+}
+
+impl BackgroundWork for Sweeper {
+    fn name(&self) -> &'static str {
+        "phoenixnap-sweeper"
+    }
+
+    fn period(&self) -> Duration {
+        PERIOD
+    }
+}
+
+fn set_status(observed: &mut Observed, block: &str, status: BlockStatus) {
+    for known in observed.blocks.iter_mut().filter(|known| known.id == block) {
+        known.status = status.clone();
+    }
+}

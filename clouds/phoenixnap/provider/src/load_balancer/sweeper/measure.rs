@@ -1,0 +1,36 @@
+//! Counts the blocks of a run. Pure.
+
+use bowline_cloud_provider::Measurement;
+
+use crate::load_balancer::evidence;
+use crate::load_balancer::sweeper::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK, SURPLUS};
+use crate::load_balancer::sweeper::observe::Observed;
+use crate::load_balancer::sweeper::plan::{Fate, active_by_service, fate};
+
+/// Every state is counted, so that a number that becomes 0 is seen to become it.
+pub(super) fn measure(observed: &Observed, network: &str) -> Vec<Measurement> {
+    let Observed {
+        blocks,
+        failed,
+        orphans,
+        ..
+    } = observed;
+    let marked = || blocks.iter().filter(|block| evidence::is_marked(block));
+    let active = blocks
+        .iter()
+        .filter(|block| !evidence::is_marked(block) && !orphans.contains(&block.id))
+        .count();
+    let by_service = active_by_service(observed);
+    let surplus: usize = by_service.values().map(|blocks| blocks.len() - 1).sum();
+    let stuck = marked().filter(|block| {
+        let has_failed = failed.contains_key(&block.id);
+        has_failed || matches!(fate(block, network), Fate::LeaveAlone(_))
+    });
+    vec![
+        BLOCKS.measure(ACTIVE, active - surplus),
+        BLOCKS.measure(MARKED, marked().count()),
+        BLOCKS.measure(ORPHANED, orphans.len()),
+        BLOCKS.measure(SURPLUS, surplus),
+        STUCK.measure("", stuck.count()),
+    ]
+}

@@ -1,0 +1,48 @@
+//! What a run goes by: the Services, and the blocks of the cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_phoenixnap_client::IpBlock;
+
+use crate::load_balancer::evidence;
+use crate::load_balancer::names::ClusterTags;
+
+/// The cluster and its Services.
+pub(crate) struct Intent {
+    pub(super) cluster: ClusterTags,
+    pub(super) services: BTreeMap<ServiceKey, Arc<Service>>,
+}
+
+/// The cluster's blocks, and what could not be done with them in this run.
+pub(crate) struct Observed {
+    pub(super) blocks: Vec<IpBlock>,
+    pub(super) failed: BTreeMap<String, String>,
+    /// The blocks that nobody's Service has, beyond doubt.
+    pub(super) orphans: BTreeSet<String>,
+    /// Addresses that servers use in the public network, as far as it is known.
+    pub(super) used: Vec<String>,
+}
+
+impl Intent {
+    /// Whether a block looks like an orphan: nobody has a claim to it, and it is not to be given back.
+    pub(super) fn has_orphan(&self, block: &IpBlock) -> bool {
+        !evidence::is_marked(block) && !self.has_service_of(block)
+    }
+
+    /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
+    /// it had.
+    pub(super) fn has_service_of(&self, block: &IpBlock) -> bool {
+        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
+        service.is_some_and(|service| facts::wants_load_balancer(service) || facts::has_finalizer(service))
+    }
+}
+
+/// The address in a Service's field, if the Service asks for a balancer.
+pub(super) fn address_of(service: &Service) -> Option<IpAddr> {
+    let field = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
+    let is_live = facts::wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none();
+    is_live.then(|| field.trim().parse().ok()).flatten()
+}

@@ -1,0 +1,271 @@
+//! Decides what is done with each block. Pure.
+
+use std::collections::BTreeMap;
+
+use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, ServiceKey};
+use bowline_phoenixnap_client::{BlockStatus, IpBlock};
+use bowline_plan::{Answer, Note};
+
+use crate::load_balancer::blocks::{self, Attachment, Place};
+use crate::load_balancer::evidence;
+use crate::load_balancer::plan::answer::{LOOK, Next, wait};
+use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::sweeper::observe::{Intent, Observed, address_of};
+use crate::messages::{
+    ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
+};
+
+/// What becomes of a marked block.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Detach(String),
+    Delete,
+    Wait,
+    LeaveAlone(String),
+}
+
+pub(super) fn plan(
+    intent: &Intent,
+    observed: &Observed,
+    refusals: &Refusals<CloudStep>,
+    network: &str,
+) -> (Next, Vec<Note>) {
+    let mut steps = Vec::new();
+    let mut notes = several(observed);
+    let mut is_waiting = false;
+    for block in &observed.blocks {
+        let IpBlock { id, cidr, .. } = block;
+        if let Some(why) = observed.failed.get(id) {
+            notes.push(match evidence::is_marked(block) {
+                true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
+                false => FALLEN_OFF.note(fallen_off(block, why)),
+            });
+            continue;
+        }
+        if let Some(value) = evidence::unclear_mark(block) {
+            notes.push(MARK_UNCLEAR.note(format!(
+                "IP block {id} ({cidr}) has the tag delete={value} and is not given back: only the value true, or none, marks it"
+            )));
+        }
+        if !evidence::is_marked(block) {
+            let heal = heal(intent, block, network);
+            match heal.as_ref().and_then(|step| refusals.why(step)) {
+                None => steps.extend(heal),
+                Some(why) => notes.push(FALLEN_OFF.note(fallen_off(block, &why.reason))),
+            }
+            notes.extend(look_at(intent, observed, block));
+            continue;
+        }
+        let fate = fate(block, network);
+        if !matches!(fate, Fate::LeaveAlone(_)) {
+            notes.extend(released(intent, block));
+        }
+        match fate {
+            Fate::Wait => is_waiting = true,
+            Fate::LeaveAlone(why) => {
+                notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
+            }
+            Fate::Delete => steps.push(CloudStep::Delete {
+                block: id.clone(),
+                cidr: cidr.clone(),
+            }),
+            Fate::Detach(network) => steps.push(CloudStep::Detach {
+                block: id.clone(),
+                cidr: cidr.clone(),
+                network,
+            }),
+        }
+    }
+    let steps: Vec<_> = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+    let answer = Answer::apply_or(steps, || {
+        if is_waiting {
+            wait(LOOK, "marked IP blocks are on their way".to_owned())
+        } else {
+            Answer::Settled(LoadBalancerStatus::empty())
+        }
+    });
+    (answer, notes)
+}
+
+pub(super) fn fate(block: &IpBlock, network: &str) -> Fate {
+    let own_network = match blocks::place(block) {
+        Place::Other(kind) => return Fate::LeaveAlone(format!("is attached to a resource of type {kind}")),
+        Place::Network(id) => Some(id),
+        Place::Nowhere | Place::SomeNetwork => None,
+    };
+    match &block.status {
+        BlockStatus::Unassigned => Fate::Delete,
+        BlockStatus::Creating | BlockStatus::Assigning | BlockStatus::Unassigning => Fate::Wait,
+        BlockStatus::Assigned | BlockStatus::ErrorUnassigning => {
+            Fate::Detach(own_network.unwrap_or(network).to_owned())
+        }
+        BlockStatus::ErrorAssigning => match own_network {
+            Some(network) => Fate::Detach(network.to_owned()),
+            None => Fate::Delete,
+        },
+        BlockStatus::Subnetted | BlockStatus::Absent | BlockStatus::Other(_) => {
+            Fate::LeaveAlone(format!("is {}", block.status))
+        }
+    }
+}
+
+/// The active blocks of each Service that the tags name.
+pub(super) fn active_by_service(observed: &Observed) -> BTreeMap<ServiceKey, Vec<&IpBlock>> {
+    let mut by_service: BTreeMap<ServiceKey, Vec<&IpBlock>> = BTreeMap::new();
+    let is_active = |block: &&IpBlock| !evidence::is_marked(block) && !observed.orphans.contains(&block.id);
+    for block in observed.blocks.iter().filter(is_active) {
+        if let Some(key) = evidence::service_of(block) {
+            by_service.entry(key).or_default().push(block);
+        }
+    }
+    by_service
+}
+
+/// The Services that have more than one block. A Service at which nothing changes is looked at every ten minutes only.
+fn several(observed: &Observed) -> Vec<Note> {
+    let by_service = active_by_service(observed).into_iter();
+    let several = by_service.filter(|(_, blocks)| blocks.len() > 1);
+    let told = several.map(|(key, blocks)| {
+        let ids: Vec<&str> = blocks.iter().map(|block| block.id.as_str()).collect();
+        let text = format!(
+            "service {key} has {} IP blocks, and all of them are billed: {}",
+            ids.len(),
+            ids.join(", ")
+        );
+        SURPLUS.note(text).about(key.to_string())
+    });
+    told.collect()
+}
+
+/// That a marked block goes on whose address a Service lives.
+fn released(intent: &Intent, block: &IpBlock) -> Option<Note> {
+    let IpBlock { id, cidr, .. } = block;
+    let mut services = intent.services.iter();
+    let (key, address) = services.find_map(|(key, service)| {
+        let address = address_of(service)?;
+        blocks::contains(block, address).then_some((key, address))
+    })?;
+    let text = format!(
+        "IP block {id} ({cidr}) has the tag `delete`, so it is taken off its network and given back; {address}, the address of service {key}, leads nowhere then"
+    );
+    Some(RELEASED.note(text).about(key.to_string()))
+}
+
+/// Attaches an active block again that fell off, if a Service lives on its address.
+fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
+    let has_fallen_off = matches!(
+        block.status,
+        BlockStatus::Unassigned | BlockStatus::ErrorAssigning
+    );
+    if !has_fallen_off || blocks::attachment(block, network) != Attachment::Needed {
+        return None;
+    }
+    let service = intent.services.get(&evidence::service_of(block)?)?;
+    let address = address_of(service)?;
+    blocks::contains(block, address).then(|| CloudStep::Attach {
+        block: block.id.clone(),
+        cidr: block.cidr.clone(),
+        network: network.to_owned(),
+    })
+}
+
+/// What became of an active block that cannot be attached again.
+fn fallen_off(block: &IpBlock, why: &str) -> String {
+    let IpBlock { id, cidr, status, .. } = block;
+    let whose = evidence::service_of(block).map_or_else(String::new, |key| format!(" of service {key}"));
+    format!(
+        "IP block {id} ({cidr}){whose} is {status} and cannot be attached again, so its address leads nowhere: {why}"
+    )
+}
+
+/// What somebody should know of an active block.
+fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note> {
+    if observed.orphans.contains(&block.id) {
+        return Some(ORPHAN.note(orphan(intent, block)));
+    }
+    let key = evidence::service_of(block)?;
+    let service = intent.services.get(&key)?;
+    let address = address_of(service)?.to_string();
+    observed.used.contains(&address).then(|| {
+        ADDRESS_IN_USE.note(format!(
+            "a server of the public network uses {address}, the address of service {key}"
+        ))
+    })
+}
+
+/// What makes a block one.
+fn orphan(intent: &Intent, block: &IpBlock) -> String {
+    let IpBlock { id, cidr, .. } = block;
+    let whose = match evidence::service_of(block) {
+        None => "bears the tags of the cluster and of no service".to_owned(),
+        Some(key) if intent.services.contains_key(&key) => {
+            format!("bears the tags of service {key}, which is no load balancer any more")
+        }
+        Some(key) => format!("bears the tags of service {key}, which does not exist"),
+    };
+    format!("IP block {id} ({cidr}) {whose}")
+}
+
+/// What is billed, and no run gives back.
+pub(super) fn left_over(intent: &Intent, block: &IpBlock, network: &str) -> Option<String> {
+    if intent.has_orphan(block) {
+        return Some(orphan(intent, block));
+    }
+    let IpBlock { id, cidr, .. } = block;
+    match fate(block, network) {
+        Fate::LeaveAlone(why) if evidence::is_marked(block) => Some(format!(
+            "IP block {id} ({cidr}) is marked to be given back, and {why}"
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(status: &str, assigned: Option<(&str, Option<&str>)>) -> IpBlock {
+        let mut value = serde_json::json!({ "id": "b1", "cidr": "198.51.100.8/29", "status": status });
+        if let Some((kind, id)) = assigned {
+            value["assignedResourceType"] = kind.into();
+            value["assignedResourceId"] = id.into();
+        }
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_marked_block_goes_by_its_own_state_and_network() {
+        let own = Some(("PUBLIC_NETWORK", Some("old")));
+        let detach = |network: &str| Fate::Detach(network.to_owned());
+        for (status, assigned, expected) in [
+            ("unassigned", None, Fate::Delete),
+            ("unassigning", own, Fate::Wait),
+            ("creating", None, Fate::Wait),
+            ("assigning", own, Fate::Wait),
+            ("assigned", own, detach("old")),
+            ("assigned", None, detach("net")),
+            ("assigned", Some(("public network", None)), detach("net")),
+            ("error unassigning", own, detach("old")),
+            ("error assigning", own, detach("old")),
+            ("error assigning", None, Fate::Delete),
+        ] {
+            assert_eq!(
+                fate(&block(status, assigned), "net"),
+                expected,
+                "{status} {assigned:?}"
+            );
+        }
+        for (status, assigned) in [
+            ("assigned", Some(("server", Some("s1")))),
+            ("unassigned", Some(("server", Some("s1")))),
+            ("subnetted", None),
+            ("", own),
+            ("lost", own),
+        ] {
+            assert!(
+                matches!(fate(&block(status, assigned), "net"), Fate::LeaveAlone(_)),
+                "{status}"
+            );
+        }
+    }
+}
