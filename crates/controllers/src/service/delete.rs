@@ -46,7 +46,7 @@ impl ServiceController {
                 }
             }
         }
-        if self.insists(key)
+        if progress.interruptions.are_to_end()
             && let Some(newest) = self.services.newer_than(&service)
             && !facts::is_wanted(&newest)
         {

@@ -209,8 +209,8 @@ impl ServiceController {
         status: &LoadBalancerStatus,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
-        let is_changed =
-            !self.insists(key) && self.tracked(key, |tracked| tracked.causes.has(Causes::CHANGED));
+        let is_changed = !progress.interruptions.are_to_end()
+            && self.tracked(key, |tracked| tracked.causes.has(Causes::CHANGED));
         if is_changed
             || !self
                 .services

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
+use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, Service, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::{Refusal, RefusedBy};
 
 use super::node_sync::NodeIdentities;
-use super::state::{Interruption, Parked, Progress};
+use super::state::{Interruptions, Parked, Progress, State};
 use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
@@ -212,12 +212,12 @@ impl ServiceController {
             Outcome::Nothing => return,
         };
         self.ctx.metrics.synced(kind.as_str(), result);
-        if matches!(outcome, Outcome::Parked(..)) {
-            return;
-        }
-        let begun = self.tracked(key, |tracked| tracked.work.begun());
-        let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Moved(..));
-        if let Some((kind, begun)) = begun.filter(|_| is_over) {
+        let begun = self.tracked(key, |tracked| tracked.state.begun());
+        let goes_on = matches!(
+            outcome,
+            Outcome::Parked(..) | Outcome::Superseded(_) | Outcome::Moved(..)
+        );
+        if let Some((kind, begun)) = begun.filter(|_| !goes_on) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let provider = &self.provider.load_balancer;
             provider.reconciled(kind, begun.elapsed(), has_failed);
@@ -248,7 +248,7 @@ impl ServiceController {
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
                     tracked.stays_unsettled(Reason::Waiting, &parked.reason);
-                    tracked.work.wait(parked);
+                    tracked.state.wait(parked);
                 });
                 self.queue.add_after(queued, after);
             }
@@ -293,34 +293,32 @@ impl ServiceController {
         }
     }
 
-    fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, progress: Progress) {
+    fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, mut progress: Progress) {
         let queued = Key::Service(key.clone());
         let known = self.services.get(key);
-        let version = known
-            .as_deref()
-            .and_then(|it| it.metadata.resource_version.as_deref());
-        let (is_changed, interruption) = self.tracked(key, |tracked| {
-            let interruption = tracked.work.interrupt(progress, version);
-            if interruption != Interruption::Passing {
+        let version = |it: &Service| it.metadata.resource_version.as_deref()?.parse().ok();
+        progress.interruptions.add(known.as_deref().and_then(version));
+        let row = progress.interruptions;
+        let is_changed = self.tracked(key, |tracked| {
+            tracked.state = State::Unfinished(progress);
+            if !row.is_passing() {
                 let trouble = by.map_or(INTERRUPTED, |failure| &failure.text);
                 tracked.stays_unsettled(Reason::Kubernetes, trouble);
             }
-            (tracked.causes.has(Causes::CHANGED), interruption)
+            tracked.causes.has(Causes::CHANGED)
         });
-        if interruption == Interruption::Outdated
-            && let Some(known) = &known
-        {
-            self.services.ask_about(known);
+        if let Some(known) = known.filter(|_| row.is_outdated()) {
+            self.services.ask_about(&known);
         }
         if let Some(failure) = by
-            && self.tracked(key, |tracked| tracked.work.is_told())
+            && row.is_told()
         {
             self.tell_failed(key, failure, progress);
         }
         // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
         if is_changed {
             self.queue.add(queued);
-        } else if interruption == Interruption::Passing {
+        } else if row.is_passing() {
             self.queue.add_after(queued, SOON);
         } else {
             self.queue.retry(queued);
@@ -347,8 +345,9 @@ impl ServiceController {
             tracked.leave_node_syncs();
             tracked.fights.look_ended(true);
             tracked.stays_unsettled(reason, &failure.text);
-            tracked.work.fail(Progress {
+            tracked.state = State::Unfinished(Progress {
                 causes: retry,
+                interruptions: Interruptions::default(),
                 ..progress
             });
         });

@@ -26,7 +26,7 @@ impl ServiceController {
         let hooks = SyncHooks {
             controller: self,
             key,
-            gives_way: !self.insists(key),
+            gives_way: !progress.interruptions.are_to_end(),
             progress: Mutex::new(*progress),
         };
         let mut is_unverified = progress.is_unverified;
@@ -51,11 +51,6 @@ impl ServiceController {
                 kube.set_load_balancer_ip(service, ip, annotations).await
             }
         }
-    }
-
-    /// Whether too many syncs of a Service in a row were interrupted, so that this one goes to its end whatever changes.
-    pub(super) fn insists(&self, key: &ServiceKey) -> bool {
-        self.tracked(key, |tracked| tracked.work.insists())
     }
 }
 
