@@ -39,12 +39,12 @@ use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
 use crate::queue::{Stated, WorkQueue, of_nodes};
-use crate::said::Said;
 use crate::workers::{self, Work};
 use initialize::Failure;
 use remembered::{Remembered, Wait};
@@ -84,7 +84,7 @@ pub struct NodeController {
     queue: Arc<WorkQueue<NodeName>>,
     remembered: Remembered,
     /// What the periodic pass said of the cloud, and wrote last.
-    said: Mutex<Said>,
+    dedup: Mutex<EventDedup>,
     addresses: LastWritten<Vec<NodeAddress>>,
     labels: LastWritten<labels::Changes>,
     /// Whether a Node may wait because of what is said of the others.
@@ -149,7 +149,7 @@ impl NodeController {
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
-            said: Mutex::default(),
+            dedup: Mutex::default(),
             addresses: LastWritten::of(Part::Addresses),
             labels: LastWritten::with_keys(Part::Labels, |labels| labels.keys().cloned().collect()),
             is_held: AtomicBool::new(false),

@@ -26,9 +26,9 @@ use ipnet::IpNet;
 use tokio::time::sleep;
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::metrics::IpamLabels;
 use crate::queue::{Stated, WorkQueue, of_nodes};
-use crate::said::Said;
 use crate::workers::{self, Work};
 use crate::{conflict, events};
 use allocator::{Allocator, Grant, Odd};
@@ -62,7 +62,7 @@ struct Books {
     /// UIDs of Nodes that went while the list was read: it may still show them. `None` from then on.
     gone: Option<BTreeSet<Arc<str>>>,
     /// What was told of Nodes whose networks are odd.
-    told: BTreeMap<NodeName, Said>,
+    told: BTreeMap<NodeName, EventDedup>,
     /// What the counters show already, of each network.
     shown: Vec<(u64, u64)>,
 }
@@ -143,7 +143,7 @@ impl NodeIpamController {
     /// Marks what the Nodes show as taken; gives whether it could. They are listed for that, until they can be: the cache of a new
     /// leader may lack what its predecessor wrote last.
     async fn take_stock(&self) -> bool {
-        let mut said = Said::default();
+        let mut dedup = EventDedup::default();
         let nodes = loop {
             let list = self.ctx.kube.list_nodes();
             let error = match self.ctx.stop.run_until_cancelled(list).await {
@@ -151,7 +151,7 @@ impl NodeIpamController {
                 Some(Ok(nodes)) => break nodes,
                 Some(Err(error)) => error,
             };
-            if said.is_news("list", &error.to_string()) {
+            if dedup.is_news("list", &error.to_string()) {
                 tracing::warn!(controller = NAME, err = %error, "Failed to list nodes; no pod network is given before they can be, and they are asked for again every 10 s");
             }
             let pause = Stated::by_kube(&error).delay(LIST_PAUSE);
@@ -246,8 +246,8 @@ impl NodeIpamController {
     fn tell(&self, node: &Node, event: &EventSpec, text: String) {
         let is_news = {
             let mut books = self.books();
-            let said = books.told.entry(node.name.clone()).or_default();
-            said.is_news(event.reason, &text)
+            let dedup = books.told.entry(node.name.clone()).or_default();
+            dedup.is_news(event.reason, &text)
         };
         if is_news {
             tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");

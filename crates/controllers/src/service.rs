@@ -66,9 +66,9 @@ use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
-use crate::said::Said;
 use crate::workers::{self, Work};
 use left_behind::LeftBehind;
 pub(crate) use needs_update::ADDRESS;
@@ -134,7 +134,7 @@ pub struct ServiceController {
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
-    background_said: Mutex<BTreeMap<usize, Said>>,
+    background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
 }
 
 impl Work for ServiceController {
@@ -201,7 +201,7 @@ impl ServiceController {
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
             left_behind: Mutex::default(),
-            background_said: Mutex::default(),
+            background_dedup: Mutex::default(),
             ctx,
             services,
             provider,

@@ -8,9 +8,9 @@ use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use tokio::time::Instant;
 
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::put_back::{Part, PutBack, Row};
-use crate::said::Said;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -23,7 +23,7 @@ pub(super) struct Remembered {
 #[derive(Default, PartialEq, Eq)]
 struct Entry {
     /// The failure and the other provider ID of its events, and in the log what was not written and why, or that it is another cloud's.
-    said: Said,
+    dedup: EventDedup,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
     /// How often somebody put the taint back, or took the two names of a label apart.
@@ -86,7 +86,7 @@ impl Remembered {
                 events::NODE_INIT_FAILED.reason,
                 events::FOREIGN_PROVIDER_ID.reason,
             ] {
-                entry.said.over(subject);
+                entry.dedup.over(subject);
             }
         }
         if entry != Entry::default() {
@@ -184,7 +184,7 @@ impl Remembered {
         let mut nodes = self.nodes(); // before the look: a Node that goes after it is forgotten after this
         let Some(text) = text else {
             if let Some(entry) = nodes.get_mut(&node.name) {
-                entry.said.over(subject);
+                entry.dedup.over(subject);
                 if *entry == Entry::default() {
                     nodes.remove(&node.name);
                 }
@@ -196,7 +196,7 @@ impl Remembered {
             && nodes
                 .entry(node.name.clone())
                 .or_default()
-                .said
+                .dedup
                 .is_news(subject, text)
     }
 

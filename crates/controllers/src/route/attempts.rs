@@ -8,10 +8,10 @@ use ipnet::IpNet;
 use tokio::time::Instant;
 
 use super::plan::Shared;
+use crate::event_dedup::EventDedup;
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::{Backoff, Stated};
-use crate::said::Said;
 
 /// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
 /// in the way.
@@ -106,7 +106,7 @@ struct Attempt {
     /// The error, in words that do not change from try to try, and the text of the try at which it was new.
     error: String,
     text: String,
-    said: Said,
+    dedup: EventDedup,
 }
 
 /// The failures of wishes that are still open.
@@ -117,7 +117,7 @@ pub(super) struct Attempts {
     /// The routes to Nodes that have no address yet, and until when they wait for one.
     joining: BTreeMap<Wish, Instant>,
     /// The Nodes that share a pod network with others.
-    shared: BTreeMap<(NodeName, IpNet), Said>,
+    shared: BTreeMap<(NodeName, IpNet), EventDedup>,
 }
 
 impl Attempts {
@@ -184,7 +184,7 @@ impl Attempts {
             is_refused: false,
             error: String::new(),
             text: String::new(),
-            said: Said::default(),
+            dedup: EventDedup::default(),
         });
         let is_refused = matches!(next, Next::Refused);
         if attempt.is_refused != is_refused {
@@ -204,14 +204,14 @@ impl Attempts {
             attempt.text = text();
         }
         attempt
-            .said
+            .dedup
             .is_news(FAILED, &attempt.text)
             .then(|| attempt.text.clone())
     }
 
     /// What was said of a wish that is not tried now, if it is due to be said again.
     pub(super) fn again(&mut self, wish: &Wish) -> Option<String> {
-        let said = self.failed.get_mut(wish)?.said.again(FAILED);
+        let said = self.failed.get_mut(wish)?.dedup.again(FAILED);
         said.map(ToOwned::to_owned)
     }
 

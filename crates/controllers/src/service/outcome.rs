@@ -396,7 +396,7 @@ impl ServiceController {
         } else {
             events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
         };
-        let is_news = self.tracked(key, |tracked| tracked.said.is_news(note.reason, &note.text));
+        let is_news = self.tracked(key, |tracked| tracked.dedup.is_news(note.reason, &note.text));
         let words = failure.words.as_deref();
         tracing::warn!(service = %key, err = %failure.text, words, "Load balancer sync failed, will be tried again");
         if (is_news || !failure.is_quiet)

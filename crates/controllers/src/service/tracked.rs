@@ -16,9 +16,9 @@ use super::needs_update::{changed_entries, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use super::state::State;
 use super::unsettled::{Reason, Unsettled};
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::put_back::Part;
-use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -84,7 +84,7 @@ pub(super) struct Tracked {
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
     /// What was said in events.
-    pub(super) said: Said,
+    pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
     pub(super) vanished: Vec<Arc<Service>>,
     /// How far the removal of the first of these is, where another Service has the name by now.
@@ -264,7 +264,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
-        FAILURES.iter().for_each(|reason| self.said.over(reason));
+        FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
     /// The Service needs us no longer.
@@ -274,7 +274,7 @@ impl Tracked {
         self.state = State::Resting;
         self.synced = None;
         self.fights = Fights::default();
-        self.said = Said::default();
+        self.dedup = EventDedup::default();
     }
 
     /// Whether nothing is remembered that the next sync would need.

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{Moment, Ruling, Seen, Verdict};
+use crate::event_dedup::EventDedup;
 use crate::events;
-use crate::said::Said;
 use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
@@ -59,7 +59,7 @@ pub(super) struct Suspect {
     hold: Option<Hold>,
     /// Whether its deletion was tried, and failed.
     has_failed: bool,
-    said: Said,
+    dedup: EventDedup,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Suspect {
             absent_since: None,
             hold: None,
             has_failed: false,
-            said: Said::default(),
+            dedup: EventDedup::default(),
         }
     }
 
@@ -280,7 +280,7 @@ impl Suspect {
                 self.take(); // until it is told how the deletion ended
                 self.let_go();
                 Ruling::Delete {
-                    is_news: self.said.is_news(events::DELETING_NODE.reason, ""),
+                    is_news: self.dedup.is_news(events::DELETING_NODE.reason, ""),
                 }
             }
         }
@@ -290,7 +290,7 @@ impl Suspect {
     pub(super) fn deletion_failed(&mut self, text: &str, now: Instant, ticks: Ticks) -> bool {
         self.ask_again(now, ticks);
         self.has_failed = true;
-        self.said.is_news(events::DELETING_NODE_FAILED.reason, text)
+        self.dedup.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
     /// Holds the Node back. Answers whether that begins, and whether it is to be said.
@@ -300,12 +300,12 @@ impl Suspect {
             Hold::Frozen => "frozen",
             Hold::Throttled => "throttled",
         };
-        (begins, self.said.is_news(HELD, text))
+        (begins, self.dedup.is_news(HELD, text))
     }
 
     fn let_go(&mut self) {
         self.hold = None;
-        self.said.over(HELD);
+        self.dedup.over(HELD);
     }
 }
 
