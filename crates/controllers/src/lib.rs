@@ -22,6 +22,7 @@
 pub mod cluster_cidr;
 mod conflict;
 mod controller;
+mod credential_check;
 mod event_dedup;
 pub mod events;
 mod last_written;
@@ -34,7 +35,6 @@ mod put_back;
 pub mod queue;
 pub mod route;
 pub mod service;
-mod sighting;
 mod unreadable;
 mod workers;
 
