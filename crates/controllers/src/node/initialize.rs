@@ -51,7 +51,7 @@ pub(super) enum Failure {
     #[error(
         "something puts the taint back, or takes the two names of a label apart, as often as this is mended; look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template"
     )]
-    Undone,
+    Reverted,
     /// This process may not write any more.
     #[error("this process does not lead")]
     NotLeading,
@@ -67,7 +67,7 @@ impl Failure {
             }
             Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),
             Self::Intent(_) | Self::NotLeading => self.to_string(),
-            Self::Undone => format!("node {name} does not stay initialized: {self}"),
+            Self::Reverted => format!("node {name} does not stay initialized: {self}"),
         }
     }
 
@@ -226,8 +226,8 @@ impl NodeController {
             written => written.map_err(Failure::write("the taints"))?,
         };
         // Where a webhook puts the taint back before it is stored, nothing changes, so no watch will show anything either.
-        if self.remembered.is_undone(node, &written) {
-            return Err(Failure::Undone);
+        if self.remembered.is_reverted(node, &written) {
+            return Err(Failure::Reverted);
         }
         self.remembered.written(node, &written);
         self.tell_refused(node, &refused);

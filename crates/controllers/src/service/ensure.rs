@@ -165,7 +165,7 @@ impl ServiceController {
             let with_finalizer =
                 written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
             if !facts::has_finalizer(&with_finalizer) {
-                return Err(Box::new(Outcome::Failed(Failure::undone(prefix), progress)));
+                return Err(Box::new(Outcome::Failed(Failure::reverted(prefix), progress)));
             }
             let wanted = ServiceFacts {
                 service: Arc::new(with_finalizer),

@@ -135,7 +135,7 @@ impl Failure {
     }
 
     /// The API server took a write of the finalizer, and what it stored says otherwise.
-    pub(super) fn undone(prefix: &str) -> Self {
+    pub(super) fn reverted(prefix: &str) -> Self {
         let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
         Self::of_person(prefix, text, "", Reason::Kubernetes)
     }
