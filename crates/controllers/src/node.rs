@@ -44,7 +44,7 @@ use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
-use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::Failure;
 use remembered::{Remembered, Wait};
@@ -227,8 +227,8 @@ impl NodeController {
     }
 
     /// Ends a try that failed: the next one is when the back-off says, or whoever refused it.
-    fn give_back(&self, node: &Node, stated: Stated) {
-        self.queue.retry_after(node.name.clone(), stated);
+    fn give_back(&self, node: &Node, retry_after: RetryAfter) {
+        self.queue.retry_after(node.name.clone(), retry_after);
         self.queue.done(&node.name);
     }
 

@@ -28,7 +28,7 @@ use tokio::time::sleep;
 use crate::controller::{Context, Controller};
 use crate::event_dedup::EventDedup;
 use crate::metrics::IpamLabels;
-use crate::queue::{Stated, WorkQueue, of_nodes};
+use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use crate::{conflict, events};
 use allocator::{Allocator, Grant, Odd};
@@ -80,9 +80,9 @@ impl Work for NodeIpamController {
                 self.note(&node);
             } else if !node.deleting
                 && let Some(networks) = self.grant(&node)
-                && let Err(stated) = self.write(&node, &networks).await
+                && let Err(retry_after) = self.write(&node, &networks).await
             {
-                self.queue.retry_after(key.clone(), stated);
+                self.queue.retry_after(key.clone(), retry_after);
                 self.queue.done(&key);
                 return;
             }
@@ -154,10 +154,10 @@ impl NodeIpamController {
             if dedup.is_news("list", &error.to_string()) {
                 tracing::warn!(controller = NAME, err = %error, "Failed to list nodes; no pod network is given before they can be, and they are asked for again every 10 s");
             }
-            let pause = Stated::by_kube(&error).delay(LIST_PAUSE);
+            let pause = RetryAfter::by_kube(&error).delay(LIST_PAUSE);
             self.ctx.stop.run_until_cancelled(sleep(pause)).await;
         };
-        // With the allocations at hand all the time: the end of a Node that goes meanwhile is noted after that.
+        // Holding the allocations all the time: the end of a Node that goes meanwhile is noted after that.
         let odd: Vec<(Arc<Node>, Odd)> = {
             let mut allocations = self.allocations();
             let gone = allocations.gone.take().unwrap_or_default();
@@ -291,7 +291,7 @@ impl NodeIpamController {
     }
 
     /// Writes networks on a Node, unless they need to be there no longer. An error is what was said about the next try.
-    async fn write(&self, node: &Node, networks: &[IpNet]) -> Result<(), Stated> {
+    async fn write(&self, node: &Node, networks: &[IpNet]) -> Result<(), RetryAfter> {
         let texts: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let mut tries = 1;
         let error = loop {
@@ -329,13 +329,13 @@ impl NodeIpamController {
             // It is gone: the watch brings the news.
             KubeError::NotFound(_) => Ok(()),
             // Another Node has its name by now, or somebody else's write came between: the next try looks anew.
-            KubeError::Conflict(_) | KubeError::GateClosed => Err(Stated::Nothing),
+            KubeError::Conflict(_) | KubeError::GateClosed => Err(RetryAfter::Nothing),
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
                     self.record(node, &events::CIDR_ASSIGNMENT_FAILED);
                 }
-                Err(Stated::by_kube(&error))
+                Err(RetryAfter::by_kube(&error))
             }
         }
     }

@@ -68,8 +68,8 @@ impl ServiceController {
                         let lacks_nodes =
                             identities.is_empty() && self.provider.load_balancer.follows_nodes();
                         let has_old_labels = self.has_old_labels(service, nodes);
-                        let is_vain = !progress.has_written && is_published(&old, &status);
-                        self.tracked(key, |tracked| tracked.fights.look_settled(is_vain));
+                        let is_no_op = !progress.has_written && is_published(&old, &status);
+                        self.tracked(key, |tracked| tracked.fights.look_settled(is_no_op));
                         Outcome::Settled(Settled {
                             identities,
                             again,

@@ -13,7 +13,7 @@ use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
 use crate::events;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
@@ -101,7 +101,7 @@ pub(super) struct Failure {
     /// What kind of failure it is, for whoever watches.
     reason: Reason,
     /// What the cloud or the API server said about the next try; else the schedule decides.
-    pub(super) stated: Stated,
+    pub(super) retry_after: RetryAfter,
     /// The same failure at the next try is no news: the remedy is a person's.
     pub(super) is_quiet: bool,
 }
@@ -129,7 +129,7 @@ impl Failure {
             text: said(prefix, text) + advice,
             words: None,
             reason,
-            stated: Stated::Nothing,
+            retry_after: RetryAfter::Nothing,
             is_quiet: true,
         }
     }
@@ -155,7 +155,7 @@ impl Failure {
             text: said(prefix, &text) + advice,
             words,
             reason: error.kind().into(),
-            stated: Stated::by_cloud(error),
+            retry_after: RetryAfter::by_cloud(error),
             is_quiet: error.is_of_credentials() || error.kind() == ErrorKind::Invalid,
         }
     }
@@ -166,7 +166,7 @@ impl Failure {
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
         );
         Self {
-            stated: Stated::by_kube(error),
+            retry_after: RetryAfter::by_kube(error),
             is_quiet,
             ..Self::of_person(prefix, &text, "", Reason::Kubernetes)
         }
@@ -355,10 +355,10 @@ impl ServiceController {
             self.ctx.metrics.nodesync_error_total.inc();
         }
         self.tell_failed(key, failure, progress);
-        if was_nodes_only && failure.stated == Stated::Nothing {
+        if was_nodes_only && failure.retry_after == RetryAfter::Nothing {
             self.queue.add(queued); // a full sync follows at once
         } else {
-            self.queue.retry_after(queued, failure.stated);
+            self.queue.retry_after(queued, failure.retry_after);
         }
         // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
         // those of the sync before.
