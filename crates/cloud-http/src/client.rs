@@ -182,6 +182,7 @@ impl Shared {
         let exchange = async {
             let answer = self.connections.send(message).await?;
             let (head, body) = answer.into_parts();
+            self.config.dates.note(&head.headers);
             if head.status.is_success() {
                 let (body, end) = read(body, self.config.max_body).await;
                 return match end {

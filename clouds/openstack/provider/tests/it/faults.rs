@@ -128,6 +128,23 @@ async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
     }
 }
 
+/// As from a proxy before Octavia, which tells nothing of what comes of the request.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_may_have_been_made_is_looked_for_longer_and_longer_before_the_next_one() {
+    let world = World::with_nodes(1);
+    let broken = Fault::operation("octavia.loadbalancers.create").always();
+    world.sim.faults().add(broken.status(502));
+    for wait in [5, 10, 20, 40, 60, 60] {
+        let (_, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(writes.len(), 1, "{wait}");
+        advance(Duration::from_secs(wait - 1)).await;
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("it may still come"), "{run:?}");
+        assert!(writes.is_empty(), "{wait}");
+        advance(Duration::from_secs(2)).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
     at_every_stop::<World>(Interruption::AfterStep, |_| ()).await;
