@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{Bucket, Dates, Gate, Lines, OpenGate, Places, Rate};
+use bowline_transport::{Bucket, Dates, Gate, Lines, OpenGate, Places, Rate};
 use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;

@@ -20,7 +20,7 @@ pub(crate) fn services(
     known: &[Arc<Service>],
 ) -> Result<Vec<Arc<Service>>, String> {
     let documents: Vec<Value> =
-        bowline_edge::yaml::documents(contents, &[]).map_err(|error| error.to_string())?;
+        bowline_transport::yaml::documents(contents, &[]).map_err(|error| error.to_string())?;
     let objects = documents
         .into_iter()
         .flat_map(|document| match document["kind"].as_str() {
