@@ -15,6 +15,7 @@ mod leadership;
 mod manager;
 pub mod metrics;
 pub mod migration;
+pub mod orphans;
 mod parts;
 pub mod plan;
 mod reviews;

@@ -12,6 +12,7 @@
 
 mod background;
 pub mod faults;
+pub mod orphans;
 mod run;
 mod service_loop;
 mod services;

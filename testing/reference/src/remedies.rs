@@ -11,7 +11,15 @@ use bowline_plan::EventSpec;
 use crate::documents::{documents, files, root};
 
 /// The words that the program takes before its flags.
-const COMMANDS: &[&str] = &["doctor", "explain", "plan"];
+const COMMANDS: &[&str] = &[
+    "completion",
+    "doctor",
+    "explain",
+    "help",
+    "orphans",
+    "plan",
+    "version",
+];
 
 /// What may follow the words that name a command, and is none.
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];

@@ -1,10 +1,12 @@
 //! Load balancer rules as the service controller wants them.
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
     ServiceFacts, WriteOutcome,
 };
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 use crate::annotations::annotation_table;
 use crate::apply::Writer;
@@ -13,7 +15,7 @@ use crate::learn::{self, Learned};
 use crate::observe::reads::Reads;
 use crate::observe::{Observed, Remembered, Seen};
 use crate::step::CloudStep;
-use crate::{names, planning};
+use crate::{names, orphans, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
@@ -122,6 +124,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(self.reads.whole(), facts))
+    }
+
     /// The rules check no health, and upstream's framework of this cloud left out Nodes that are not ready.
     fn node_set(&self) -> NodeSet {
         NodeSet::Ready

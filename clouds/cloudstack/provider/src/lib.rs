@@ -31,6 +31,7 @@ mod names;
 mod objects;
 mod observe;
 mod options;
+mod orphans;
 mod planning;
 mod provider;
 pub mod provider_id;

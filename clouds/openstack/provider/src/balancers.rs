@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
     RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
+use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::annotations::{NODE_SELECTOR, annotation_table};
@@ -23,6 +25,7 @@ use crate::names;
 use crate::observe::reads::Reads;
 use crate::observe::{Memory, Observed, Parts, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
+use crate::orphans;
 use crate::planning::{self, Next};
 use crate::refused::About;
 use crate::step::{CloudStep, PartChange};
@@ -352,6 +355,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.client, &self.options, facts))
+    }
+
     fn event_component(&self) -> Option<&'static str> {
         Some(EVENT_COMPONENT)
     }

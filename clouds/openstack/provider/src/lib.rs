@@ -32,6 +32,7 @@ mod metrics;
 mod names;
 mod observe;
 mod options;
+mod orphans;
 mod ownership;
 mod placement;
 mod planning;
