@@ -7,6 +7,7 @@ mod orphans;
 mod plan;
 mod reading;
 mod run;
+mod terminal;
 
 use std::io::Write as _;
 

@@ -39,6 +39,7 @@ pub mod reasons;
 mod refusals;
 mod routes;
 mod selector;
+mod sent;
 mod service;
 pub mod spelling;
 

@@ -283,6 +283,7 @@ impl OrphanFacts {
         Ok(ServiceFacts {
             service: Arc::new(service),
             is_wanted: false,
+            has_begun: true,
             nodes: Arc::clone(&self.nodes),
             services: Arc::clone(&self.services),
             cluster: Arc::clone(&self.cluster),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{GateClosed, cause, with_causes};
+use bowline_transport::{GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
@@ -308,6 +308,7 @@ impl Kube {
             .begin(method_name(method), &self.link.host, sent, waited);
         let response = client.send(request).await.map_err(|error| transport(&error))?;
         measured.answered(response.status());
+        self.link.dates.note(response.headers());
         if response.status().is_success() {
             return Ok((response, measured));
         }

@@ -3,62 +3,53 @@
 //! It takes the place of the Go manager: same names, tags, annotations, provider IDs and status, so that a cluster can be
 //! switched over and back without any part of a load balancer being made anew.
 //!
+//! | room | what is in it |
+//! | --- | --- |
+//! | `config` | `cloud.conf` and `clouds.yaml`: sections, values, the login |
+//! | `nodes` | servers, their addresses and labels, for many Nodes at once |
+//! | `load_balancer` | one Service's load balancer, in five moves, below |
+//! | `routes` | the router's routes, and the address pairs of the Nodes' ports |
+//! | `messages` | the reasons of events |
+//! | `metrics`, `provider_id` | the Go manager's series, and its IDs of servers |
+//! | `start`, `provider` | what is asked before a start, and how the rooms are put together |
+//!
+//! The way of one Service:
+//!
 //! ```text
-//! intent (pure)   what a Service asks for: annotations, ports, nodes, and what cloud.conf adds
+//! intent (pure)   what it asks for: annotations, ports, nodes, and what cloud.conf adds
 //! observe         one listing per kind, shared by all Services that ask together; members pool by pool
-//! planning (pure) guards, then the first step that is missing: Octavia takes one change at a time
-//! apply           one write
+//! evidence (pure) whose load balancers, pools and listeners are
+//! plan (pure)     guards, then the first step that is missing: Octavia takes one change at a time
+//! apply           one write, a `step`
 //! learn (pure)    what the answer told, or what it will tell
 //! ```
 //!
 //! Octavia does what it is asked to later: a load balancer that is pending is waited for by the plan, never inside of a call.
+//!
+//! The way of one Node: `nodes/instances` finds its server by provider ID or name in a listing that all Nodes share, and
+//! `nodes/servers` tells addresses, type, zone and region of it.
 
-mod addresses;
-mod annotations;
-mod apply;
-mod balancers;
-mod complaints;
-mod desired;
-mod events;
-mod features;
-mod instances;
-mod intent;
-mod labels;
-mod leaks;
-mod learn;
-mod made_groups;
-mod members;
+mod config;
+mod load_balancer;
+mod messages;
 mod metrics;
-mod names;
-mod observe;
-mod options;
-mod orphans;
-mod ownership;
-mod placement;
-mod planning;
+mod nodes;
 mod provider;
 pub mod provider_id;
-mod refused;
 mod routes;
-mod security_groups;
-mod servers;
 mod start;
-mod status;
-mod step;
-mod subnets;
-mod under_way;
 
-pub use annotations::annotation_table;
-pub use balancers::load_balancers;
 pub use bowline_openstack_client::Client;
-pub use complaints::complaints;
-pub use events::EVENTS;
-pub use metrics::Metrics;
-pub use options::{
+pub use config::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
     NodeOptions, OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
     option_names,
 };
+pub use load_balancer::annotations::annotation_table;
+pub use load_balancer::complaints::complaints;
+pub use load_balancer::reconciler::load_balancers;
+pub use messages::EVENTS;
+pub use metrics::Metrics;
 pub use provider::{OpenStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;
 pub use routes::routes;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bowline_cloud_provider::{BackgroundWork, CloudProvider, InstancesV2, LoadBalancer, Routes};
 use bowline_openstack_client::Client;
 
-use crate::balancers::load_balancers;
-use crate::instances::Instances;
+use crate::config::Options;
+use crate::load_balancer::reconciler::load_balancers;
 use crate::metrics::Metrics;
-use crate::options::Options;
+use crate::nodes::instances::Instances;
 use crate::provider_id::PROVIDER_NAME;
 use crate::routes::RouteTable;
 use crate::start::Offer;

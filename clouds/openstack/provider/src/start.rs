@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_openstack_client::{ApiError, Class, Client, Service};
 use tokio::time::timeout;
 
-use crate::options::Options;
+use crate::config::Options;
 use crate::routes;
 
 /// How long a start waits for the cloud in all. What it has not told by then is asked when it is needed.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloudscale_sim::Tags;
-use bowline_provider_kit::orphans::{orphan_facts, remove_orphans, survey};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use uuid::Uuid;
 
 use crate::world::{World, service};

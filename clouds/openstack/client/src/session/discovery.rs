@@ -129,7 +129,13 @@ pub(crate) async fn endpoint(
             }
             continue;
         }
-        let versions = list(tokens, service.versions(), place.root.clone()).await?;
+        let versions = match list(tokens, service.versions(), place.root.clone()).await {
+            // Its calls have one place only, and may work although the root does not.
+            Err(error) if service == Service::LoadBalancer && urls.len() == 1 && is_of_server(&error) => {
+                return Ok(Some(place.endpoint(service, None)));
+            }
+            versions => versions?,
+        };
         let best = versions
             .iter()
             .filter_map(Version::number)
@@ -140,6 +146,10 @@ pub(crate) async fn endpoint(
         }
     }
     Ok(None)
+}
+
+fn is_of_server(error: &ApiError) -> bool {
+    error.status().is_some_and(|status| status >= 500)
 }
 
 async fn list(tokens: &Tokens, operation: Operation, url: Url) -> Result<Vec<Version>, ApiError> {

@@ -30,6 +30,34 @@ async fn a_new_service_on_fifty_nodes_is_one_creation_and_at_most_twelve_reads()
     assert!(reads <= 12, "{reads}: {:?}", in_short(&calls));
 }
 
+/// In waves, as where they come one after the other: each wave shares its lists.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_new_services_that_name_their_subnet_list_the_ports_once() {
+    let mut world = World::over(builder().private_range("10.0.0.0/16".parse().unwrap()).build());
+    in_one_page(&world.sim);
+    world.add_node("node-1");
+    let names: Vec<String> = (0..100).map(|index| format!("s{index}")).collect();
+    let subnet = world.sim.home().subnet.to_string();
+    for (name, port) in names.iter().zip(31_000..) {
+        world.put(service(name, &[("TCP", 80, port)]));
+        world.annotate(name, "internal", "true");
+        world.annotate(name, "subnet-id", &subnet);
+    }
+    let (runs, calls) = world
+        .calls_of(async {
+            let mut runs = Vec::new();
+            for wave in names.chunks(10) {
+                runs.extend(all(&world, wave).await);
+            }
+            runs
+        })
+        .await;
+    for run in runs {
+        run.settled();
+    }
+    assert_eq!(counted(&calls)["neutron.ports.list"], 1, "{:?}", counted(&calls));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sync_without_change_reads_the_members_of_each_pool_and_a_few_lists() {
     let world = World::with_nodes(3);

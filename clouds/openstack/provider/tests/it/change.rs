@@ -464,6 +464,29 @@ async fn a_pool_that_lost_its_listener_serves_the_next_one() {
     World::assert_quiet(&run, &writes);
 }
 
+/// As where a listener made way for one of another protocol, and the process ended between the two.
+#[tokio::test(start_paused = true)]
+async fn a_port_without_its_listener_comes_before_all_else() {
+    let mut world = World::with_nodes(1);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 81, 30081)]);
+    world.run("web").await.settled();
+    let listeners = world.sim.listeners();
+    let second = listeners.iter().find(|it| it.port == 81).unwrap();
+    world.sim.delete_listener(second.part.id);
+    world.add_node("node-2");
+    world.annotate("web", "connection-limit", "7");
+    world.restart();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes)[0],
+        "octavia.listeners.create",
+        "{:?}",
+        in_short(&writes)
+    );
+    world.assert_settled("web").await;
+}
+
 /// The address of a load balancer stays where it is, and so do its members.
 #[tokio::test(start_paused = true)]
 async fn another_subnet_of_the_service_moves_no_member() {

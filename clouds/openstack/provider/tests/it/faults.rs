@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_kit::Interruption;
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
-use bowline_provider_kit::Interruption;
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use tokio::time::advance;
 
 use crate::world::{Run, World, service};
@@ -75,7 +75,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,6 +125,23 @@ async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
         assert_eq!(world.sim.load_balancers().len(), usize::from(is_wanted));
         world.delete("web");
         world.run("web").await.settled();
+    }
+}
+
+/// As from a proxy before Octavia, which tells nothing of what comes of the request.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_may_have_been_made_is_looked_for_longer_and_longer_before_the_next_one() {
+    let world = World::with_nodes(1);
+    let broken = Fault::operation("octavia.loadbalancers.create").always();
+    world.sim.faults().add(broken.status(502));
+    for wait in [5, 10, 20, 40, 60, 60] {
+        let (_, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(writes.len(), 1, "{wait}");
+        advance(Duration::from_secs(wait - 1)).await;
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("it may still come"), "{run:?}");
+        assert!(writes.is_empty(), "{wait}");
+        advance(Duration::from_secs(2)).await;
     }
 }
 

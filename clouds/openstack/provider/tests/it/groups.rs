@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use bowline_base::log::Log;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
-use bowline_test_log::Log;
 use tracing::Level;
 
 use crate::shared::join;
@@ -241,6 +241,22 @@ async fn the_tag_that_old_controllers_left_on_a_port_is_taken_off_once() {
     let of_tags = writes.iter().filter(|call| call.path.contains("/tags/"));
     assert_eq!(of_tags.count(), 1);
     assert!(world.sim.port(port).unwrap().meta.tags.is_empty());
+}
+
+/// Neutron's words name rules of its policy, and these words that are settings too.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_may_not_be_changed_is_no_fault_of_a_setting() {
+    let world = managed(1);
+    world.annotate("web", "subnet-id", &world.sim.home().subnet.to_string());
+    let said = r#"{"NeutronError": {"type": "PolicyNotAuthorized", "message": "(rule:update_port and (rule:update_port:fixed_ips:subnet_id and rule:update_port:security_groups)) is disallowed by policy", "detail": ""}}"#;
+    let update = Fault::operation("neutron.ports.update").always();
+    world.sim.faults().add(update.answer(Canned::json(403, said)));
+    let told = world.run("web").await.complaint().to_owned();
+    assert!(told.contains("the owner of a port, or of its network"), "{told}");
+    assert!(
+        !told.contains("subnet-id") && !told.contains("load-balancer_member"),
+        "{told}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

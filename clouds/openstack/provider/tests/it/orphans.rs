@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use bowline_openstack_sim::Id;
-use bowline_provider_kit::orphans::{orphan_facts, remove_orphans, survey};
 
 use crate::marks::put_cluster;
 use crate::world::{World, lb_name, service};

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::model::network::Port;
 use bowline_openstack_sim::{FloatingIpSpec, Provisioning};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::advance;
+use tracing::Level;
 
 use crate::world::{World, in_short, lb_name, service};
 
@@ -119,6 +121,75 @@ async fn ports_that_came_otherwise_stay() {
     advance(Duration::from_secs(601)).await;
     world.reap().await;
     assert_eq!(leaked(&world).len(), 1);
+}
+
+/// The time of a Service that is older than any process here.
+fn make_older(world: &World) {
+    world.edit("web", |service| {
+        service.metadata.creation_timestamp = Some(Time("1970-01-01T00:00:00Z".parse().unwrap()));
+    });
+}
+
+/// Another process may have been refused it before, and its port shows that somebody was.
+#[tokio::test(start_paused = true)]
+async fn restarts_add_no_port_to_the_one_that_a_refused_creation_left() {
+    let mut world = World::with_nodes(1);
+    make_older(&world);
+    limit_members(&world, Some(0));
+    world.run("web").await;
+    assert_eq!(leaked(&world).len(), 1);
+    // It never got as far as to have one.
+    for balancer in world.sim.load_balancers() {
+        world.sim.delete_load_balancer(balancer.part.id);
+    }
+    world.remove_annotation("web", "load-balancer-id");
+    for _ in 0..3 {
+        world.restart();
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("Member"), "{run:#?}");
+        assert_eq!(in_short(&writes)[0], "octavia.loadbalancers.create");
+        assert!(run.has_note("LoadBalancerPortLeft"), "{:?}", run.notes);
+        assert_eq!(leaked(&world).len(), 1);
+        for balancer in world.sim.load_balancers() {
+            world.sim.delete_load_balancer(balancer.part.id);
+        }
+        world.remove_annotation("web", "load-balancer-id");
+    }
+    // What this process saw from its beginning on was not refused before.
+    limit_members(&world, None);
+    world.put(service("young", &[("TCP", 81, 30081)]));
+    let (run, writes) = world.writes_of(world.run("young")).await;
+    assert!(!run.settled().has_note("LoadBalancerPortLeft"));
+    assert_eq!(writes.len(), 2, "{:?}", in_short(&writes));
+}
+
+/// Both came while either one was refused, and nothing at a port says whose it is.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_may_be_another_clusters_stays() {
+    let world = World::with_nodes(1);
+    let other = world.another_cluster();
+    limit_members(&world, Some(0));
+    tokio::join!(world.run("web"), other.run("web"));
+    assert_eq!(leaked(&world).len(), 2);
+    advance(Duration::from_secs(601)).await;
+    let (log, _guards) = Log::listen(Level::WARN);
+    world.reap().await;
+    assert_eq!(leaked(&world).len(), 2);
+    for port in leaked(&world) {
+        assert_eq!(log.count(&port.id.to_string()), 1, "{}", log.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_ports_as_creations_that_were_refused_together_go() {
+    let world = World::with_nodes(1);
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    limit_members(&world, Some(0));
+    tokio::join!(world.run("web"), world.run("b"));
+    assert_eq!(leaked(&world).len(), 2);
+    advance(Duration::from_secs(601)).await;
+    world.reap().await;
+    assert_eq!(leaked(&world).len(), 0);
 }
 
 /// As where a driver breaks on a part: nothing tells what it is about.
@@ -251,6 +322,20 @@ async fn what_ovn_cannot_do_is_refused_before_anything_is_made() {
         world.run("web").await;
         assert_eq!(world.sim.snapshot(), served, "{wish}");
     }
+}
+
+/// Octavia looks at it only when the pool is changed by itself.
+#[tokio::test(start_paused = true)]
+async fn a_method_that_amphorae_do_not_have_is_refused_before_anything_is_made() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "lb-method", "SOURCE_IP_PORT");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    for told in ["amphora", "SOURCE_IP_PORT", "lb-method", "ROUND_ROBIN"] {
+        assert!(run.complaint().contains(told), "{run:#?}");
+    }
+    assert!(writes.is_empty(), "{:?}", in_short(&writes));
+    world.remove_annotation("web", "lb-method");
+    world.run("web").await.settled();
 }
 
 #[tokio::test(start_paused = true)]

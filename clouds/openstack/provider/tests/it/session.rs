@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::ReportedOutcome;
+use bowline_kit::faults::Disturbed;
+use bowline_kit::{predict, predicted_kinds};
 use bowline_openstack_sim::kit::Fault;
-use bowline_provider_kit::faults::Disturbed;
-use bowline_provider_kit::{predict, predicted_kinds};
 
 use crate::world::{World, in_one_page, in_short, lb_name, service};
 
@@ -76,6 +76,38 @@ async fn a_list_that_fails_is_no_proof_of_anything() {
         world.sim.faults().remove(id);
     }
     world.assert_settled("web").await;
+}
+
+/// A gateway may let nothing through but the calls of the API itself, or Octavia's root fails for a while.
+#[tokio::test(start_paused = true)]
+async fn versions_that_cannot_be_read_stop_no_service() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.restart();
+    let versions = || Fault::operation("octavia.versions.list").always().status(500);
+    let fault = world.sim.faults().add(versions());
+    world.add_node("node-2");
+    world.annotate("web", "connection-limit", "7");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("version of Octavia's API"), "{run:#?}");
+    assert!(run.published_although_refused.is_some());
+    assert_eq!(in_short(&writes), ["octavia.members.replace"]);
+    // What takes no version is made. What could not be had later waits.
+    world.put(service("plain", &[("TCP", 81, 30081)]));
+    let run = world.run("plain").await;
+    assert!(run.published_although_refused.is_some(), "{run:#?}");
+    world.put(service("limited", &[("TCP", 82, 30082)]));
+    world.annotate("limited", "flavor-id", "f");
+    let (run, writes) = world.writes_of(world.run("limited")).await;
+    assert!(run.complaint().contains("version of Octavia's API"), "{run:#?}");
+    assert!(writes.is_empty());
+    world.delete("limited");
+    world.run("limited").await.settled();
+    world.sim.faults().remove(fault);
+    for name in ["web", "plain"] {
+        world.run(name).await.settled();
+        world.assert_settled(name).await;
+    }
 }
 
 /// A cloud that changes what it is told: one write, and a person is told.

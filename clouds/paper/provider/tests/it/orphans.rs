@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::Standing;
 use bowline_cloud_provider::{ClusterFacts, ServiceFacts};
-use bowline_provider_kit::orphans::{orphan_facts, remove_orphans, survey};
-use bowline_provider_kit::{Interruption, balanced_service, service_port};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
+use bowline_kit::{Interruption, balanced_service, service_port};
 
 use crate::world::World;
 

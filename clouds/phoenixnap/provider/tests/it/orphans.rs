@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use bowline_phoenixnap_sim::BlockSpec;
-use bowline_provider_kit::orphans::{orphan_facts, remove_orphans, survey};
 
 use crate::world::{CLUSTER, NETWORK, World};
 

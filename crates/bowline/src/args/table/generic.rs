@@ -232,7 +232,17 @@ pub(super) static ORPHANS: &[Flag] = &[
     Flag::new("yes", Kind::Bool, "false", "Delete without a question.").short('y'),
 ];
 
+/// Services that are not applied yet.
+const FILENAME: Flag = Flag::new(
+    "filename",
+    Kind::List,
+    "",
+    "Files with Services that are not applied yet, YAML or JSON; '-' for stdin. What the API server would choose, such as node ports, is made up.",
+)
+.short('f');
+
 pub(super) static EXPLAIN: &[Flag] = &[
+    FILENAME,
     Flag::new(
         "namespace",
         Kind::Text,
@@ -244,6 +254,7 @@ pub(super) static EXPLAIN: &[Flag] = &[
 ];
 
 pub(super) static PLAN: &[Flag] = &[
+    FILENAME,
     OUTPUT,
     Flag::new(
         "service",

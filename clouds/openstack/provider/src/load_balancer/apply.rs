@@ -1,0 +1,382 @@
+//! Makes the writes.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, Kept, WriteOutcome};
+use bowline_openstack_client::{
+    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, PortId,
+    PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+};
+use bowline_plan::{Refusal, Step as _};
+use tokio::time::Instant;
+
+use crate::load_balancer::intent::settings::Setting;
+use crate::load_balancer::observe::PoolSetting;
+use crate::load_balancer::remedies;
+use crate::load_balancer::security_groups::ports::{with_group, without_group};
+use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
+
+mod floating_ip;
+
+/// What a person can do about a pool that Octavia does not delete.
+const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+
+/// What a person can do about a port whose security groups may not be changed (`update_port` in Neutron's policies).
+const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, change it: have the project of cloud.conf own the servers' ports, have the operator of the cloud allow it, or set manage-security-groups = false in cloud.conf and open the node ports by hand";
+
+/// How often a port is read again because somebody else changed it meanwhile.
+const MAX_TRIES: usize = 5;
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// It was made; what the object is like now, where the answer shows it.
+    Done(Option<Box<Shown>>),
+    /// Nothing happened: Octavia is at work on the load balancer.
+    Busy,
+    /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
+    PoolLocked,
+    /// The cloud refused it: the same would be refused again.
+    Refused(Refusal),
+    /// It failed otherwise, and holds up nothing else in this reconcile.
+    Failed(Refusal),
+    /// The same if it was sent, and nobody knows what came of it.
+    Unheard(Refusal),
+}
+
+impl Learned {
+    /// Whether the cloud took it.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Done(_) => WriteOutcome::Taken,
+            Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
+            Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::Unheard(_) => WriteOutcome::Unknown,
+        }
+    }
+}
+
+/// An object as an answer shows it.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Balancer(LoadBalancer),
+    Listener(Listener),
+    Pool(Pool),
+    Member(Member),
+    Monitor(Monitor),
+    FloatingIp(FloatingIp),
+    Group(SecurityGroup),
+    Rule(SecurityGroupRule),
+    Port(Port),
+}
+
+/// It was made, and this is what came of it.
+fn shown(shown: Shown) -> Learned {
+    Learned::Done(Some(Box::new(shown)))
+}
+
+/// It was made, and the answer shows nothing.
+fn done<T>(_: T) -> Learned {
+    Learned::Done(None)
+}
+
+/// The groups that ports have, with the revision of the port that has them.
+pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
+
+/// Creations of load balancers whose answers were lost, by the load balancer's name.
+#[derive(Debug, Default)]
+pub(crate) struct LateCreations(Kept<String, Late>);
+
+/// When a creation was not answered, and for how long it is waited for.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    since: Instant,
+    wait: Duration,
+}
+
+/// How long a load balancer is waited for at first where the answer does not tell what came of its creation, twice as long each time...
+const SHORTEST_WAIT: Duration = Duration::from_secs(5);
+
+/// ... up to this, which is also for how long it is waited for where no answer came in time.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+impl LateCreations {
+    /// Whether the load balancer of this name may still come.
+    pub(crate) fn may_come(&self, name: &String) -> bool {
+        self.0.with(name, |late| {
+            late.is_some_and(|late| late.since.elapsed() < late.wait)
+        })
+    }
+
+    fn lost(&self, name: &String, error: &ApiError) {
+        self.0.with(name, |late| {
+            let longer = late.map_or(SHORTEST_WAIT, |late| late.wait * 2);
+            *late = Some(Late {
+                since: Instant::now(),
+                wait: if error.is_late() {
+                    LONGEST_WAIT
+                } else {
+                    longer.min(LONGEST_WAIT)
+                },
+            });
+        });
+    }
+
+    fn came(&self, name: &String) {
+        self.0.with(name, |late| *late = None);
+    }
+}
+
+/// Makes a step's write.
+pub(crate) async fn apply(
+    client: &Client,
+    written: &PortGroups,
+    late: &LateCreations,
+    settings: &[Setting],
+    step: &CloudStep,
+) -> Result<Learned, CloudError> {
+    let outcome = match step {
+        CloudStep::CreateBalancer { new } => match client.create_load_balancer(new).await {
+            // Octavia makes the port first also where it breaks on the rest ("An unknown exception occurred.").
+            Err(error) if is_refusal(&error) || error.status() == Some(500) => {
+                Ok(Learned::Refused(told(settings, step, &error)))
+            }
+            created => {
+                match &created {
+                    Ok(_) => late.came(&new.name),
+                    Err(error) if error.maybe_applied() => late.lost(&new.name, error),
+                    Err(_) => {}
+                }
+                created.map(|balancer| shown(Shown::Balancer(balancer)))
+            }
+        },
+        // It is told at the end, where it matters, by what is refused because of it.
+        CloudStep::DeletePort { port, .. } => match client.delete_port(port).await {
+            Err(error) if is_refusal(&error) => Ok(Learned::Refused(told(settings, step, &error))),
+            deleted => deleted.map(done),
+        },
+        CloudStep::DeleteBalancer {
+            balancer,
+            name,
+            cascade,
+            ..
+        } => {
+            late.came(name);
+            client.delete_load_balancer(balancer, *cascade).await.map(done)
+        }
+        CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
+            // The pool keeps what it has, and the event names the method.
+            Err(error) if is_of_setting(change, &error) => {
+                Ok(Learned::Refused(remedies::refusal(settings, &error)))
+            }
+            // Whoever made the policy is to take it off; all else goes on.
+            Err(error) if matches!(change, PartChange::DeletePool { .. }) && error.is_of_policy() => Ok(
+                Learned::Refused(told(settings, step, &error).with_remedy(POLICY_REMEDY)),
+            ),
+            Err(error) if holds_up_nothing(change, &error) => {
+                Ok(Learned::Refused(told(settings, step, &error)))
+            }
+            outcome => outcome,
+        },
+        CloudStep::FloatingIp(change) => return floating_ip::change(client, settings, change).await,
+        CloudStep::Group(change) => {
+            // Whatever goes wrong here is told together with the address.
+            let outcome = group(client, written, change).await;
+            return Ok(outcome.unwrap_or_else(|error| {
+                let is_of_port = matches!(change, GroupChange::Join { .. } | GroupChange::Leave { .. });
+                let why = match is_of_port && error.status() == Some(403) {
+                    true => {
+                        let text = format!("error during {}: {error}", step.label());
+                        Refusal::new(text).with_remedy(PORT_REMEDY)
+                    }
+                    false => told(settings, step, &error),
+                };
+                match error.class {
+                    Class::Invalid | Class::Denied | Class::Exhausted => Learned::Refused(why),
+                    _ if error.maybe_applied() => Learned::Unheard(why),
+                    _ => Learned::Failed(why),
+                }
+            }));
+        }
+    };
+    match outcome {
+        Err(error) if step.balancer().is_some() && error.is_busy() => Ok(match error.is_of_pool() {
+            true => Learned::PoolLocked,
+            false => Learned::Busy,
+        }),
+        outcome => outcome.map_err(|error| remedies::of_write(settings, error)),
+    }
+}
+
+/// Why a step was refused, in the words of a failed one.
+fn told(settings: &[Setting], step: &CloudStep, error: &ApiError) -> Refusal {
+    let mut why = remedies::refusal(settings, error);
+    why.reason = format!("error during {}: {}", step.label(), why.reason);
+    why
+}
+
+/// Whether nothing was made, and asking for less may help.
+fn is_refusal(error: &ApiError) -> bool {
+    matches!(
+        error.class,
+        Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied | Class::Exhausted
+    )
+}
+
+/// Whether Octavia refuses this change of a part and nothing else for it. At a quota something else of the Service may make room. What
+/// is in the way, or gone, was not seen so: that is looked at anew.
+fn holds_up_nothing(change: &PartChange, error: &ApiError) -> bool {
+    let is_of_part = !matches!(change, PartChange::UpdateBalancer { .. });
+    let is_refusal = matches!(error.class, Class::Invalid | Class::Denied) || error.is_of_provider();
+    error.class == Class::Exhausted || is_of_part && is_refusal
+}
+
+fn is_of_setting(change: &PartChange, error: &ApiError) -> bool {
+    let PartChange::UpdatePool { update, .. } = change else {
+        return false;
+    };
+    PoolSetting::of(update).is_some() && error.class == Class::Invalid
+}
+
+async fn part(
+    client: &Client,
+    balancer: &bowline_openstack_client::LoadBalancerId,
+    change: &PartChange,
+) -> Result<Learned, ApiError> {
+    Ok(match change {
+        PartChange::UpdateBalancer { update, .. } => shown(Shown::Balancer(
+            client.update_load_balancer(balancer, update).await?,
+        )),
+        PartChange::CreateListener { new } => shown(Shown::Listener(client.create_listener(new).await?)),
+        PartChange::UpdateListener { id, update, .. } => {
+            shown(Shown::Listener(client.update_listener(id, update).await?))
+        }
+        PartChange::DeleteListener { id, .. } => done(client.delete_listener(id).await?),
+        PartChange::CreatePool { new } => shown(Shown::Pool(client.create_pool(new).await?)),
+        PartChange::UpdatePool { id, update, .. } => {
+            shown(Shown::Pool(client.update_pool(id, update).await?))
+        }
+        PartChange::DeletePool { id, .. } => done(client.delete_pool(id).await?),
+        PartChange::SetMembers { pool, members, .. } => done(client.replace_members(pool, members).await?),
+        PartChange::AddMember { pool, new } => shown(Shown::Member(client.create_member(pool, new).await?)),
+        PartChange::UpdateMember { pool, id, update } => {
+            shown(Shown::Member(client.update_member(pool, id, update).await?))
+        }
+        PartChange::RemoveMember { pool, id, .. } => done(client.delete_member(pool, id).await?),
+        PartChange::CreateMonitor { new } => shown(Shown::Monitor(client.create_monitor(new).await?)),
+        PartChange::UpdateMonitor { id, update, .. } => {
+            shown(Shown::Monitor(client.update_monitor(id, update).await?))
+        }
+        PartChange::DeleteMonitor { id, .. } => done(client.delete_monitor(id).await?),
+    })
+}
+
+async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {
+    Ok(match change {
+        GroupChange::Create { new } => shown(Shown::Group(client.create_security_group(new).await?)),
+        GroupChange::CreateRule { new } => match client.create_security_group_rule(new).await {
+            Ok(rule) => shown(Shown::Rule(rule)),
+            // Somebody else was faster: the next look shows it.
+            Err(error) if error.class == Class::Conflict => done(()),
+            Err(error) => return Err(error),
+        },
+        GroupChange::DeleteRule { id, .. } => done(client.delete_security_group_rule(id).await?),
+        GroupChange::Join { group, port } => {
+            regroup(client, written, port, |there| {
+                let has = there.security_groups.contains(group);
+                (!has).then(|| with_group(there, group))
+            })
+            .await?
+        }
+        GroupChange::Leave { group, port } => leave(client, written, group, port).await?,
+        GroupChange::Delete { group, .. } => done(client.delete_security_group(group).await?),
+    })
+}
+
+/// Takes a group off a port, and the tag that very old controllers left.
+async fn leave(
+    client: &Client,
+    written: &PortGroups,
+    group: &SecurityGroupId,
+    port: &Port,
+) -> Result<Learned, ApiError> {
+    let mut left = regroup(client, written, port, |there| {
+        let has = there.security_groups.contains(group);
+        has.then(|| without_group(there, group))
+    })
+    .await?;
+    if let Learned::Done(Some(shown)) = &mut left
+        && let Shown::Port(port) = &mut **shown
+        && port.tags.iter().any(|tag| tag == group.as_str())
+    {
+        client.delete_port_tag(&port.id, group.as_str()).await?;
+        port.tags.retain(|tag| tag != group.as_str());
+    }
+    Ok(left)
+}
+
+/// A port as it was read, or as this process wrote it after that.
+fn as_written(written: &PortGroups, seen: &Port, revision: u64) -> Port {
+    let later = written.with(&seen.id, |kept| {
+        kept.clone().filter(|(later, _)| *later > revision)
+    });
+    match later {
+        None => seen.clone(),
+        Some((later, security_groups)) => Port {
+            security_groups,
+            revision_number: Some(later),
+            ..seen.clone()
+        },
+    }
+}
+
+/// Changes the groups of a port, which are written as a whole: worked out from the port as it was read, and written only if it
+/// is still so. Other controllers write the same list.
+async fn regroup(
+    client: &Client,
+    written: &PortGroups,
+    seen: &Port,
+    groups: impl Fn(&Port) -> Option<Vec<SecurityGroupId>>,
+) -> Result<Learned, ApiError> {
+    let mut known = seen
+        .revision_number
+        .map(|revision| as_written(written, seen, revision));
+    let mut refused = None;
+    for _ in 0..MAX_TRIES {
+        let port = match known.take() {
+            Some(port) => port,
+            None => match client.port(&seen.id).await? {
+                Some(port) => port,
+                None => return Ok(Learned::Done(None)), // a port that is gone has no groups
+            },
+        };
+        let Some(groups) = groups(&port) else {
+            return Ok(shown(Shown::Port(port)));
+        };
+        let update = PortUpdate {
+            security_groups: Some(groups),
+            ..PortUpdate::default()
+        };
+        match client.update_port(&port.id, &update, port.revision_number).await {
+            Ok(port) => {
+                if let Some(revision) = port.revision_number {
+                    let now = Some((revision, port.security_groups.clone()));
+                    written.with(&port.id, |kept| *kept = now);
+                }
+                return Ok(shown(Shown::Port(port)));
+            }
+            Err(error) if error.is_outdated() => {}
+            // The port is gone, or a group that it had a moment ago: Neutron looks for the groups before it looks at the
+            // revision.
+            Err(error) if error.class == Class::NotFound => refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    Ok(Learned::Failed(Refusal::new(format!(
+        "port {} changed {MAX_TRIES} times while its security groups were written",
+        seen.id
+    ))))
+}

@@ -1,0 +1,28 @@
+//! What is wrong with a Service, without a cluster and without a cloud: for tests of whatever else judges Services.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Service, ServiceFacts};
+
+use crate::config::LoadBalancerOptions;
+use crate::load_balancer::intent::{Intent, read};
+use crate::messages::IGNORED_ANNOTATIONS;
+
+/// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to
+/// complain of, or no load balancer is wanted.
+#[must_use]
+pub fn complaints(service: &Service) -> Vec<String> {
+    let facts = ServiceFacts::alone(Arc::new(service.clone()));
+    match read(&Arc::new(LoadBalancerOptions::default()), &facts) {
+        Err(refusal) => vec![refusal.reason],
+        Ok(Intent::Absent(_)) => Vec::new(),
+        Ok(Intent::Wanted(wanted)) => {
+            let ignored = wanted
+                .notes
+                .into_iter()
+                .filter(|note| note.reason == IGNORED_ANNOTATIONS.reason);
+            let flaws = wanted.flaws.into_iter().map(|flaw| flaw.text);
+            ignored.map(|note| note.text).chain(flaws).collect()
+        }
+    }
+}

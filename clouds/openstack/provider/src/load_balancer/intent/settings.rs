@@ -1,0 +1,266 @@
+//! Where the settings of a Service come from, as a person would look for them, and which of them nobody can keep to.
+
+use std::net::IpAddr;
+
+use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
+use k8s_openapi::api::core::v1::ServiceSpec;
+
+use super::Wanted;
+use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::load_balancer::annotations::{self as keys, Reader};
+use crate::load_balancer::members::Family;
+
+/// The field of the Service that asks for an address.
+pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
+
+/// The field of the Service that says who may connect.
+const RANGES: &str = "spec.loadBalancerSourceRanges";
+
+/// What only the configuration file says.
+pub(crate) const PROVIDER: &str = "lb-provider";
+
+/// A setting that somebody wrote, or could: the clouds' own names of values say little to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The key of its annotation, or what stands for it.
+    pub(crate) what: &'static str,
+    /// Where it is written.
+    pub(crate) origin: String,
+    /// As it is written.
+    pub(crate) value: String,
+}
+
+/// A setting that cannot be kept to, whatever the cloud is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// As [`Setting::what`]; empty where it is not one setting alone.
+    pub(crate) what: &'static str,
+    /// What is wrong, on which setting, and what is allowed.
+    pub(crate) text: String,
+    /// What it stands in the way of.
+    pub(crate) bars: Bars,
+}
+
+/// What a flaw stands in the way of. No load balancer is made with any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bars {
+    /// Everything but that members follow the Nodes: it cannot be told what is asked for.
+    All,
+    /// Every change of the parts of a load balancer but of its members.
+    Parts,
+    /// The status.
+    Status,
+    /// Nothing more: the load balancer has it from the beginning, or keeps what it has.
+    Creation,
+}
+
+/// A class that a Service names.
+pub(super) type Class<'a> = Option<(&'a str, &'a ClassOptions)>;
+
+/// The settings whose values the cloud may refuse.
+pub(super) fn settings(
+    reader: &Reader<'_>,
+    class: Class<'_>,
+    options: &LoadBalancerOptions,
+    spec: &ServiceSpec,
+) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for entry in [
+        &keys::NETWORK,
+        &keys::SUBNET,
+        &keys::MEMBER_SUBNET,
+        &keys::PORT,
+        &keys::FLOATING_NETWORK,
+        &keys::FLOATING_SUBNET_ID,
+        &keys::FLOATING_SUBNET,
+        &keys::FLOATING_SUBNET_TAGS,
+        &keys::TLS,
+        &keys::CONNECTION_LIMIT,
+        &keys::TIMEOUT_CLIENT_DATA,
+        &keys::TIMEOUT_MEMBER_CONNECT,
+        &keys::TIMEOUT_MEMBER_DATA,
+        &keys::TIMEOUT_TCP_INSPECT,
+        &keys::LB_METHOD,
+        &keys::FLAVOR,
+        &keys::ZONE,
+        &keys::MONITOR_DELAY,
+        &keys::MONITOR_TIMEOUT,
+        &keys::MONITOR_MAX_RETRIES,
+        &keys::MONITOR_MAX_RETRIES_DOWN,
+        &keys::HOSTNAME,
+        &keys::SOURCE_RANGES,
+    ] {
+        settings.extend(setting(entry, reader, class, options));
+    }
+    let mut field = |what, origin: &str, value: Option<String>| {
+        let value = value.filter(|value| !value.is_empty());
+        settings.extend(value.map(|value| Setting {
+            what,
+            origin: origin.to_owned(),
+            value,
+        }));
+    };
+    field(ADDRESS, ADDRESS, spec.load_balancer_ip.clone());
+    let ranges = spec.load_balancer_source_ranges.as_deref();
+    field(keys::SOURCE_RANGES.key, RANGES, ranges.map(|list| list.join(",")));
+    let of_file = format!("{PROVIDER} of [LoadBalancer] in cloud.conf");
+    field(PROVIDER, &of_file, Some(options.provider.clone()));
+    settings
+}
+
+/// A setting by its annotation: what the Service, its class or the file says, whichever counts.
+fn setting(
+    entry: &AnnotationSpec,
+    reader: &Reader<'_>,
+    class: Class<'_>,
+    options: &LoadBalancerOptions,
+) -> Option<Setting> {
+    let option_name = entry.default.strip_prefix("[LoadBalancer] ");
+    let annotated = || {
+        let value = reader.given(entry)?;
+        Some((format!("annotation {}", entry.key), value.to_owned()))
+    };
+    let of_class = || {
+        let (name, class) = class?;
+        let value = placed(entry, &class.placement, &class.floating)?;
+        let option = option_name.unwrap_or_default();
+        Some((
+            format!("{option} of [LoadBalancerClass \"{name}\"] in cloud.conf"),
+            value,
+        ))
+    };
+    let of_file = || {
+        let value = configured(entry, options)?;
+        let option = option_name.unwrap_or_default();
+        Some((format!("{option} of [LoadBalancer] in cloud.conf"), value))
+    };
+    let (origin, value) = if is_floating(entry) {
+        of_class().or_else(annotated).or_else(of_file)?
+    } else {
+        annotated().or_else(of_class).or_else(of_file)?
+    };
+    // Nothing is a word too, where a word is asked for.
+    let says_something = !value.is_empty() || matches!(entry.accepts, Accepts::Words(_));
+    says_something.then_some(Setting {
+        what: entry.key,
+        origin,
+        value,
+    })
+}
+
+/// Whether it says where floating IPs come from: there the class wins over the annotation.
+fn is_floating(entry: &AnnotationSpec) -> bool {
+    [
+        keys::FLOATING_NETWORK.key,
+        keys::FLOATING_SUBNET_ID.key,
+        keys::FLOATING_SUBNET.key,
+        keys::FLOATING_SUBNET_TAGS.key,
+    ]
+    .contains(&entry.key)
+}
+
+/// What the section of a class, or `[LoadBalancer]`, says about places.
+fn placed(
+    entry: &AnnotationSpec,
+    placement: &PlacementOptions,
+    floating: &FloatingOptions,
+) -> Option<String> {
+    let text = |id: Option<&str>| id.map(str::to_owned);
+    match entry.key {
+        key if key == keys::NETWORK.key => text(placement.network.as_ref().map(|id| id.as_str())),
+        key if key == keys::SUBNET.key => text(placement.subnet.as_ref().map(|id| id.as_str())),
+        key if key == keys::MEMBER_SUBNET.key => text(placement.member_subnet.as_ref().map(|id| id.as_str())),
+        key if key == keys::FLOATING_NETWORK.key => text(floating.network.as_ref().map(|id| id.as_str())),
+        key if key == keys::FLOATING_SUBNET_ID.key => text(floating.subnet.as_ref().map(|id| id.as_str())),
+        key if key == keys::FLOATING_SUBNET.key => floating.subnet_name.clone(),
+        key if key == keys::FLOATING_SUBNET_TAGS.key => floating.subnet_tags.clone(),
+        _ => None,
+    }
+}
+
+fn configured(entry: &AnnotationSpec, options: &LoadBalancerOptions) -> Option<String> {
+    let monitor = &options.monitor;
+    match entry.key {
+        key if key == keys::TLS.key => options.tls_container.clone(),
+        key if key == keys::LB_METHOD.key => Some(options.method.clone()),
+        key if key == keys::FLAVOR.key => options.flavor.clone(),
+        key if key == keys::ZONE.key => options.zone.clone(),
+        key if key == keys::MONITOR_DELAY.key => Some(monitor.delay_s.to_string()),
+        key if key == keys::MONITOR_TIMEOUT.key => Some(monitor.timeout_s.to_string()),
+        key if key == keys::MONITOR_MAX_RETRIES.key => Some(monitor.max_retries.to_string()),
+        key if key == keys::MONITOR_MAX_RETRIES_DOWN.key => Some(monitor.max_retries_down.to_string()),
+        _ => placed(entry, &options.placement, &options.floating),
+    }
+}
+
+/// What is wrong with the settings of a Service.
+pub(super) fn flaws(wanted: &Wanted) -> Vec<Flaw> {
+    wanted
+        .settings
+        .iter()
+        .filter_map(|setting| flaw(wanted, setting))
+        .collect()
+}
+
+fn flaw(wanted: &Wanted, setting: &Setting) -> Option<Flaw> {
+    let Setting { what, origin, value } = setting;
+    let (allowed, bars) = if *what == ADDRESS {
+        (fault_of_address(wanted.family(), value)?, Bars::Creation)
+    } else {
+        let entry = keys::annotation_table().iter().find(|entry| entry.key == *what)?;
+        let is_of_monitor = entry.key.contains("/health-monitor-");
+        match entry.accepts {
+            Accepts::Between(least, most) if !is_of_monitor || wanted.monitor.is_some() => {
+                // What is no number at all has no effect, and is told elsewhere.
+                let number: i64 = value.parse().ok()?;
+                let is_good = (least..=most).contains(&number);
+                let allowed = format!("a whole number from {least} to {most}");
+                (Some(allowed).filter(|_| !is_good)?, Bars::Parts)
+            }
+            Accepts::Words(words) => {
+                let is_good = words.contains(&value.as_str());
+                let allowed = format!("one of {}", words.join(", "));
+                (Some(allowed).filter(|_| !is_good)?, Bars::Creation)
+            }
+            Accepts::Hostname => {
+                let allowed = "a DNS name in lower case, such as www.example.org".to_owned();
+                (
+                    Some(allowed).filter(|_| !facts::is_hostname(value))?,
+                    Bars::Status,
+                )
+            }
+            _ => return None,
+        }
+    };
+    Some(Flaw {
+        what,
+        text: format!("{origin} is `{value}` and must be {allowed}"),
+        bars,
+    })
+}
+
+/// What an address has to be, if it is not.
+fn fault_of_address(family: Option<Family>, value: &str) -> Option<String> {
+    let is_good = match value.parse::<IpAddr>() {
+        Ok(address) => family.is_none_or(|family| Family::of(address) == family),
+        Err(_) => false,
+    };
+    let allowed = match family {
+        Some(Family::V4) => "an IPv4 address, the first of spec.ipFamilies",
+        Some(Family::V6) => "an IPv6 address, the first of spec.ipFamilies",
+        None => "an IP address",
+    };
+    (!is_good).then(|| allowed.to_owned())
+}
+
+impl Wanted {
+    /// Where the settings of these annotations are written; empty if none of them is.
+    pub(crate) fn origins(&self, what: &[&str]) -> String {
+        let known = self
+            .settings
+            .iter()
+            .filter(|setting| what.contains(&setting.what));
+        let origins: Vec<&str> = known.map(|setting| setting.origin.as_str()).collect();
+        origins.join(" or ")
+    }
+}

@@ -1,0 +1,192 @@
+//! What is read again in a reconcile: while Octavia is at work, and after the writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, PoolId, ProvisioningStatus};
+
+use super::{Listing, Reads};
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Identity, Intent};
+use crate::load_balancer::learn::predicted;
+use crate::load_balancer::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
+use crate::load_balancer::step::CloudStep;
+
+impl Reads {
+    /// Looks again at load balancers that are pending or went, and reads what is missing by now.
+    pub(crate) async fn again(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let may_be_ours = observed
+            .balancers
+            .iter()
+            .any(|balancer| is_pending(balancer) && evidence::is_candidate(identity, balancer));
+        if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
+            // Who waited can wait for others; one look straight after a write spares the pause where Octavia is quick.
+            let list = if memory.waited().is_zero() {
+                &self.balancers
+            } else {
+                &self.polled
+            };
+            self.refresh(identity, &mut observed, list).await?;
+            memory.own.is_unseen = false;
+            memory.own.change_pause = self.under_way.pause();
+            undone::note(&observed, memory, false);
+            patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
+            memory.own.is_busy = false; // to be seen anew
+            if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
+                observed.parts.clear();
+            }
+        }
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    /// Reads at the end of a reconcile what its own writes left in doubt.
+    ///
+    /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
+    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating
+    /// IPs are read again where the way to the load balancer was changed, because others write them too.
+    pub(crate) async fn after_writes(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        memory.new_wait();
+        let written = std::mem::take(&mut memory.own.members_written);
+        if !written.is_empty() {
+            self.confirm_members(&mut observed.parts, &written).await?;
+        }
+        if memory.own.is_address_changed {
+            observed.floating_ips = None;
+        }
+        if memory.own.is_unseen {
+            self.refresh(intent.identity(), &mut observed, &self.balancers)
+                .await?;
+            memory.own.is_unseen = false;
+        }
+        self.confirm_parts(&mut observed, memory).await?;
+        self.complete(intent, &mut observed, memory).await?;
+        undone::note(&observed, memory, true);
+        Ok(observed)
+    }
+
+    /// Reads the parts of load balancers again of which some were made or taken away.
+    async fn confirm_parts(&self, observed: &mut Observed, memory: &Memory) -> Result<(), CloudError> {
+        let written = memory.own.unconfirmed.iter();
+        let written = written.filter(|step| matches!(step, CloudStep::Part { .. }));
+        let of: BTreeSet<LoadBalancerId> = written.filter_map(CloudStep::balancer).cloned().collect();
+        for of in of {
+            let Some(before) = observed.parts.remove(&of) else {
+                continue;
+            };
+            let mut now = self.parts(observed, of.clone()).await?;
+            let is_there = |id: &PoolId| now.pools.iter().any(|pool| pool.id == *id);
+            now.members = before.members;
+            now.members.retain(|pool, _| is_there(pool));
+            now.unread = before.unread;
+            observed.parts.insert(of, now);
+        }
+        Ok(())
+    }
+
+    /// Forgets the members of pools that were written and may not be as they were written, so that they are read.
+    ///
+    /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
+    /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
+    /// is read member by member.
+    async fn confirm_members(
+        &self,
+        parts: &mut BTreeMap<LoadBalancerId, Parts>,
+        written: &[WrittenMembers],
+    ) -> Result<(), CloudError> {
+        let pools = self.pools.ask().await?;
+        for WrittenMembers { pool, removed } in written {
+            let mut parts = parts.values_mut();
+            let Some(parts) = parts.find(|parts| parts.members.contains_key(pool)) else {
+                continue;
+            };
+            let members = &parts.members[pool];
+            let list = in_one_number(members);
+            let before = self.member_lists.with(pool, |last| last.replace(list));
+            let shown = pools.iter().find(|there| there.id == *pool);
+            let is_there = |id: &MemberId| {
+                let mut shown = shown.iter().flat_map(|there| &there.members);
+                shown.any(|member| member.id == *id)
+            };
+            let (known, added): (Vec<_>, Vec<_>) = members
+                .iter()
+                .partition(|member| !predicted::is_made_up(&member.id));
+            let is_sure = added.is_empty() || *removed == 0;
+            let is_confirmed = is_sure
+                && before != Some(list)
+                && shown.is_some_and(|there| there.members.len() == members.len())
+                && known.iter().all(|member| is_there(&member.id));
+            if !is_confirmed {
+                parts.members.remove(pool);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the load balancers again. One that is not listed any more is asked for: only then it is gone.
+    async fn refresh(
+        &self,
+        identity: &Identity,
+        observed: &mut Observed,
+        list: &Listing<LoadBalancer>,
+    ) -> Result<(), CloudError> {
+        let all = self.list_with(list).await?;
+        let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
+        let of_service = all.iter().filter(|balancer| {
+            let is_ours = evidence::is_candidate(identity, balancer)
+                && !observed.is_of_another(&balancer.id)
+                && !observed.left_alone.contains(&balancer.id);
+            is_ours || was_seen(&balancer.id)
+        });
+        let mut now: Vec<LoadBalancer> = of_service.cloned().collect();
+        let vanished = observed.balancers.iter().map(|balancer| &balancer.id);
+        let vanished: Vec<LoadBalancerId> = vanished
+            .filter(|id| now.iter().all(|balancer| balancer.id != **id))
+            .cloned()
+            .collect();
+        for id in &vanished {
+            now.extend(self.client.load_balancer(id).await?);
+        }
+        for id in &vanished {
+            if now.iter().all(|balancer| balancer.id != *id) {
+                observed.is_gone(id);
+                // The one that led to it leads nowhere now, and the next load balancer takes it.
+                observed.floating_ips = None;
+            }
+        }
+        // Whether a load balancer that failed still carries traffic is seen in its parts as they are now.
+        let has_failed_now = |id: &LoadBalancerId| {
+            let failed = |balancer: &&LoadBalancer| {
+                balancer.id == *id && balancer.provisioning_status == ProvisioningStatus::Error
+            };
+            let is_news = observed.balancers.iter().all(|before| !failed(&before));
+            is_news && now.iter().any(|balancer| failed(&balancer))
+        };
+        observed.parts.retain(|id, _| !has_failed_now(id));
+        observed.balancers = now;
+        Ok(())
+    }
+}
+
+/// What a list of members asks for, to be told from another list.
+fn in_one_number(members: &[Member]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for member in members {
+        let subnet = member.subnet_id.as_ref().map(|id| id.as_str());
+        (&member.name, &member.address, member.protocol_port).hash(&mut hasher);
+        (member.monitor_port, subnet).hash(&mut hasher);
+    }
+    hasher.finish()
+}

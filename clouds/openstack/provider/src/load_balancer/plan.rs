@@ -1,0 +1,481 @@
+//! Decides what comes next. Pure.
+//!
+//! The order is the one in which traffic suffers least, and which a process that stops at any point can be taken over in: the
+//! load balancer, its name on the Service before anything is waited for, a former name, its parts port by port, its tags, the
+//! address, and last the security group.
+
+use std::cell::OnceCell;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
+
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::{self, Found, Role};
+use crate::load_balancer::features::Features;
+use crate::load_balancer::intent::settings::Bars;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::observe::{
+    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending,
+};
+use crate::load_balancer::status;
+use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::messages::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
+
+mod absent;
+mod attributes;
+pub(crate) mod creation;
+pub(crate) mod dangling;
+mod desired;
+pub(crate) mod failed;
+pub(crate) mod floating;
+mod following;
+mod groups;
+mod guards;
+mod ignored;
+pub(crate) mod parts;
+mod placement;
+mod pools;
+pub(crate) mod rename;
+mod waiting;
+
+use absent::Left;
+use floating::Addressing;
+use guards::{several, source_ranges_note};
+use parts::PartsPlan;
+use waiting::wait_for;
+
+pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+
+/// Decides what comes next.
+pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    let view = View::of(seen);
+    let plan = decide(intent, &view);
+    match view.lacking() {
+        needs if needs.is_empty() => plan,
+        needs => Plan::new(Answer::LookAgain {
+            reason: format!("{needs:?} must be read"),
+        }),
+    }
+}
+
+/// What has to be read before anything can be decided.
+pub(crate) fn needs(intent: &Intent, observed: &Observed, memory: &Memory) -> Vec<Need> {
+    let view = View::new(observed, memory);
+    decide(intent, &view);
+    view.lacking()
+}
+
+fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
+    let wanted = match intent {
+        Intent::Absent(identity) => return Plan::new(absent::plan(identity, seen)),
+        Intent::Wanted(wanted) => wanted,
+    };
+    let plan = wanted_plan(wanted, seen);
+    if matches!(plan.answer, Answer::Refused(_)) || !seen.memory.refusals.is_empty() {
+        followed(wanted, seen); // comes before a refusal is told
+    }
+    plan
+}
+
+fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
+    let identity = &wanted.identity;
+    let mut notes = wanted.notes.clone();
+    let mut publishes = None;
+    let features = seen.features();
+    if !seen.is_listed(identity) {
+        creation::foresee(
+            wanted,
+            features.of_balancer(&identity.options, None).surely(),
+            seen,
+        );
+        return Plan::new(look_again());
+    }
+    if seen.misses() > 0 {
+        let _ = absent::of_left(identity, seen); // read beside what tells whose it is
+    }
+    let found = evidence::resolve(identity, seen);
+    let features = features.of_balancer(&identity.options, found.balancer());
+    notes.extend(source_ranges_note(wanted, features));
+    notes.extend(creation::zone_note(wanted, features));
+    if let Some(refusal) = dangling::mistake(identity, seen) {
+        return Plan::new(Answer::Refused(refusal)).with_notes(notes);
+    }
+    let answer = match found {
+        Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
+        Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
+        Found::Going(balancer) => wait_for(balancer, seen),
+        Found::None if let Some(other) = guards::of_another(identity, seen) => Answer::Refused(other),
+        Found::None => creation::next(wanted, features.surely(), seen, &mut notes),
+        Found::One {
+            balancer,
+            role,
+            twins,
+        } => {
+            let (surplus, kept) = evidence::surplus(seen, twins);
+            notes.extend(guards::kept_note(identity, balancer, &kept));
+            notes.extend(guards::own_note(identity, seen, (balancer, role)));
+            let there = There::new(wanted, seen, (balancer, role), &surplus);
+            there.next(&mut notes, &mut publishes)
+        }
+    };
+    let plan = Plan::new(answer).with_notes(notes);
+    match publishes {
+        Some(status) => plan.publishing(status),
+        None => plan,
+    }
+}
+
+/// What comes although the rest is refused: members and the security group follow the Nodes.
+pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
+    let Intent::Wanted(wanted) = intent else {
+        return None;
+    };
+    let view = View::of(seen);
+    followed(wanted, &view).filter(|_| view.misses() == 0)
+}
+
+fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
+    let Found::One { balancer, role, .. } = evidence::resolve(&wanted.identity, seen) else {
+        return None;
+    };
+    There::new(wanted, seen, (balancer, role), &[]).follow()
+}
+
+/// A load balancer that is there, and everything that its plan is made from.
+struct There<'a> {
+    wanted: &'a Wanted,
+    features: Features,
+    seen: &'a View<'a>,
+    balancer: &'a LoadBalancer,
+    role: Role,
+    surplus: &'a [&'a LoadBalancer],
+    /// What decides about its parts, once that is asked.
+    parts: OnceCell<Option<PartsPlan<'a>>>,
+}
+
+impl<'a> There<'a> {
+    fn new(
+        wanted: &'a Wanted,
+        seen: &'a View<'a>,
+        (balancer, role): (&'a LoadBalancer, Role),
+        surplus: &'a [&'a LoadBalancer],
+    ) -> Self {
+        let options = &wanted.identity.options;
+        Self {
+            wanted,
+            features: seen.features().of_balancer(options, Some(balancer)),
+            seen,
+            balancer,
+            role,
+            surplus,
+            parts: OnceCell::new(),
+        }
+    }
+
+    /// The first of these that is due:
+    ///
+    /// 1. what bars all work is told; a load balancer of another kind is made anew; its ID is written down; it is waited for,
+    ///    repaired; its duplicates are removed;
+    /// 2. a former name of the cluster is replaced; the tag is written; listeners, pools, members and monitors follow what is wanted;
+    /// 3. the floating IP is attached; the address is written down; the security group follows; a load balancer that the Service
+    ///    shared before is left; the status is published.
+    fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        let is_active = self.balancer.provisioning_status == ProvisioningStatus::Active;
+        match self.before_parts(notes) {
+            // As long as something is not known, what may come after it is read beside it.
+            Some(next) if !is_active || self.seen.misses() == 0 => return next,
+            _ => {}
+        }
+        let parts = self.seen.parts(&self.balancer.id);
+        match parts.and_then(|parts| self.to_parts(parts, notes)) {
+            Some(next) if self.seen.misses() == 0 => next,
+            _ => self.after_parts(notes, publishes),
+        }
+    }
+
+    fn before_parts(&self, notes: &mut Vec<Note>) -> Option<Next> {
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
+        let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
+        if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
+            return Some(Answer::Refused(refusal));
+        }
+        if self.is_to_be_made_anew() {
+            return Some(self.unmake(notes));
+        }
+        // Before anything is waited for: a process that stops now leaves a load balancer that is found.
+        if wanted.identity.annotated.as_ref() != Some(&balancer.id) {
+            return Some(annotate(keys::ID.key, Some(balancer.id.as_str())));
+        }
+        if is_pending(balancer) || seen.memory.own.is_busy {
+            return Some(wait_for(balancer, seen));
+        }
+        if balancer.provisioning_status != ProvisioningStatus::Active {
+            return Some(self.failed(notes));
+        }
+        if self.surplus.is_empty() {
+            return None;
+        }
+        // Another manager may have left them, and said nothing.
+        let note = DUPLICATE_REMOVED.note(format!(
+            "load balancer {} is kept, its duplicates are removed: {}",
+            balancer.id,
+            evidence::ids(self.surplus)
+        ));
+        notes.push(note.even_at_start());
+        self.seen.floating_ips(); // those that lead to them are freed
+        Some(match self.surplus.iter().find(|there| is_pending(there)) {
+            Some(busy) => wait_for(busy, seen),
+            None => apply(self.surplus.iter().copied().map(delete_unserving).collect()),
+        })
+    }
+
+    fn to_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Option<Next> {
+        let (wanted, balancer) = (self.wanted, self.balancer);
+        if let Some(change) = rename::next(&wanted.identity, self.seen, (balancer, self.role), parts) {
+            return Some(self.rename(change, notes));
+        }
+        let change = match self.of_parts(notes) {
+            Err(refusal) => return Some(Answer::Refused(refusal)),
+            Ok(change) => change,
+        };
+        // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
+        // that join at once the second one sees that the places are taken.
+        // One under a configured former name is as good until the owner renames it.
+        if let Some(tags) = attributes::tags_with(&balancer.tags, &wanted.identity.name)
+            .filter(|_| self.features.tags && !evidence::bears_known_tag(&wanted.identity, balancer))
+        {
+            let update = LoadBalancerUpdate {
+                name: None,
+                tags: Some(tags),
+            };
+            let name = balancer.name.clone();
+            return Some(self.part(PartChange::UpdateBalancer { name, update }, notes));
+        }
+        change.map(|change| self.unmarked(change, notes))
+    }
+
+    fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
+        let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
+            Some(Addressing::Write(change)) => return apply(vec![CloudStep::FloatingIp(change)]),
+            Some(Addressing::Refused(refusal)) => return Answer::Refused(refusal),
+            Some(Addressing::Done(address)) => address,
+            None => {
+                let _ = (self.of_group(notes), self.leave(notes));
+                return look_again();
+            }
+        };
+        let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
+        let of = (balancer, self.role);
+        notes.extend(ignored::note(wanted, self.features, of, floating_ip));
+        if wanted.identity.recorded_address.as_deref() != Some(&address) {
+            notes.extend(floating::lost_note(wanted, seen, balancer));
+            return annotate(keys::ADDRESS.key, Some(&address));
+        }
+        let status = status::status(wanted, balancer, &address);
+        let of_group = match self.of_group(notes) {
+            Ok(steps) if !steps.is_empty() => return apply(steps),
+            Ok(_) => None,
+            Err(refusal) => Some(refusal),
+        };
+        // What costs most comes first.
+        let refusal = together([
+            self.unmended(),
+            guards::held(wanted, self.features, seen),
+            of_group,
+            self.untaken(),
+            self.unread(),
+            floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
+        ]);
+        // The API server would refuse the status.
+        let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
+        let left = match refusal {
+            None => match (self.leave(notes), self.barred()) {
+                (Left::None, Some(barred)) => Left::Stuck(barred),
+                (left, _) => left,
+            },
+            Some(refusal) => Left::Stuck(refusal),
+        };
+        match (left, unpublished) {
+            (Left::Next(next), _) => next,
+            (_, Some(refusal)) => Answer::Refused(refusal),
+            (Left::None, None) => Answer::Settled(status),
+            (Left::Stuck(refusal), None) => {
+                // The load balancer works: what is wrong with its group, its certificate or the one before it does not hide its
+                // address.
+                *publishes = Some(status);
+                Answer::Refused(refusal)
+            }
+        }
+    }
+
+    /// Removes what is left on a load balancer that the Service was a guest of: the other one works by now.
+    fn leave(&self, notes: &mut Vec<Note>) -> Left {
+        let next = absent::of_left(&self.wanted.identity, self.seen);
+        // With the write that ends it: processes that were stopped before that have said nothing.
+        if let Left::Next(Answer::Apply(wave)) = &next
+            && let [LoadBalancerStep::Cloud(step)] = wave.steps()
+            && let Some(left) = ends_leaving(step)
+        {
+            let note = LEFT.note(format!(
+                "Service {} uses load balancer {}: its listeners, pools and tag on load balancer {left}, which it shared before, are removed",
+                self.wanted.identity.service, self.balancer.id
+            ));
+            notes.push(note.even_at_start());
+        }
+        next
+    }
+
+    fn rename(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
+        // The last one, so that it is told once.
+        if let PartChange::UpdateBalancer { name, update } = &change
+            && let Some(now) = &update.name
+        {
+            notes.push(RENAMED.note(format!(
+                "Renaming load balancer {} from {name} to {now}",
+                self.balancer.id
+            )));
+        }
+        self.part(change, notes)
+    }
+
+    fn of_parts(&self, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
+        let Some(plan) = self.plan_of_parts() else {
+            return Ok(None);
+        };
+        if let Some(listener) = plan.conflict() {
+            // What no port wants any more goes all the same: somebody else may wait for its port, as where two Services swap theirs.
+            if let Some((_, removal)) = plan.surplus().next() {
+                return Ok(Some(removal));
+            }
+            if let Some(change) = self.vain_tag() {
+                return Ok(Some(change));
+            }
+            let port = listener.protocol_port;
+            let refusal = Refusal::new(format!("the listener port {port} already exists"));
+            let else_helps = format!(
+                "listener {} ({}) of load balancer {} has it: choose another port or load balancer",
+                listener.id, listener.name, self.balancer.id
+            );
+            let identity = &self.wanted.identity;
+            return Err(refusal.with_remedy(guards::of_namesake(identity, &listener.tags, else_helps)));
+        }
+        notes.extend(plan.failed().map(|parts| {
+            IN_ERROR.note(format!(
+                "load balancer {} works, but Octavia could not make the last change of {parts}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
+                self.balancer.id
+            ))
+        }));
+        if let Some(refused) = plan.refused().find(|why| why.is_limit)
+            && let Some((listener, removal)) = plan.surplus().next()
+        {
+            // Who left makes room, and is missed by nobody.
+            if let Some(change) = plan.next_of_members() {
+                return Ok(Some(change));
+            }
+            notes.push(QUOTA_MET.note(format!(
+                "a quota of the project leaves no room for a new port beside an old one, so listener {} (port {}) of load balancer {} is removed first, and neither is served for a moment; {}",
+                listener.name, listener.protocol_port, self.balancer.id, refused.reason
+            )));
+            return Ok(Some(removal));
+        }
+        notes.extend(plan.notes_of_pools());
+        let change = plan.next();
+        if change.is_none()
+            && !plan.serves()
+            && let Some(refusal) = self.untaken()
+        {
+            return Err(refusal); // no address is told at which nothing is served
+        }
+        Ok(change)
+    }
+
+    /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
+    /// `max-shared-lb` leaves to others. One that people reach here already keeps its place, and waits for the port.
+    fn vain_tag(&self) -> Option<PartChange> {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        let is_in_vain = self.role == Role::Guest
+            && !floating::is_told(identity, self.seen, balancer)
+            && !evidence::is_to_be_deleted(identity, self.role, balancer)
+            && rename::is_borne_out(identity, self.seen, balancer)
+            && absent::own_parts(identity, self.role, self.seen, balancer).is_none();
+        is_in_vain
+            .then(|| absent::without_tag(identity, balancer))
+            .flatten()
+    }
+
+    fn part(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
+        let own = &self.seen.memory.own;
+        // Without this, it would be written for ever.
+        if let Some(why) = self.seen.memory.refusals.of_change(&change) {
+            return Answer::Refused(why.clone());
+        }
+        if own.is_unkept(&change) {
+            return Answer::Refused(self.unkept(change));
+        }
+        let is_undone = own.changes.contains(&change);
+        let step = CloudStep::Part {
+            balancer: self.balancer.id.clone(),
+            change,
+        };
+        if is_undone {
+            notes.push(IN_ERROR.note(format!(
+                "Octavia took {} of load balancer {} and did not make it: it is written again",
+                step.label(),
+                self.balancer.id
+            )));
+        }
+        apply(vec![step])
+    }
+}
+
+/// The first of several refusals, with the words of the next one, and how many more there are.
+fn together(all: impl IntoIterator<Item = Option<Refusal>>) -> Option<Refusal> {
+    let mut all = all.into_iter().flatten();
+    let mut first = all.next()?;
+    if let Some(next) = all.next() {
+        first.reason = format!("{}; besides, {}", first.reason, next.reason);
+        first.is_limit |= next.is_limit;
+    }
+    match all.count() {
+        0 => {}
+        more => first.reason.push_str(&format!(" (and so for {more} more)")),
+    }
+    Some(first)
+}
+
+/// The load balancer that a Service has left, if a step takes its tag off that one, or deletes it: after that nothing tells that it was
+/// there.
+fn ends_leaving(step: &CloudStep) -> Option<&LoadBalancerId> {
+    let is_end = matches!(
+        step,
+        CloudStep::DeleteBalancer { .. }
+            | CloudStep::Part {
+                change: PartChange::UpdateBalancer { .. },
+                ..
+            }
+    );
+    step.balancer().filter(|_| is_end)
+}
+
+/// Deletes one that was made twice.
+fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
+    failed::delete(balancer, false)
+}
+
+fn annotate(key: &str, value: Option<&str>) -> Next {
+    let write = KubeWrite::AnnotateService(vec![(key.to_owned(), value.map(str::to_owned))]);
+    Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
+}
+
+fn apply(steps: Vec<CloudStep>) -> Next {
+    let steps = steps.into_iter().map(LoadBalancerStep::Cloud);
+    Answer::apply_or(steps.collect(), look_again)
+}
+
+fn look_again() -> Next {
+    Answer::LookAgain {
+        reason: "something is not known".to_owned(),
+    }
+}

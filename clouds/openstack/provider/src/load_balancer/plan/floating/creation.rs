@@ -1,0 +1,94 @@
+//! A floating IP that is to be created: where it comes from, and why none can.
+
+use bowline_openstack_client::{LoadBalancer, NewFloatingIp};
+use bowline_plan::Refusal;
+
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::intent::settings::ADDRESS;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::View;
+use crate::load_balancer::step::FloatingIpChange;
+use crate::load_balancer::subnets::floating::{self, FloatingError, WantedSubnet};
+
+/// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
+pub(super) fn creation(
+    wanted: &Wanted,
+    observed: &View<'_>,
+    balancer: Option<&LoadBalancer>,
+) -> Result<Option<FloatingIpChange>, FloatingError> {
+    if let Some(flaw) = wanted.flaws.iter().find(|flaw| flaw.what == ADDRESS) {
+        return Err(FloatingError::Address(flaw.text.clone()));
+    }
+    let networks = observed.networks();
+    let subnets = match (&wanted.floating.network, &wanted.floating.subnet) {
+        (Some(_), WantedSubnet::Any) => &[][..],
+        _ => observed.subnets(),
+    };
+    let network = match &wanted.floating.network {
+        Some(network) => {
+            // Where they cannot be listed, Neutron tells when the floating IP is asked for.
+            if let Ok(networks) = networks {
+                floating::check_network(network, networks)?;
+            }
+            Some(network)
+        }
+        None => floating::detect_network(networks.unwrap_or_default(), subnets).map(|network| &network.id),
+    };
+    let Some(network) = network else {
+        return Ok(None);
+    };
+    // A pattern chooses among subnets; an address that is asked for has its subnet.
+    let subnet = match (&wanted.floating.subnet, &wanted.address) {
+        (WantedSubnet::Matching(_), Some(_)) => &WantedSubnet::Any,
+        (subnet, _) => subnet,
+    };
+    let chosen = floating::check(subnet, network, subnets)?;
+    let from = |subnet_id| NewFloatingIp {
+        floating_network_id: network.clone(),
+        port_id: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
+        fixed_ip_address: balancer.and_then(fixed_address),
+        subnet_id,
+        floating_ip_address: wanted.address.clone(),
+        description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),
+    };
+    let attempts = if chosen.is_empty() {
+        vec![from(None)]
+    } else {
+        chosen
+            .into_iter()
+            .map(|subnet| from(Some(subnet.id.clone())))
+            .collect()
+    };
+    Ok(Some(FloatingIpChange::Create { attempts }))
+}
+
+/// Why no floating IP can be made, and which setting to correct.
+pub(super) fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
+    let network = keys::FLOATING_NETWORK.key;
+    let subnets = [
+        keys::FLOATING_SUBNET_ID.key,
+        keys::FLOATING_SUBNET.key,
+        keys::FLOATING_SUBNET_TAGS.key,
+    ];
+    let origins = match error {
+        FloatingError::NoSuchNetwork(_) | FloatingError::NotExternal(_) | FloatingError::NoSubnets(_) => {
+            wanted.origins(&[network])
+        }
+        FloatingError::NoSuchSubnet(_)
+        | FloatingError::NoneMatches { .. }
+        | FloatingError::NoneTagged { .. } => wanted.origins(&subnets),
+        FloatingError::OtherNetwork { .. } => wanted.origins(&[&subnets[..], &[network]].concat()),
+        FloatingError::Address(text) => return Refusal::new(text.clone()),
+    };
+    let refusal = Refusal::new(error.to_string());
+    if origins.is_empty() {
+        return refusal;
+    }
+    refusal.with_remedy(format!("correct {origins}"))
+}
+
+/// The address that a floating IP is to lead to: the load balancer's port may have several, of which Neutron chooses none.
+pub(super) fn fixed_address(balancer: &LoadBalancer) -> Option<String> {
+    Some(balancer.vip_address.clone()).filter(|address| !address.is_empty())
+}

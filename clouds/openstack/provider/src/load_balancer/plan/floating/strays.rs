@@ -1,0 +1,69 @@
+//! Floating IPs that lead nowhere: which of them are a Service's, and wait for its load balancer or go with it.
+
+use bowline_cloud_provider::spelling;
+use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId};
+
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::{Observed, View};
+
+/// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
+/// Such a port can stay for a while, or for ever if its removal failed.
+pub(super) fn leads_nowhere(identity: &Identity, observed: &View<'_>, floating_ip: &FloatingIp) -> bool {
+    let Some(id) = &floating_ip.port_id else {
+        return true;
+    };
+    let is_of_known = |there: &LoadBalancer| there.vip_port_id.as_ref() == Some(id);
+    if observed.balancers.iter().any(is_of_known) {
+        return false;
+    }
+    match observed.ports().iter().find(|port| port.id == *id) {
+        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| {
+            observed.knows_balancer(&id);
+            // Of one that Octavia does not get rid of, the Service takes back what it records.
+            let is_left = observed.left_alone.contains(&id) && is_recorded(identity, floating_ip);
+            observed.gone.contains(&id) || is_left
+        }),
+        // It went while both were read. Should it be there and not be shown, what is surely the Service's is all that moves.
+        None => is_ours(identity, observed, floating_ip),
+    }
+}
+
+/// The load balancer that Octavia made a port for, by the port's device.
+fn made_for_balancer(device: &str) -> Option<LoadBalancerId> {
+    device.strip_prefix("lb-").map(LoadBalancerId::from)
+}
+
+/// Whether a floating IP is surely the Service's: a controller made it for the Service, and it led to a load balancer of the Service
+/// that went in this reconcile; or a controller made it, and people were told its address as this Service's alone. That of the owner of
+/// a load balancer that a guest shared is the guest's by that, if the owner is gone.
+///
+/// The description alone proves nothing: a Service of that name that was there before may have kept it.
+pub(super) fn is_ours(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+    let is_freed = observed.freed.contains(&floating_ip.id) && is_described_so(identity, floating_ip);
+    let is_told = identity.is_told_recorded && is_recorded(identity, floating_ip);
+    is_freed
+        || is_told && !identity.shares_address && floating_ip.description.starts_with(names::FLOATING_IP_MARK)
+}
+
+/// Whether a floating IP has the Service's description, which names Service and cluster.
+pub(super) fn is_described_so(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
+}
+
+/// Whether a floating IP has the address that the Service records.
+pub(super) fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    let recorded = identity.recorded_address.as_deref();
+    recorded.is_some_and(|recorded| {
+        spelling::of_address(recorded) == spelling::of_address(&floating_ip.floating_ip_address)
+    })
+}
+
+/// Whether a floating IP leads nowhere and goes with the Service.
+pub(in crate::load_balancer::plan) fn goes_with(
+    identity: &Identity,
+    observed: &View<'_>,
+    floating_ip: &FloatingIp,
+) -> bool {
+    is_ours(identity, observed, floating_ip) && leads_nowhere(identity, observed, floating_ip)
+}

@@ -1,0 +1,87 @@
+//! What differs at a pool and can be changed where it stands: how it chooses a member, and how it keeps a client at one. Each is
+//! written by itself, because Octavia may refuse either.
+
+use bowline_openstack_client::{LoadBalancerId, NewPool, Pool, PoolUpdate, SessionPersistence};
+use bowline_plan::Note;
+
+use crate::load_balancer::observe::{PartRefusals as _, PoolSetting, Refusals};
+use crate::messages::{CHANGE_IGNORED, LB_METHOD_UNKNOWN};
+
+/// The updates. What Octavia refused is left out; so is a method where none is asked for.
+pub(super) fn updates(
+    wanted: &NewPool,
+    there: &Pool,
+    refusals: &Refusals,
+) -> impl Iterator<Item = PoolUpdate> {
+    let is_refused = |setting: &PoolSetting| refusals.of_setting(&there.id, setting).is_some();
+    let settings = [method(wanted, there), persistence(wanted, there)];
+    let settings = settings.into_iter().flatten();
+    settings
+        .filter(move |setting| !is_refused(setting))
+        .map(|setting| match setting {
+            PoolSetting::Method(method) => PoolUpdate {
+                lb_algorithm: Some(method),
+                ..PoolUpdate::default()
+            },
+            PoolSetting::Persistence(persistence) => PoolUpdate {
+                session_persistence: Some(persistence),
+                ..PoolUpdate::default()
+            },
+        })
+}
+
+fn method(wanted: &NewPool, there: &Pool) -> Option<PoolSetting> {
+    let wanted = &wanted.lb_algorithm;
+    let differs = !wanted.is_empty() && *wanted != there.lb_algorithm;
+    differs.then(|| PoolSetting::Method(wanted.clone()))
+}
+
+/// Session persistence that no `spec.sessionAffinity` asks for is a person's, and stays.
+fn persistence(wanted: &NewPool, there: &Pool) -> Option<PoolSetting> {
+    let wanted = &wanted.session_persistence;
+    let differs = *wanted != there.session_persistence && !is_of_person(there);
+    differs.then(|| PoolSetting::Persistence(wanted.clone()))
+}
+
+fn is_of_person(there: &Pool) -> bool {
+    let there = there.session_persistence.as_ref();
+    there.is_some_and(|there| *there != SessionPersistence::by_address())
+}
+
+/// What is told of the pools that do not become what the Service asks for.
+pub(super) fn notes<'a>(
+    balancer: &LoadBalancerId,
+    pools: impl Iterator<Item = (&'a NewPool, &'a Pool)>,
+    refusals: &Refusals,
+) -> Vec<Note> {
+    let mut of_method = None;
+    let mut kept = Vec::new();
+    for (wanted, there) in pools {
+        let why = |setting: Option<PoolSetting>| {
+            let refusal = refusals.of_setting(&there.id, &setting?);
+            refusal.map(|why| &why.reason)
+        };
+        of_method = of_method.or(why(method(wanted, there)));
+        if let Some(set) = there.session_persistence.as_ref().filter(|_| is_of_person(there)) {
+            let is_asked_for =
+                wanted.session_persistence.as_ref().map(|wanted| &wanted.kind) == Some(&set.kind);
+            kept.extend((!is_asked_for).then(|| {
+                format!(
+                    "pool {} keeps the session persistence {} that somebody set",
+                    there.name, set.kind
+                )
+            }));
+        } else if let Some(why) = why(persistence(wanted, there)) {
+            kept.push(format!("pool {} keeps its own: {why}", there.name));
+        }
+    }
+    let of_method = of_method
+        .map(|why| LB_METHOD_UNKNOWN.note(format!("Error updating LB method for LoadBalancer: {why}")));
+    let kept = (!kept.is_empty()).then(|| {
+        CHANGE_IGNORED.note(format!(
+            "load balancer {balancer} does not follow spec.sessionAffinity: {}",
+            kept.join("; ")
+        ))
+    });
+    of_method.into_iter().chain(kept).collect()
+}

@@ -1,0 +1,370 @@
+//! Load balancers as the service controller wants them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
+use bowline_cloud_provider::{
+    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
+    RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
+};
+use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
+use bowline_plan::{Ailment, Refusal};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::config::LoadBalancerOptions;
+use crate::load_balancer::annotations::{NODE_SELECTOR, annotation_table};
+use crate::load_balancer::apply::{self, LateCreations, Learned, PortGroups};
+use crate::load_balancer::intent::{self, Identity, Intent};
+use crate::load_balancer::learn;
+use crate::load_balancer::members::NodeFilter;
+use crate::load_balancer::names;
+use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::observe::{Memory, Observed, Parts, Remembered, Seen};
+use crate::load_balancer::orphans;
+use crate::load_balancer::plan::{self, Next};
+use crate::load_balancer::reaper::Reaper;
+use crate::load_balancer::remedies::About;
+use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::metrics::Metrics;
+
+/// Who records what plans note, as the Go manager has it.
+const EVENT_COMPONENT: &str = "cloud-provider-openstack";
+
+/// The time between two load balancers of a Service that are made because the one before failed.
+const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
+
+/// How long a part that failed is left before it is written once more. A failed change often means that an amphora does not answer:
+/// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
+const BEFORE_REWRITE: Duration = Duration::from_secs(60);
+
+/// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
+const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
+
+/// The load balancers that a client reaches, and the work that removes what refused creations of them leave behind. Makes no call.
+#[must_use]
+pub fn load_balancers(
+    client: Client,
+    options: LoadBalancerOptions,
+    metrics: Metrics,
+) -> (Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>) {
+    let balancers = Balancers::new(client, options, metrics);
+    let reaper = Reaper {
+        client: balancers.client.clone(),
+        reads: Arc::clone(&balancers.reads),
+    };
+    (Arc::new(balancers), Arc::new(reaper))
+}
+
+/// The load balancers of a project.
+pub(crate) struct Balancers {
+    client: Client,
+    reads: Arc<Reads>,
+    options: Arc<LoadBalancerOptions>,
+    refusals: RefusalBook<CloudStep>,
+    /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
+    /// would write to a load balancer that Octavia is about to repair.
+    failed_parts: Kept<String, BTreeMap<String, Instant>>,
+    /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
+    /// one up would be asked for one after the other.
+    repairs: Kept<String, Instant>,
+    /// The creations of load balancers whose answers were lost. Without it, another one would be asked for before the first one shows.
+    late_creations: LateCreations,
+    /// The UIDs of Services whose load balancer was refused with all its parts, and perhaps for one of these. Without it, that would be
+    /// tried again, and leave a port.
+    doubtful_trees: Kept<String, ()>,
+    /// What made way for something else and was not settled since, by the UID of the Service. Without it, what made way for what is
+    /// refused would not come back, and would go again soon.
+    replaced: Kept<String, Replaced>,
+    /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
+    /// would read it again before they write.
+    port_groups: PortGroups,
+    /// When the first Service was looked at.
+    begun: OnceLock<Timestamp>,
+    metrics: Metrics,
+}
+
+/// What was deleted because something else was to have its place.
+#[derive(Default)]
+struct Replaced {
+    /// The creations that make it as it was.
+    made_way: Vec<PartChange>,
+    /// What was to have its place and was refused, and when.
+    refused: Vec<(Instant, CloudStep, Refusal)>,
+}
+
+impl Replaced {
+    /// A step was written.
+    fn written(&mut self, seen: &Seen, step: &CloudStep, learned: &mut Learned) {
+        let CloudStep::Part { balancer, change } = step else {
+            return;
+        };
+        let has_place = |before: &PartChange| before.has_place_of(change);
+        match learned {
+            Learned::Done(_) => {
+                self.made_way.retain(|before| !has_place(before));
+                self.made_way.extend(learn::as_it_was(seen, balancer, change));
+            }
+            Learned::Refused(why) if self.made_way.iter().any(has_place) => {
+                why.is_limit = false; // there was room for what comes back
+                why.reason.push_str("; what was deleted for it is made again as it was, and the change is tried again after half an hour, or when the Service asks for another one");
+                self.refused.push((Instant::now(), step.clone(), why.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Balancers {
+    fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
+        Self {
+            reads: Arc::new(Reads::new(&client)),
+            client,
+            options: Arc::new(options),
+            refusals: RefusalBook::default(),
+            failed_parts: Kept::default(),
+            repairs: Kept::default(),
+            late_creations: LateCreations::default(),
+            doubtful_trees: Kept::default(),
+            replaced: Kept::default(),
+            port_groups: PortGroups::default(),
+            begun: OnceLock::new(),
+            metrics,
+        }
+    }
+
+    /// The parts that failed and stay so: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for
+    /// that.
+    fn stuck(&self, uid: &String, observed: &Observed) -> BTreeSet<String> {
+        if observed.parts.is_empty() {
+            return BTreeSet::new(); // what is not known does not change
+        }
+        let balancers = observed.balancers.iter();
+        let at_rest = balancers.filter(|there| there.provisioning_status == ProvisioningStatus::Active);
+        let parts = at_rest.filter_map(|there| observed.parts.get(&there.id));
+        let failed: BTreeSet<String> = parts.flat_map(Parts::failed).collect();
+        self.failed_parts.with(uid, |kept| {
+            let since = kept.get_or_insert_default();
+            since.retain(|id, _| failed.contains(id));
+            let now = Instant::now();
+            let mut stuck = BTreeSet::new();
+            for id in failed {
+                let since = since.entry(id.clone()).or_insert(now);
+                if since.elapsed() >= BEFORE_REWRITE {
+                    *since = now;
+                    stuck.insert(id);
+                }
+            }
+            kept.take_if(|since| since.is_empty());
+            stuck
+        })
+    }
+
+    /// What a reconcile has to know of what made way before: what was refused in its place is not tried for a while, because the place
+    /// is empty meanwhile.
+    fn recall_replaced(&self, uid: &String, memory: &mut Memory) {
+        self.replaced.with(uid, |kept| {
+            let Some(kept) = kept else { return };
+            memory.own.made_way.clone_from(&kept.made_way);
+            kept.refused
+                .retain(|(since, ..)| since.elapsed() < BETWEEN_REPLACEMENTS);
+            for (_, step, why) in &kept.refused {
+                memory.refusals.hold(step.clone(), why.clone());
+            }
+        });
+    }
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Remembered = Remembered;
+    type Step = CloudStep;
+    /// With the time that a change is given from now on before it is looked at.
+    type Learned = (Learned, Duration);
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        self.begun.get_or_init(|| facts.now);
+        intent::read(&self.options, facts)
+    }
+
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        match last {
+            None => {
+                let uid = &intent.identity().uid;
+                memory.own.may_repair = self.repairs.with(uid, |last| {
+                    last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
+                });
+                memory.own.is_creation_late = self.late_creations.may_come(&intent.identity().name);
+                let created = intent.identity().created;
+                memory.own.is_older =
+                    created.is_some_and(|created| self.begun.get().is_some_and(|begun| created <= *begun));
+                memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
+                self.recall_replaced(uid, memory);
+                let observed = self.reads.all(intent, memory).await?;
+                memory.own.stuck = self.stuck(uid, &observed);
+                Ok(observed)
+            }
+            Some(last) => self.reads.again(intent, last, memory).await,
+        }
+    }
+
+    async fn verify(
+        &self,
+        intent: &Intent,
+        last: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        self.reads.after_writes(intent, last, memory).await
+    }
+
+    fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+        plan::plan(intent, seen)
+    }
+
+    async fn apply(
+        &self,
+        intent: &Intent,
+        seen: &Seen,
+        step: &CloudStep,
+    ) -> Result<(Learned, Duration), CloudError> {
+        let balancer = step.balancer();
+        if let Some(id) = balancer {
+            let is_of_part = matches!(step, CloudStep::Part { .. });
+            if !self.reads.under_way.begin(id, &intent.identity().uid, is_of_part) {
+                return Ok((Learned::Busy, self.reads.under_way.pause()));
+            }
+        }
+        let (groups, late) = (&self.port_groups, &self.late_creations);
+        let made = apply::apply(&self.client, groups, late, intent.settings(), step).await;
+        if let Some(id) = balancer {
+            match &made {
+                Ok(Learned::Done(_)) => self.reads.under_way.answered(id),
+                _ => self.reads.under_way.withdrawn(id),
+            }
+        }
+        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
+            && About::of(why) == About::Parts
+        {
+            self.doubtful_trees
+                .with(&intent.identity().uid, |kept| *kept = Some(()));
+        }
+        let mut learned = made?;
+        if let (Intent::Wanted(_), CloudStep::Part { .. }) = (intent, step) {
+            self.replaced.with(&intent.identity().uid, |kept| {
+                kept.get_or_insert_default().written(seen, step, &mut learned);
+                kept.take_if(|kept| kept.made_way.is_empty() && kept.refused.is_empty());
+            });
+        }
+        if let CloudStep::Group(_) = step {
+            let Identity { uid, service, .. } = intent.identity();
+            let name = names::security_group(uid, service);
+            self.reads.made_groups.learn(&name, step, &learned);
+        }
+        let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
+        if let (Intent::Wanted(_), true) = (intent, is_repair) {
+            let now = Some(Instant::now());
+            self.repairs.with(&intent.identity().uid, |last| *last = now);
+        }
+        Ok((learned, self.reads.under_way.pause()))
+    }
+
+    fn settled(&self, intent: &Intent) {
+        let uid = &intent.identity().uid;
+        self.replaced.with(uid, |kept| *kept = None);
+        self.doubtful_trees.with(uid, |kept| *kept = None);
+    }
+
+    fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
+        plan::follow(intent, seen)
+    }
+
+    fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
+        let identity = intent.identity();
+        // Several Services may share a load balancer.
+        let is_of_service = |pool: &&Pool| {
+            names::is_pool_of(&pool.name, &identity.name)
+                || names::mark_on_pool(&pool.description, &identity.service).is_some()
+        };
+        let of_pool = |pool: &Pool| {
+            let (words, is_total) = match pool.operating_status {
+                OperatingStatus::Error => ("no member answers", true),
+                OperatingStatus::Degraded => ("some members do not answer", false),
+                _ => return None,
+            };
+            let text = format!("pool {}: {words}", pool.name);
+            Some(Ailment { text, is_total })
+        };
+        let pools = observed.parts.values().flat_map(|parts| &parts.pools);
+        pools.filter(is_of_service).filter_map(of_pool).collect()
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.asks_the_same(b)
+    }
+
+    fn refused<'a>(&self, (learned, _): &'a (Learned, Duration)) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Octavia may take a write, and not do it; the book forgets when all is done.
+    fn ends_refusal(&self, _: &(Learned, Duration)) -> bool {
+        false
+    }
+
+    fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
+        learned.outcome()
+    }
+
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, (learned, pause): (Learned, Duration)) {
+        learn::learn(seen, step, learned);
+        seen.memory.own.change_pause = pause;
+    }
+
+    fn predict(&self, seen: &mut Seen, step: &CloudStep) {
+        learn::predict(seen, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.client, &self.options, facts))
+    }
+
+    fn event_component(&self) -> Option<&'static str> {
+        Some(EVENT_COMPONENT)
+    }
+
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        names::balancer(&facts.cluster.name, &facts.key())
+    }
+
+    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        self.metrics.reconciled(kind, took, has_failed);
+    }
+
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        let annotated = facts::annotation(service, NODE_SELECTOR.key);
+        !NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector)).is_empty()
+    }
+}

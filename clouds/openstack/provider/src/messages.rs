@@ -1,0 +1,70 @@
+//! Everything that the provider tells people: the reasons of its events, in one table.
+
+use bowline_cloud_provider::reasons;
+
+bowline_plan::events! {
+    pub EVENTS;
+    FORCED_INTERNAL = "LoadBalancerForcedInternal", Warning,
+        "There is no network that a floating IP could come from, so the load balancer is reached at its address in the project's network only.",
+        "Set floating-network-id in cloud.conf or on the Service, or mark the Service as internal.";
+    EXTERNAL_NETWORK_SEARCH_FAILED = "LoadBalancerExternalNetworkSearchFailed", Warning,
+        "No floating network is configured, and the search for one failed.",
+        "Set floating-network-id in cloud.conf or on the Service.";
+    SOURCE_RANGES_IGNORED = "LoadBalancerSourceRangesIgnored", Warning,
+        "The Service limits who may connect, and this cloud's load balancers cannot do that.",
+        "Limit the sources with security groups or network policies, or use Octavia from API version 2.12 on with a provider that knows allowed CIDRs.";
+    ZONES_IGNORED = "LoadBalancerAvailabilityZonesIgnored", Warning,
+        "The Service asks for an availability zone, and this cloud's load balancers have none.",
+        "Remove the annotation or option.";
+    FLOATING_IP_SKIPPED = "LoadBalancerFloatingIPSkipped", Warning,
+        "The Service is external and its address is IPv6, which no floating IP leads to. The load balancer's own address is published.",
+        "Nothing to do if that address can be reached from outside.";
+    QUOTA_MET = reasons::QUOTA_MET, Shared,
+        "A port of the Service changed, and a quota of the project leaves no room for the new listener beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
+        "Nothing to do. To have later changes without that, have the quota for listeners, pools or members raised.";
+    FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
+        "The floating IP that the Service's status shows was deleted or leads elsewhere, and another one takes its place, so the address changes. Bowline itself takes a floating IP away only from a Service that is made internal, gets another type or is deleted.",
+        "Have DNS and whatever else leads to the old address follow. To choose the address, set spec.loadBalancerIP.";
+    RENAMED = "LoadBalancerRename", Warning,
+        "The cluster was renamed. Bowline gives the load balancer and its parts names with the new cluster name.",
+        "Nothing to do.";
+    LB_METHOD_UNKNOWN = "LoadBalancerLbMethodUnknown", Warning,
+        "Octavia refused the balancing method. The pool keeps the one that it has.",
+        "Choose a method that the provider of the load balancer knows.";
+    IGNORED_ANNOTATIONS = reasons::IGNORED_ANNOTATIONS, Shared,
+        "Annotations of the Service cannot be read, or are not known. They have no effect; a node selector that is no list of labels fits no Node.",
+        "Correct the keys and values that the event names.";
+    CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
+        "The Service asks for something that an existing load balancer cannot change, or that a person set otherwise on it.",
+        "Take the change back, or delete the Service and create it anew.";
+    IN_ERROR = "LoadBalancerInError", Warning,
+        "Octavia says that the load balancer, or a part of it, failed, or took a change and did not make it, which Bowline writes again then. In this state a load balancer takes no change. Bowline leaves one that may still carry traffic: it, a listener or a pool of it is in another operating status than ERROR and OFFLINE. That is so of most, because Octavia does not tell a project that an amphora died. One that carries none and is the Service's alone is deleted, and another one made at the same addresses, once an hour at most.",
+        "Follow the text: where the load balancer is left, ask the operator of the cloud for a failover.";
+    DUPLICATE_REMOVED = reasons::DUPLICATE_REMOVED, Shared,
+        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those of which all pools say that they were made for this very Service, but for the one that it uses.",
+        "Nothing to do.";
+    DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
+        "There are load balancers of this Service's name beside the one that it uses: no pool of them says that they were made for it, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
+        "Look at what uses them. If nothing does, delete them by hand.";
+    GONE = reasons::GONE, Shared,
+        "The load balancer of the Service is gone, as when somebody else deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
+        "Find out who deleted it, unless LoadBalancerInError was told shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
+    PORT_LEFT = "LoadBalancerPortLeft", Warning,
+        "Octavia made a port for a load balancer that is not there, as it leaves one when it refuses a creation. The port has an address of the subnet. It may be of an earlier try for this Service or of another cluster, so Bowline leaves it, and makes the Service's load balancer empty first, then part by part.",
+        "If nothing needs the port, delete it: `openstack port delete`.";
+    NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
+        "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
+        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";
+    NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
+        "Nodes have no address in the subnet that the members are in. The load balancer may not reach them, and where Bowline manages security groups, their ports do not get the group.",
+        "Where member-subnet-id names that subnet, in cloud.conf or on the Service: give the servers of the nodes a port in it, or correct it. Else set it to the subnet of the nodes.";
+    NODES_SHARE_ADDRESS = "LoadBalancerNodesShareAddress", Warning,
+        "Two Nodes have one address, as when the Node of a server that is gone was kept, or a server has one private address in two networks. The load balancer has one member for both.",
+        "Compare the addresses of the servers, and delete the Node whose server is gone.";
+    UNMONITORED = "LoadBalancerUnmonitored", Warning,
+        "The Service has externalTrafficPolicy: Local, and no health monitor tells the load balancer which Nodes have endpoints of it. The share of the connections that goes to the other Nodes is lost.",
+        "Set create-monitor = true in [LoadBalancer] of cloud.conf, or enable-health-monitor on the Service.";
+    LEFT = "LoadBalancerLeft", Warning,
+        "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
+        "Nothing to do, but that clients have to follow to the address that the Service shows now.";
+}
