@@ -3,6 +3,7 @@
 mod connect;
 mod doctor;
 mod explain;
+mod orphans;
 mod plan;
 mod reading;
 mod run;
@@ -15,6 +16,7 @@ use bowline_manager::Identity;
 
 pub use doctor::{TOPICS as DOCTOR_TOPICS, checks as doctor_checks, doctor};
 pub use explain::explain;
+pub use orphans::orphans;
 pub use plan::{plan, plan_reports};
 pub use run::{run, run_until};
 
@@ -27,7 +29,7 @@ pub mod exit {
     pub const FAILURE: u8 = 1;
     /// The program panicked: a defect, and nothing was tidied up. Also [`TO_DO`].
     pub const PANIC: u8 = 2;
-    /// A plan has changes; a check is a warning; something is to be done about an object.
+    /// A plan has changes; a check is a warning; something is to be done about an object; there are orphans.
     pub const TO_DO: u8 = 2;
     /// The provider cannot be built, or a controller ended.
     pub const FATAL: u8 = 255;

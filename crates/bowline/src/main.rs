@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         Invocation::Explain(options, explain) => {
             commands::explain(*options, &explain, Surroundings::of_process())
         }
+        Invocation::Orphans(options, orphans) => {
+            commands::orphans(*options, &orphans, Surroundings::of_process())
+        }
         Invocation::Print(text) => commands::print(&text),
         Invocation::Wrong { errors, usage } => commands::complain(&errors, &usage),
     };

@@ -17,6 +17,7 @@ mod manager;
 mod manifest;
 pub mod metrics;
 pub mod migration;
+pub mod orphans;
 mod parts;
 pub mod plan;
 mod reviews;

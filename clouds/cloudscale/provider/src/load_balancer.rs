@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook,
-    Service, ServiceFacts, ServicesView, WriteOutcome, facts,
+    Service, ServiceFacts, ServiceKey, ServicesView, WriteOutcome, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
@@ -34,6 +35,7 @@ mod intent;
 mod learn;
 mod names;
 mod observe;
+mod orphans;
 mod plan;
 mod refused;
 mod status;
@@ -252,6 +254,20 @@ impl LoadBalancer for Balancers {
             }
             let balancers = self.reads.balancers().await?;
             Ok(evidence::made_by_cluster(&balancers, services))
+        })
+    }
+
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(async {
+            let nobody = Owner {
+                key: Some(ServiceKey::new("", "")),
+                ..Owner::default()
+            };
+            // What a Service's tags would tell.
+            let intent = facts.removal(&nobody).and_then(|removal| self.intent(&removal));
+            let cluster_name = intent.ok().and_then(|it| it.identity().cluster_name.clone());
+            let balancers = self.reads.balancers().await?;
+            Ok(orphans::marked(&balancers, facts, cluster_name))
         })
     }
 

@@ -28,6 +28,7 @@ mod memory;
 mod names;
 mod observe;
 mod observed;
+mod orphans;
 mod plan;
 mod reaper;
 pub(crate) mod reconciler;

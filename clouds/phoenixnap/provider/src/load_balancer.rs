@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
-    ANSWER_LOG, Asker, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, RefusalBook,
-    ServiceFacts, WriteOutcome,
+    ANSWER_LOG, Asker, Begin, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconcile,
+    Reconciler, RefusalBook, ServiceFacts, ServiceKey, WriteOutcome,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 use crate::annotations::{SERVER_ID, annotation_table};
 use crate::config::Options;
@@ -16,6 +18,7 @@ use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::intent::Intent;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen, Unattached};
+use crate::load_balancer::orphans::Remover;
 use crate::load_balancer::step::CloudStep;
 use crate::nodes::provider_id;
 
@@ -27,6 +30,7 @@ mod intent;
 mod learn;
 mod names;
 pub(crate) mod observe;
+mod orphans;
 mod plan;
 mod status;
 mod step;
@@ -131,6 +135,29 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.client, facts))
+    }
+
+    /// No manager may be there whose sweeper would give back what is only marked.
+    fn begin_removal(
+        self: Arc<Self>,
+        orphan: &Found,
+        facts: &OrphanFacts,
+    ) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        let owner = Owner {
+            key: Some(ServiceKey::new("", "")),
+            ..Owner::default()
+        };
+        let remover = Arc::new(Remover {
+            client: self.client.clone(),
+            reads: Arc::clone(&self.reads),
+            network: self.network.clone(),
+            block: orphan.id.clone(),
+        });
+        remover.begin(facts.removal(&owner)?)
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         format!(
             "usage=cloud-provider-phoenixnap-auto:service={}:cluster={}",

@@ -10,6 +10,7 @@ mod hostile;
 mod life;
 mod logs;
 mod metrics;
+mod orphans;
 mod phoenixnap;
 mod plan;
 pub(crate) mod program;

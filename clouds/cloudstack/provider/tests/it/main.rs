@@ -16,6 +16,7 @@ mod instances;
 mod late;
 mod left_open;
 mod lookup;
+mod orphans;
 mod queued;
 mod reacquired;
 mod refused_ports;

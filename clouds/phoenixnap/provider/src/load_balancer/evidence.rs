@@ -4,7 +4,7 @@ use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{BlockTag, IpBlock, TagFilter};
 use serde_json::Value;
 
-use crate::load_balancer::names::{ClusterTags, DELETE, NAME, NAMESPACE};
+use crate::load_balancer::names::{CLUSTER, ClusterTags, DELETE, NAME, NAMESPACE};
 
 impl ClusterTags {
     /// Whether a block is one of the cluster. The server's own filter is not trusted with it.
@@ -58,6 +58,16 @@ impl ClusterTags {
             .count();
         open <= tags.iter().filter(|tag| name(tag).is_none()).count()
     }
+}
+
+/// The UID of the cluster that a block's tags name.
+pub(crate) fn cluster_of(block: &IpBlock) -> Option<&str> {
+    block
+        .tags
+        .iter()
+        .find(|tag| tag.name == CLUSTER)?
+        .value
+        .as_deref()
 }
 
 /// Whether a block is to be given back.

@@ -5,7 +5,7 @@ use bowline_phoenixnap_client::{BlockTag, TagFilter};
 
 const USAGE: &str = "usage";
 const USAGE_VALUE: &str = "cloud-provider-phoenixnap-auto";
-const CLUSTER: &str = "cluster";
+pub(super) const CLUSTER: &str = "cluster";
 pub(super) const NAMESPACE: &str = "serviceNamespace";
 pub(super) const NAME: &str = "serviceName";
 /// On a block that is to be given back: with the value `true`, or without any.
@@ -24,10 +24,7 @@ pub(crate) struct ClusterTags {
 impl ClusterTags {
     /// The conditions that find all blocks of the cluster.
     pub(crate) fn conditions(&self) -> Vec<TagFilter> {
-        vec![
-            TagFilter::new(CLUSTER, self.uid.as_str()),
-            TagFilter::new(USAGE, USAGE_VALUE),
-        ]
+        vec![TagFilter::new(CLUSTER, self.uid.as_str()), of_managers()]
     }
 
     /// The conditions that find the blocks of one Service.
@@ -72,4 +69,9 @@ mod tests {
             ]
         );
     }
+}
+
+/// What every block bears that a manager bought, of whatever cluster.
+pub(crate) fn of_managers() -> TagFilter {
+    TagFilter::new(USAGE, USAGE_VALUE)
 }

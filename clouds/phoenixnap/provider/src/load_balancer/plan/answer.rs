@@ -15,7 +15,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
-pub(super) fn cloud(steps: Vec<CloudStep>) -> Next {
+pub(crate) fn cloud(steps: Vec<CloudStep>) -> Next {
     let steps = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
     Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
 }
