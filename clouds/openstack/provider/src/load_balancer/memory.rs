@@ -111,6 +111,8 @@ pub(crate) struct Remembered {
     pub(crate) is_older: bool,
     /// Octavia refused this creation in this reconcile, so a port may be left behind.
     pub(crate) refused_creation: Option<RefusedCreation>,
+    /// The ports of load balancers that this process saw first, in another reconcile.
+    pub(crate) first_ports: Option<Known>,
     /// The ports of load balancers that there were before that, if they were read.
     pub(crate) ports_before: Option<Known>,
     /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.

@@ -70,8 +70,8 @@ pub(crate) struct Reads {
     pub(crate) made_groups: MadeGroups,
     /// What refused creations left behind. Without it, that would stay.
     pub(crate) leaks: Leaks,
-    /// The ports of load balancers as they were listed last: what comes after that may be left behind by a refused creation.
-    vip_ports: Arc<Mutex<Option<Known>>>,
+    /// The ports of load balancers as they were listed first, and last: what comes after that may be left behind by a refused creation.
+    vip_ports: Arc<Mutex<Option<(Known, Known)>>>,
     /// The list of members that was written last to a pool, as a number.
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
@@ -148,7 +148,7 @@ impl Reads {
         let under_way = Arc::new(UnderWay::default());
         let changes = Arc::clone(&under_way);
         let pace = move || POLL_INTERVAL.max(changes.pause());
-        let vip_ports: Arc<Mutex<Option<Known>>> = Arc::default();
+        let vip_ports: Arc<Mutex<Option<(Known, Known)>>> = Arc::default();
         let known = Arc::clone(&vip_ports);
         Self {
             version: Mutex::default(),
@@ -171,7 +171,10 @@ impl Reads {
                 let known = Arc::clone(&known);
                 async move {
                     let ports = client.ports(&PortFilter::default()).await?;
-                    *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(vip_ports::known(&ports));
+                    let last = vip_ports::known(&ports);
+                    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                    let first = known.as_ref().map_or(&last, |(first, _)| first);
+                    *known = Some((Arc::clone(first), last));
                     Ok(ports)
                 }
             }),
@@ -195,11 +198,12 @@ impl Reads {
         memory.new_wait();
         (memory.own.is_unseen, memory.own.is_busy) = (false, false);
         memory.own.change_pause = self.under_way.pause();
-        memory.own.ports_before = self
+        let known = self
             .vip_ports
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
+        (memory.own.first_ports, memory.own.ports_before) = known.unzip();
         let mut observed = Observed::default();
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)

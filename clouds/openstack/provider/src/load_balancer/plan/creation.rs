@@ -94,11 +94,11 @@ fn left_before<'a>(seen: &View<'a>, new: &NewLoadBalancer) -> Vec<&'a Port> {
         return Vec::new();
     };
     let listed = seen.all_listed();
-    let alone = vip_ports::without_balancer(seen.ports(), listed);
-    alone
-        .map(|(_, port)| port)
-        .filter(|port| place.fits(port))
-        .collect()
+    let alone = vip_ports::without_balancer(seen.ports(), listed).map(|(_, port)| port);
+    // Those that came later are of this process, or of creations under way.
+    let first = seen.memory.own.first_ports.as_ref();
+    let was_there = |port: &&Port| first.is_none_or(|first| first.contains(&port.id));
+    alone.filter(|port| was_there(port) && place.fits(port)).collect()
 }
 
 /// A load balancer that is to be made.

@@ -122,7 +122,7 @@ pub(super) fn left_port_note<'a>(identity: &Identity, ports: impl Iterator<Item 
     let ids: Vec<&str> = ids.into_iter().collect();
     (!ids.is_empty()).then(|| {
         PORT_LEFT.note(format!(
-            "Octavia made port {} for a load balancer that is not there, as a refused creation leaves it, perhaps of Service {}: it stays, because it may be another cluster's",
+            "Octavia made port {} for a load balancer that does not exist, as it does where it refuses the creation. That may have been one for Service {}, or one of another cluster, so the port stays",
             ids.join(", "),
             identity.service
         ))
