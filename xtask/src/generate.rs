@@ -41,15 +41,15 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     }
     // The other pages come from tables of the program; a tool that linked all of it would be slow to build.
     let status = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "bowline-reference"])
+        .args(["run", "--quiet", "--package", "bowline-checks", "--bin", "reference"])
         .current_dir(workspace.root())
         .status()
         .context("cannot start cargo")?;
-    ensure!(status.success(), "bowline-reference failed: {status}");
+    ensure!(status.success(), "the reference program failed: {status}");
     Ok(())
 }
 
-/// Fails when a page is not what would be written now. Those of bowline-reference are held by its own test.
+/// Fails when a page is not what would be written now. Those of the reference program are held by its own test.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut stale = Vec::new();
     for page in PAGES {

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
-use bowline_go_programs::{GoProgram, Version};
-use bowline_real_servers::Process;
+use bowline_base::go::{GoProgram, Version};
+use bowline_base::server::Process;
 
 use crate::workspace::{in_ci, on_path};
 

@@ -19,7 +19,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut stages = Stages::default();
     stages.stage("browser", || install(workspace))?;
     stages.stage("build", || {
-        let packages = ["--package", "bowline-demo", "--package", "bowline-page"];
+        let packages = ["--package", "bowline-demo", "--package", "bowline-checks"];
         call(workspace.cargo().arg("build").args(packages))
     })?;
     stages.stage("page", || {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_edge::{Bucket, Place, Places};
+use bowline_transport::{Bucket, Place, Places};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -154,7 +154,7 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use bowline_edge::Rate;
+    use bowline_transport::Rate;
 
     use super::*;
 

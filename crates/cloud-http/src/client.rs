@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_edge::{BoxError, GateClosed, Jitter, stated_delay};
+use bowline_transport::{BoxError, GateClosed, Jitter, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use http_body::Body as _;

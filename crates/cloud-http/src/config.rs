@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{Gate, OpenGate, Rate};
+use bowline_transport::{Gate, OpenGate, Rate};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;

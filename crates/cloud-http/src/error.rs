@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{GateClosed, with_causes};
-use bowline_failure::{Class, Classified};
+use bowline_transport::{GateClosed, with_causes};
+use bowline_plan::{Class, Classified};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 

@@ -11,7 +11,7 @@
 //!
 //! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
 //! neither the environment nor the wall clock. How connections are made and trusted, the gate, the token bucket and the
-//! back-off are not its own either: `bowline-edge` has them for this stack and the one to the API server. It starts no task
+//! back-off are not its own either: `bowline-transport` has them for this stack and the one to the API server. It starts no task
 //! of its own (the connections of a socket transport are driven by hyper's).
 //!
 //! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
@@ -50,9 +50,9 @@ pub use transport::{
 };
 
 // What the contract with the controllers understands of a failure, whatever the cloud.
-pub use bowline_failure::{Class, Classified, speaks_of_limit};
+pub use bowline_plan::{Class, Classified, speaks_of_limit};
 // What this stack and the one to the API server have in common.
-pub use bowline_edge::{
+pub use bowline_transport::{
     BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,
     ProxyRules, Rate, glimpse, is_word, meant, shown_name, yaml,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_edge::Backoff;
+use bowline_transport::Backoff;
 use http::StatusCode;
 
 use crate::config::RetryPolicy;

@@ -4,7 +4,7 @@ mod sockets;
 
 use std::sync::Arc;
 
-use bowline_edge::BoxError;
+use bowline_transport::BoxError;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -14,7 +14,7 @@ use tower::util::BoxCloneSyncService;
 use self::sockets::Sockets;
 pub use self::sockets::{ClientCertificate, SocketOptions, TransportSetupError, TrustedAuthorities};
 use crate::error::Failure;
-use bowline_edge::{Gate, GateClosed};
+use bowline_transport::{Gate, GateClosed};
 
 /// The body of an answer on its way in.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;

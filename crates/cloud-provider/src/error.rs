@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_failure::{Class, Classified};
+use bowline_plan::{Class, Classified};
 
 /// How long to leave a cloud alone when it says that it is too much but not for how long.
 const THROTTLED: Duration = Duration::from_secs(10);

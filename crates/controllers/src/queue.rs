@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 pub use backoff::{Stated, of_nodes, of_services};
-pub use bowline_edge::{Backoff, Jitter};
+pub use bowline_transport::{Backoff, Jitter};
 pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
 use metrics::{Gauges, QueueSeries};

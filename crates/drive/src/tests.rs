@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     WriteOutcome,
 };
 use bowline_plan::{Impact, Plan, Step};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 
 use super::*;
 

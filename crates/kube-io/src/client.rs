@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{Bucket, Gate, Lines, OpenGate, Places, Rate};
+use bowline_transport::{Bucket, Gate, Lines, OpenGate, Places, Rate};
 use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;

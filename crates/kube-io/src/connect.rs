@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bowline_cloud_provider::Environment;
-use bowline_edge::{Lines, ProxyRules, pem, roots};
+use bowline_transport::{Lines, ProxyRules, pem, roots};
 use http::Uri;
 use http::uri::{Authority, PathAndQuery};
 use kube::Config;

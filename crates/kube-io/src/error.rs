@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_edge::stated_delay;
+use bowline_transport::stated_delay;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Deserializer};
 

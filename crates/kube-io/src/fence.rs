@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bowline_edge::Gate;
+use bowline_transport::Gate;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use tower::BoxError;

@@ -55,6 +55,6 @@ pub use watch::{watch_config_map, watch_nodes, watch_services};
 pub use written::Written;
 
 // What this stack and the one to clouds have in common.
-pub use bowline_edge::{Gate, GateClosed, OpenGate, Rate};
+pub use bowline_transport::{Gate, GateClosed, OpenGate, Rate};
 /// The body type of requests, for services that are handed to [`Kube::with_service`].
 pub use kube::client::Body;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_edge::OpenGate;
+use bowline_transport::OpenGate;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

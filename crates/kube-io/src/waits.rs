@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_edge::Backoff;
+use bowline_transport::Backoff;
 use tokio::time::Instant;
 
 use crate::client::Kube;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_edge::{Gate, GateClosed};
+use bowline_transport::{Gate, GateClosed};
 use bowline_kube_io::{Clock, SystemClock};
 use jiff::Timestamp;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::NoteKind;
-use bowline_edge::Jitter;
+use bowline_transport::Jitter;
 use bowline_kube_io::{
     Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, OpenGate, Recorder,
 };

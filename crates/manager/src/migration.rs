@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_edge::shown_name;
+use bowline_transport::shown_name;
 
 use crate::controllers::ControllerName;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_edge::Jitter;
+use bowline_transport::Jitter;
 use bowline_kube_io::{Kube, KubeError, UserInfo};
 use futures::future::BoxFuture;
 use tokio::time::Instant;

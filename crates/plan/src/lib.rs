@@ -9,17 +9,22 @@
 //! plan, apply the wave, plan again from true answers   changes the world   (the service controller)
 //! ```
 //!
+//! What to do next about a call that failed is a [`Class`], one for all clouds. It stands here because the HTTP stack and the
+//! contract both need it and neither may know the other.
+//!
 //! This crate is pure: no runtime, no IO, no clock, no randomness. It does not know Kubernetes and it knows no cloud.
 
 mod answer;
 mod diff;
 mod event;
+mod failure;
 mod render;
 mod step;
 
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
+pub use failure::{Class, Classified, speaks_of_limit};
 pub use render::{
     Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text,
 };

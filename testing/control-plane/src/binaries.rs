@@ -3,8 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use bowline_go_programs::{GoProgram, Version};
-use bowline_real_servers::in_ci;
+use bowline_base::go::{GoProgram, Version};
+use bowline_base::server::in_ci;
 
 /// The two programs of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]

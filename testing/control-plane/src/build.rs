@@ -1,6 +1,6 @@
 //! Compiles kube-apiserver and etcd, unless the cache has them.
 
-use bowline_go_programs::{BuildError, GoProgram, Version};
+use bowline_base::go::{BuildError, GoProgram, Version};
 
 use crate::binaries::{Binaries, binaries};
 

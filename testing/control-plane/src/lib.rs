@@ -1,6 +1,6 @@
 //! Starts the real kube-apiserver and etcd for tests.
 //!
-//! The two programs are [`bowline_go_programs`]. A [`ControlPlane`] is one API server
+//! The two programs are [`bowline_base::go`]. A [`ControlPlane`] is one API server
 //! with an etcd of its own on free ports of the loopback address, ready in seconds, and gone when the value is
 //! dropped or the test process dies, however it dies.
 //!
@@ -16,8 +16,8 @@ mod server;
 
 pub use audit::{AuditEvent, AuditLogError};
 pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out};
-pub use bowline_go_programs::{BuildError, UnknownVersion, Version};
-pub use bowline_real_servers::{ProcessError, in_ci};
+pub use bowline_base::go::{BuildError, UnknownVersion, Version};
+pub use bowline_base::server::{ProcessError, in_ci};
 pub use build::build;
 pub use certificates::CertificateError;
 pub use client::ClientError;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use bowline_real_servers::{Process, ProcessError, free_ports};
+use bowline_base::server::{Process, ProcessError, free_ports};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::binaries::{Binaries, Missing, binaries};
 use crate::certificates::{Authority, CertificateError, Identity, TokenKeys};
 use crate::client::{self, ClientError};
 use crate::kubeconfig::{Endpoint, Kubeconfig, write_private};
-use bowline_go_programs::Version;
+use bowline_base::go::Version;
 
 /// Two seconds on a quiet machine; a busy one with two cores may take many times that.
 const START_DEADLINE: Duration = Duration::from_secs(120);

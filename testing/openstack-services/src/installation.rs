@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bowline_real_servers::{cache_directory, key};
+use bowline_base::server::{cache_directory, key};
 
 /// The names of the wanted Python packages.
 pub(crate) const REQUIREMENTS: &str = include_str!("../python/requirements.txt");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_real_servers::{Process, ProcessError};
+use bowline_base::server::{Process, ProcessError};
 use http::Method;
 use serde_json::json;
 use tokio::net::TcpStream;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use bowline_real_servers::{Process, ProcessError};
+use bowline_base::server::{Process, ProcessError};
 use http::Method;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use bowline_real_servers::{Process, ProcessError};
+use bowline_base::server::{Process, ProcessError};
 
 use crate::install::{rabbitmq_server, system_program};
 use crate::service::Service;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bowline_real_servers::free_ports;
+use bowline_base::server::free_ports;
 use tempfile::TempDir;
 
 use crate::installation::Installation;

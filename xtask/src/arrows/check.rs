@@ -170,9 +170,9 @@ mod tests {
     fn the_intended_layout_has_no_fault() {
         let layout = "
             crates/plan: serde
-            crates/edge: hyper-rustls
-            crates/cloud-http: crates/edge
-            crates/kube-io: crates/edge kube
+            crates/transport: hyper-rustls
+            crates/cloud-http: crates/transport
+            crates/kube-io: crates/transport kube
             crates/cloud-provider: crates/plan k8s-openapi
             crates/controllers: crates/cloud-provider crates/plan crates/kube-io
             crates/manager: crates/controllers crates/kube-io crates/cloud-provider

@@ -11,21 +11,21 @@ pub(super) const ANYTHING: &str = "**";
 
 /// Arrows between our own crates. A crate without a row is a fault.
 pub(super) const ARROWS: &[Row] = &[
+    // Plans as data, and what to do next about a failed call: clients say it, the contract understands it, and neither knows the
+    // other.
     ("crates/plan", &[]),
     // The base of outgoing calls, for both stacks.
-    ("crates/edge", &[]),
-    // What to do next about a failed call: clients say it, the contract understands it, and neither knows the other.
-    ("crates/failure", &[]),
+    ("crates/transport", &[]),
     // What the Go managers' configuration files are written in.
     ("crates/gcfg", &[]),
-    ("crates/cloud-http", &["crates/edge", "crates/failure"]),
-    ("crates/cloud-provider", &["crates/plan", "crates/failure"]),
+    ("crates/cloud-http", &["crates/transport", "crates/plan"]),
+    ("crates/cloud-provider", &["crates/plan"]),
     // The drive of a plan; what is written to Kubernetes is handed to its caller.
     ("crates/drive", &["crates/cloud-provider", "crates/plan"]),
     // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
     (
         "crates/kube-io",
-        &["crates/cloud-provider", "crates/plan", "crates/edge"],
+        &["crates/cloud-provider", "crates/plan", "crates/transport"],
     ),
     (
         "crates/controllers",
@@ -34,7 +34,7 @@ pub(super) const ARROWS: &[Row] = &[
             "crates/plan",
             "crates/drive",
             "crates/kube-io",
-            "crates/edge",
+            "crates/transport",
         ],
     ),
     (
@@ -45,7 +45,7 @@ pub(super) const ARROWS: &[Row] = &[
             "crates/kube-io",
             "crates/cloud-provider",
             "crates/plan",
-            "crates/edge",
+            "crates/transport",
         ],
     ),
     ("clouds/*/client", &["crates/cloud-http"]),
@@ -114,12 +114,12 @@ pub(super) const WRAPPED: &[Wrapped] = &[
     },
     Wrapped {
         names: &["hyper-rustls"],
-        only: &["crates/edge"],
+        only: &["crates/transport"],
         because: "connections to clouds and to the API server are made in one way, with the same proxies and trust",
     },
     Wrapped {
         names: &["serde-saphyr"],
-        only: &["crates/edge", "crates/bowline-demo"],
+        only: &["crates/transport", "crates/bowline-demo"],
         because: "its errors show the lines of a file, and those of credentials hold secrets",
     },
     Wrapped {
@@ -151,7 +151,6 @@ pub(super) const WRAPPED: &[Wrapped] = &[
 /// Crates that read no clock, make no call and draw no number.
 pub(super) const PURE: &[&str] = &[
     "crates/plan",
-    "crates/failure",
     "crates/gcfg",
     "crates/cloud-provider",
 ];

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{
+use bowline_transport::{
     Connector, Gate, GateClosed, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
 };
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
-use bowline_edge::{Backoff, Jitter};
+use bowline_transport::{Backoff, Jitter};
 use bowline_kube_io::KubeError;
 
 /// What was said with a failure about the time of the next try.

@@ -7,7 +7,7 @@ use bowline_controllers::metrics::Guard;
 use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_api::{Effect, Fault, Status};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tracing::Level;
 

@@ -3,7 +3,7 @@
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use serde_json::json;
 use tracing::Level;
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_edge::{
+use bowline_transport::{
     Authorities, CredentialsFile, Malformed, basic_auth, client_tls, end_of_certificate, end_of_token, pem,
 };
 use http::HeaderValue;

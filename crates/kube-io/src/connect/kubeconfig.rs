@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use bowline_edge::yaml;
+use bowline_transport::yaml;
 use kube::config::{AuthInfo, Cluster, ExecInteractiveMode, Kubeconfig};
 
 /// The keys that mean something, for errors.
@@ -80,7 +80,7 @@ fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(
         let written = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
         if !is_path && !path.exists() {
             let folder = folder.display();
-            return Err(match bowline_edge::is_path(&written) {
+            return Err(match bowline_transport::is_path(&written) {
                 true => format!(
                     "`{key}` names the file `{}`, which does not exist",
                     path.display()

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_edge::{shown_name, yaml};
+use bowline_transport::{shown_name, yaml};
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_edge::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp, with_causes};
+use bowline_transport::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp, with_causes};
 use http::Request;
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use hyper_util::client::legacy::Client;

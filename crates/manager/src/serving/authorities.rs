@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bowline_edge::pem;
+use bowline_transport::pem;
 use bowline_kube_io::{Kube, KubeError, watch_config_map};
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bowline_edge::{end_of_certificate, pem};
+use bowline_transport::{end_of_certificate, pem};
 use bowline_kube_io::Clock;
 use jiff::Timestamp;
 use rustls::crypto::CryptoProvider;

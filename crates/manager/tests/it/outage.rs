@@ -9,7 +9,7 @@ use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::migration::Migration;
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Level;

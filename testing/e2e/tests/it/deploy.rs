@@ -87,7 +87,7 @@ fn every_manifest_holds_named_objects_and_nothing_else() {
 
 /// The manifest of a cloud's Go manager.
 fn former(cloud: &str) -> Vec<Value> {
-    let path = format!("testing/chart/former/{cloud}.yaml");
+    let path = format!("testing/checks/former/{cloud}.yaml");
     documents(&root().parent().unwrap().join(path))
 }
 

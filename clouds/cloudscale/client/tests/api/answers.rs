@@ -5,9 +5,9 @@ use std::ops::Deref;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Url};
 use bowline_cloudscale_client::Client;
-use bowline_prepared_api::PreparedApi;
+use bowline_kit::prepared::PreparedApi;
 
-pub(crate) use bowline_prepared_api::Answer;
+pub(crate) use bowline_kit::prepared::Answer;
 
 pub(crate) const TOKEN: &str = "xKq0-not-a-real-token-93";
 

@@ -2,8 +2,8 @@
 
 use bowline_cloudscale_sim::kit::faults::FaultBuilder;
 use bowline_cloudscale_sim::{FloatingSpec, PoolDelete, Snapshot};
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_provider_kit::{Interruption, Run};
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
+use bowline_kit::{Interruption, Run};
 
 use crate::world::{World, service_port};
 
@@ -77,7 +77,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

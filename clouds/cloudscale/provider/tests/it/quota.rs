@@ -3,7 +3,7 @@
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::change::{set_ports, settled};

@@ -10,8 +10,8 @@ use bowline_cloudscale_client::Settings;
 use bowline_cloudscale_sim::kit::World as SimWorld;
 use bowline_cloudscale_sim::kit::journal::Entry;
 use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ServerSpec};
-use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service};
-pub(crate) use bowline_provider_kit::{Outcome, Run};
+use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service};
+pub(crate) use bowline_kit::{Outcome, Run};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ServicePort;
 
@@ -54,7 +54,7 @@ impl World {
         Self::over(
             CloudscaleSim::builder()
                 .seed(7)
-                .behaviour(bowline_provider_kit::world().behaviour())
+                .behaviour(bowline_kit::world().behaviour())
                 .build(),
         )
     }
@@ -267,6 +267,6 @@ pub(crate) fn service(name: &str, ports: &[(&str, &str, i32, i32)]) -> Service {
 pub(crate) fn service_port((name, protocol, port, node_port): (&str, &str, i32, i32)) -> ServicePort {
     ServicePort {
         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
-        ..bowline_provider_kit::service_port(protocol, port, node_port)
+        ..bowline_kit::service_port(protocol, port, node_port)
     }
 }

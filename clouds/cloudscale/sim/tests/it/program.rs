@@ -1,6 +1,6 @@
 //! The program: prints its base URL, serves, and ends on SIGTERM.
 
-use bowline_sim_program::Program;
+use bowline_kit::program::Program;
 
 #[tokio::test]
 async fn program_prints_its_url_and_serves() {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, CredentialsFile, Secret};
 use bowline_cloudstack_client::{Client, Keys, Project, Settings};
-use bowline_prepared_api::{PreparedApi, Seen};
+use bowline_kit::prepared::{PreparedApi, Seen};
 
-pub(crate) use bowline_prepared_api::Answer;
+pub(crate) use bowline_kit::prepared::Answer;
 
 pub(crate) const API_KEY: &str = "q7J-not+a/real-key-93";
 pub(crate) const SECRET_KEY: &str = "w2L-not-a-real-secret-94";

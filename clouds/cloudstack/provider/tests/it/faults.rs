@@ -5,11 +5,11 @@ use std::time::Duration;
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
 use bowline_cloudstack_sim::{AddressSpec, JobFault, Snapshot};
-use bowline_provider_kit::Interruption;
-use bowline_provider_kit::faults::{
+use bowline_kit::Interruption;
+use bowline_kit::faults::{
     Disturbed, at_every_stop, at_every_write, finish, struck_at_every_write, undisturbed,
 };
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use serde_json::json;
 use tracing::Level;
 
@@ -76,7 +76,7 @@ impl Disturbed for World {
         self.restart().await;
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{
     AddressSpec, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState,
 };
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::site::Site;

@@ -7,7 +7,7 @@ use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::model::PublicAddress;
 use bowline_cloudstack_sim::{AddressSpec, JobFault};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tracing::Level;
 

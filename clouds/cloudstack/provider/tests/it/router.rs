@@ -36,7 +36,7 @@ async fn left_with_commas(world: &World) {
     world.publish_at(WEB, &world.address().address.to_string());
 }
 
-fn broken(run: &bowline_provider_kit::Run) -> Vec<&str> {
+fn broken(run: &bowline_kit::Run) -> Vec<&str> {
     let notes = run.notes.iter();
     notes
         .filter(|note| note.reason == "RouterConfigBroken")

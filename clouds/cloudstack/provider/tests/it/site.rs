@@ -29,7 +29,7 @@ impl Site {
         Self {
             sim: change(
                 CloudstackSim::builder()
-                    .behaviour(bowline_provider_kit::world().behaviour())
+                    .behaviour(bowline_kit::world().behaviour())
                     .seed(7)
                     .clock(clock),
             )

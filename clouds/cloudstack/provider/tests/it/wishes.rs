@@ -112,7 +112,7 @@ async fn only_true_keeps_an_address() {
 #[tokio::test(start_paused = true)]
 async fn the_status_tells_the_ip_mode_where_it_is_asked_for() {
     let world = World::with_service().await;
-    let modes = |run: bowline_provider_kit::Run| match run.outcome {
+    let modes = |run: bowline_kit::Run| match run.outcome {
         Outcome::Settled(status) => status
             .ingress
             .into_iter()

@@ -11,8 +11,8 @@ use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, Se
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
 use bowline_cloudstack_sim::{Behaviour, Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
-use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, predict};
-pub(crate) use bowline_provider_kit::{Outcome, Run};
+use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, predict};
+pub(crate) use bowline_kit::{Outcome, Run};
 use serde_json::{Value, json};
 
 use crate::site::Site;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
-pub(crate) use bowline_prepared_api::{Answer, PreparedApi};
+pub(crate) use bowline_kit::prepared::{Answer, PreparedApi};
 
 /// The recorded answer to a login.
 pub(crate) const TOKEN: &str = include_str!("recorded/token.json");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_openstack_sim::Provisioning;
-use bowline_provider_kit::Interruption;
+use bowline_kit::Interruption;
 
 use crate::world::{World, in_short};
 

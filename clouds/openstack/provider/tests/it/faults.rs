@@ -5,8 +5,8 @@ use std::time::Duration;
 use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
-use bowline_provider_kit::Interruption;
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
+use bowline_kit::Interruption;
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use tokio::time::advance;
 
 use crate::world::{Run, World, service};
@@ -75,7 +75,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::shared::join;

@@ -1,6 +1,6 @@
 //! Services that leave a load balancer which several use.
 
-use bowline_provider_kit::Interruption;
+use bowline_kit::Interruption;
 
 use crate::shared::two;
 use crate::world::{Run, in_short, lb_name};

@@ -3,7 +3,7 @@
 use bowline_openstack_sim::Id;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_provider_kit::Interruption;
+use bowline_kit::Interruption;
 
 use crate::takeover::as_upstream;
 use crate::world::{Run, World, in_one_page, in_short, service};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_openstack_sim::{Provisioning, Snapshot};
-use bowline_provider_kit::Interruption;
+use bowline_kit::Interruption;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_provider_kit::Interruption;
+use bowline_kit::Interruption;
 
 use crate::world::{Outcome, World, in_short, lb_name, service};
 

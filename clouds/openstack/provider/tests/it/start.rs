@@ -4,7 +4,7 @@ use bowline_cloud_provider::{CloudConfig, CloudProvider as _, Environment};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::cloud::{calls, options, started};

@@ -14,8 +14,8 @@ use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_sim::kit::World as SimWorld;
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Behaviour, Builder, Id, OpenstackSim, ServerSpec, UserSpec};
-use bowline_provider_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
-pub(crate) use bowline_provider_kit::{Outcome, Run, service_port};
+use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
+pub(crate) use bowline_kit::{Outcome, Run, service_port};
 use jiff::{SignedDuration, Timestamp};
 
 /// The key of an annotation, by the part that differs.
@@ -76,7 +76,7 @@ pub(crate) struct World {
 
 /// A simulator of the world of this run.
 pub(crate) fn builder() -> Builder {
-    let behaviour = bowline_provider_kit::world().behaviour();
+    let behaviour = bowline_kit::world().behaviour();
     OpenstackSim::builder().seed(7).behaviour(behaviour)
 }
 

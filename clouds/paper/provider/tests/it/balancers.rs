@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_paper_sim::kit::Fault;
-use bowline_provider_kit::predicted_kinds;
+use bowline_kit::predicted_kinds;
 use http::Method;
 
 use crate::world::World;

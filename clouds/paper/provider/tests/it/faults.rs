@@ -1,8 +1,8 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
 use bowline_paper_sim::kit::faults::FaultBuilder;
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_provider_kit::{Interruption, Run};
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
+use bowline_kit::{Interruption, Run};
 use serde_json::Value;
 
 use crate::world::World;
@@ -42,7 +42,7 @@ impl Disturbed for World {
         self.restart();
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 // guide: faults

@@ -7,7 +7,7 @@ use bowline_cloud_provider::{CloudConfig, ClusterFacts, Environment, Node, Servi
 use bowline_paper::Paper;
 use bowline_paper_sim::kit::journal::Entry;
 use bowline_paper_sim::{MachineSpec, PaperSim};
-use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
+use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use jiff::Timestamp;
 
 /// The Service that is balanced.
@@ -44,7 +44,7 @@ pub(crate) fn provider(sim: &PaperSim, config: &str) -> Paper {
 impl World {
     /// A world with nodes `n1`, `n2`, ... and a Service `web` of two ports.
     pub(crate) fn new(nodes: usize) -> Self {
-        let behaviour = bowline_provider_kit::world().behaviour();
+        let behaviour = bowline_kit::world().behaviour();
         let sim = PaperSim::builder().seed(7).behaviour(behaviour).build();
         let services = Services::default();
         let mut world = Self {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bowline_phoenixnap_sim::Snapshot;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_provider_kit::Run;
-use bowline_provider_kit::faults::{Disturbed, at_every_stop, at_every_write};
+use bowline_kit::Run;
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 
 use crate::world::{Interruption, World};
 
@@ -47,7 +47,7 @@ impl Disturbed for World {
         assert_eq!(blocks, usize::from(self.is_there(KEY).is_some()));
     }
 
-    bowline_provider_kit::disturbed!();
+    bowline_kit::disturbed!();
 }
 
 #[tokio::test(start_paused = true)]

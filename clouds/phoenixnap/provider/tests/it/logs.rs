@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
-use bowline_test_log::Log;
+use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::world::World;

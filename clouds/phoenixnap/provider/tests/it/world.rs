@@ -13,8 +13,8 @@ use bowline_cloud_provider::{
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_client::Credentials;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
-pub(crate) use bowline_provider_kit::{Interruption, Outcome};
-use bowline_provider_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
+pub(crate) use bowline_kit::{Interruption, Outcome};
+use bowline_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -68,7 +68,7 @@ impl World {
     }
 
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
-        let behaviour = bowline_provider_kit::world().behaviour();
+        let behaviour = bowline_kit::world().behaviour();
         let sim = PhoenixnapSim::builder().seed(7).behaviour(behaviour).build();
         sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         let cloud = provider(&sim, &options(variables));

@@ -1,6 +1,6 @@
 //! The program: prints its base URL, serves, and ends on a signal.
 
-use bowline_sim_program::{Program, assert_explains_itself, assert_refuses_unprinted};
+use bowline_kit::program::{Program, assert_explains_itself, assert_refuses_unprinted};
 
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_phoenixnap-sim");
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowline_edge::{Authorities, Malformed, pem};
+use bowline_transport::{Authorities, Malformed, pem};
 use rustls::crypto::ring::default_provider;
 use rustls::sign::CertifiedKey;
 

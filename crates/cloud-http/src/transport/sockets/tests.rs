@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use bowline_cloud_kit::ClientEnd;
-use bowline_edge::BoxError;
+use bowline_transport::BoxError;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};

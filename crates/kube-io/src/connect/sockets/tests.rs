@@ -2,7 +2,7 @@
 
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_edge::{Gate, GateClosed, Lines};
+use bowline_transport::{Gate, GateClosed, Lines};
 use bowline_kube_api::{Effect, Fault, KubeApi};
 use http::Uri;
 use hyper_util::rt::{TokioExecutor, TokioIo};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_edge::{Bucket, Rate};
+use bowline_transport::{Bucket, Rate};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Origin;

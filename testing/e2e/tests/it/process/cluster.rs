@@ -205,6 +205,6 @@ async fn listener() -> TcpListener {
 
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> u16 {
-    let [port] = bowline_real_servers::free_ports().unwrap();
+    let [port] = bowline_base::server::free_ports().unwrap();
     port
 }

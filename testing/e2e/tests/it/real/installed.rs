@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bowline_chart::{Helm, Release, chart};
+use bowline_checks::chart::{Helm, Release, chart};
 use bowline_cloudscale_sim::CloudscaleSim;
 use bowline_control_plane::ControlPlane;
 use bowline_openstack_sim::OpenstackSim;

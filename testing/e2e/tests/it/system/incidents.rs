@@ -11,7 +11,7 @@ use bowline_conformance::clouds::{OpenStack, Phoenixnap};
 use bowline_controllers::route::RouteTiming;
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use bowline_manager::config::RouteSettings;
-use bowline_monitoring::{Promtool, RULES, Samples, root};
+use bowline_checks::monitoring::{Promtool, RULES, Samples, root};
 use bowline_phoenixnap_sim::BlockSpec;
 use serde_json::json;
 

@@ -12,7 +12,7 @@ use bowline_cloud_provider::{
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_services::Service;
-use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
+use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -1,0 +1,293 @@
+//! The pages for people: where they are, what they link to, and that each link leads somewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use crate::root;
+
+/// A page, with its path relative to the root.
+pub(crate) struct Document {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// All files with one of these endings in a folder and below, in order.
+pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in entries(folder) {
+        if entry.is_dir() {
+            found.extend(files(&entry, endings));
+        } else if entry
+            .extension()
+            .is_some_and(|it| endings.iter().any(|ending| it == *ending))
+        {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut entries: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
+    entries.sort();
+    entries
+}
+
+/// The folders and files of the repository without what is built, cached or kept by git.
+pub(crate) fn checked_in(endings: &[&str]) -> Vec<PathBuf> {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name != "target" && (!name.starts_with('.') || name == ".github")
+    };
+    let (folders, top): (Vec<_>, Vec<_>) = entries(&root())
+        .into_iter()
+        .filter(is_ours)
+        .partition(|path| path.is_dir());
+    let has_ending = |path: &PathBuf| {
+        let ending = path.extension();
+        ending.is_some_and(|it| endings.iter().any(|ending| it == *ending))
+    };
+    let top = top.into_iter().filter(has_ending);
+    top.chain(folders.iter().flat_map(|folder| files(folder, endings)))
+        .collect()
+}
+
+/// All pages of the repository.
+pub(crate) fn documents() -> Vec<Document> {
+    let root = root();
+    let read = |path: PathBuf| Document {
+        text: std::fs::read_to_string(&path).unwrap_or_default(),
+        path: path.strip_prefix(&root).unwrap_or(&path).to_owned(),
+    };
+    let all: Vec<Document> = checked_in(&["md"]).into_iter().map(read).collect();
+    assert!(all.len() > 40, "only {} pages were found", all.len());
+    all
+}
+
+/// The lines of a page that are no code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut fence: Option<&str> = None;
+    text.lines().filter(move |line| {
+        let start = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => {
+                fence = Some(mark);
+                false
+            }
+            (Some(open), Some(mark)) if open == mark => {
+                fence = None;
+                false
+            }
+            (open, _) => open.is_none(),
+        }
+    })
+}
+
+/// A line without what stands in backticks.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+}
+
+/// Where the links of a page lead, the ones to other hosts left out.
+fn links(text: &str) -> Vec<String> {
+    let text: String = prose(text)
+        .map(without_code)
+        .flat_map(|line| [line, "\n".to_owned()])
+        .collect();
+    let inline = text
+        .match_indices("](")
+        .map(|(at, _)| text[at + 2..].split([')', ' ', '\n']).next().unwrap_or_default());
+    // [name]: target
+    let named = text.lines().filter_map(|line| {
+        let (name, target) = line.strip_prefix('[')?.split_once("]: ")?;
+        (!name.contains(']')).then(|| target.split(' ').next().unwrap_or_default())
+    });
+    let all = inline.chain(named);
+    all.filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What links say to lead to the headings of a page. The second heading of a name has `-1` at its end, and so on.
+pub(crate) fn anchors(text: &str) -> BTreeSet<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for heading in prose(text).filter(|line| is_heading(line)) {
+        let anchor = anchor(heading);
+        let times = seen.entry(anchor.clone()).or_default();
+        found.insert(match *times {
+            0 => anchor,
+            times => format!("{anchor}-{times}"),
+        });
+        *times += 1;
+    }
+    found
+}
+
+fn is_heading(line: &str) -> bool {
+    line.trim_start_matches('#').starts_with(' ') && line.starts_with('#')
+}
+
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|it| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_'));
+    kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+}
+
+/// A path without `.` and `..`.
+fn straight(path: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                straight.pop();
+            }
+            Component::CurDir => {}
+            other => straight.push(other),
+        }
+    }
+    straight
+}
+
+/// The file that a link of a page leads to, relative to the root, and the heading in it.
+fn target<'a>(page: &Path, link: &'a str) -> (PathBuf, Option<&'a str>) {
+    let (file, heading) = match link.split_once('#') {
+        Some((file, heading)) => (file, Some(heading)),
+        None => (link, None),
+    };
+    let folder = page.parent().unwrap_or(Path::new(""));
+    let file = if file.is_empty() {
+        page.to_owned()
+    } else {
+        straight(&folder.join(file))
+    };
+    (file, heading)
+}
+
+/// Why a file, or a heading in it, cannot be opened.
+fn missing(file: &Path, heading: Option<&str>) -> Option<&'static str> {
+    let path = root().join(file);
+    if !path.exists() {
+        return Some("no such file");
+    }
+    let heading = heading?;
+    let page = std::fs::read_to_string(path).unwrap_or_default();
+    (!anchors(&page).contains(heading)).then_some("no such heading")
+}
+
+/// The pages that a text names by their path from the root, each with the heading if there is one.
+pub(crate) fn named_pages(text: &str) -> Vec<(&str, Option<&str>)> {
+    let goes_on = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '.' | '/' | '_');
+    let begins = |at: usize| text[..at].chars().next_back().is_none_or(|it| !goes_on(it));
+    let all = text.match_indices("docs/").filter(|(at, _)| begins(*at));
+    all.filter_map(|(at, _)| {
+        let tail = &text[at..];
+        let length = tail.find(|it| !goes_on(it)).unwrap_or(tail.len());
+        let path = tail[..length].trim_end_matches('.');
+        let heading = tail[length..].strip_prefix('#').map(|heading| {
+            let length = heading.find(|it: char| !it.is_ascii_alphanumeric() && !matches!(it, '-' | '_'));
+            &heading[..length.unwrap_or(heading.len())]
+        });
+        path.ends_with(".md").then_some((path, heading))
+    })
+    .collect()
+}
+
+fn assert_none(missing: &[String]) {
+    assert!(missing.is_empty(), "these lead nowhere:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn every_link_of_a_page_leads_somewhere() {
+    let mut wrong = Vec::new();
+    for page in documents() {
+        for link in links(&page.text) {
+            let (file, heading) = target(&page.path, &link);
+            if let Some(why) = missing(&file, heading) {
+                wrong.push(format!("{}: {link}: {why}", page.path.display()));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn every_page_is_reached_from_the_map() {
+    let pages: BTreeMap<PathBuf, String> = documents().into_iter().map(|it| (it.path, it.text)).collect();
+    let mut reached = BTreeSet::new();
+    let mut next = vec![PathBuf::from("docs/README.md")];
+    while let Some(page) = next.pop() {
+        let Some(text) = pages.get(&page) else { continue };
+        if reached.insert(page.clone()) {
+            next.extend(links(text).iter().map(|link| target(&page, link).0));
+        }
+    }
+    let lost: Vec<String> = pages
+        .keys()
+        .filter(|page| page.starts_with("docs") && !reached.contains(*page))
+        .map(|page| page.display().to_string())
+        .collect();
+    assert!(lost.is_empty(), "no link leads to {}", lost.join(", "));
+}
+
+#[test]
+fn every_page_that_a_source_a_manifest_or_a_workflow_names_is_there() {
+    let mut wrong = Vec::new();
+    for path in checked_in(&["rs", "toml", "yaml", "yml", "tpl", "txt", "json", "go"]) {
+        // The examples of this file lead nowhere on purpose.
+        if path.ends_with("documents.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for (page, heading) in named_pages(&text) {
+            if let Some(why) = missing(Path::new(page), heading) {
+                wrong.push(format!("{}: {page}: {why}", path.display()));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn a_page_without_its_heading_and_a_link_in_code_are_told_apart() {
+    let page = "# A page\n\n```console\n# no heading, and [no](link.md)\n```\n\n\
+                See [there](other.md#part), `[not](this.md)`, ![picture](a.png \"title\") and [out](https://example.org).\n\n\
+                ## Part `one`\n\n## Part one\n\n[name]: third.md\n";
+    assert_eq!(links(page), ["other.md#part", "a.png", "third.md"]);
+    assert_eq!(
+        anchors(page).into_iter().collect::<Vec<_>>(),
+        ["a-page", "part-one", "part-one-1"]
+    );
+    let (file, heading) = target(Path::new("docs/guides/a.md"), "../clouds/b.md#part");
+    assert_eq!(
+        (file.as_path(), heading),
+        (Path::new("docs/clouds/b.md"), Some("part"))
+    );
+    assert_eq!(target(Path::new("docs/a.md"), "#part").0, Path::new("docs/a.md"));
+    assert_eq!(
+        named_pages("see docs/guides/plan.md#exit-status, and `docs/clouds/`; not docs/a.rs"),
+        [("docs/guides/plan.md", Some("exit-status"))]
+    );
+    assert_eq!(missing(Path::new("README.md"), None), None);
+    assert_eq!(missing(Path::new("docs/none.md"), None), Some("no such file"));
+    assert_eq!(
+        missing(Path::new("README.md"), Some("none")),
+        Some("no such heading")
+    );
+}
+
+#[test]
+fn every_check_of_the_doctor_is_on_its_page() {
+    let page = std::fs::read_to_string(root().join("docs/guides/doctor.md")).unwrap_or_default();
+    let topics = bowline::commands::DOCTOR_TOPICS
+        .iter()
+        .chain(bowline_manager::doctor::TOPICS);
+    let missing = topics.filter(|topic| !page.contains(topic.name));
+    assert_none(&missing.map(|topic| topic.name.to_owned()).collect::<Vec<_>>());
+}
