@@ -41,7 +41,14 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     }
     // The other pages come from tables of the program; a tool that linked all of it would be slow to build.
     let status = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "bowline-checks", "--bin", "reference"])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "bowline-checks",
+            "--bin",
+            "reference",
+        ])
         .current_dir(workspace.root())
         .status()
         .context("cannot start cargo")?;

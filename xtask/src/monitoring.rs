@@ -13,7 +13,10 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
             .env("BOWLINE_PROMTOOL", "required");
         command
     };
-    call(&mut cargo("run --quiet --package bowline-checks --bin monitoring -- build")).context("building promtool")?;
+    call(&mut cargo(
+        "run --quiet --package bowline-checks --bin monitoring -- build",
+    ))
+    .context("building promtool")?;
     call(&mut cargo("test --package bowline-checks --test it monitoring::"))?;
     call(&mut cargo(
         "test --package bowline-e2e --test it system::incidents",

@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_transport::{GateClosed, with_causes};
 use bowline_plan::{Class, Classified};
+use bowline_transport::{GateClosed, with_causes};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{
     Begin, DynLearned, LoadBalancerPlan, LoadBalancerStep, Measurement, Memory, Reconciler, Seen,
     WriteOutcome,
 };
 use bowline_plan::{Impact, Plan, Step};
-use bowline_base::log::Log;
 
 use super::*;
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_transport::{Gate, GateClosed};
 use bowline_kube_io::{Clock, SystemClock};
+use bowline_transport::{Gate, GateClosed};
 use jiff::Timestamp;
 use tokio::time::Instant;
 

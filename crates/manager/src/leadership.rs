@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::NoteKind;
-use bowline_transport::Jitter;
 use bowline_kube_io::{
     Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, OpenGate, Recorder,
 };
+use bowline_transport::Jitter;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bowline_transport::Jitter;
 use bowline_kube_io::{Kube, KubeError, UserInfo};
+use bowline_transport::Jitter;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 

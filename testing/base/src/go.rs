@@ -4,11 +4,11 @@
 //! What is built stays in the cache beside the source tree, so it takes minutes the first time and nothing then. A
 //! [`GoProgram`] knows where it is kept and how it is built; what it is good for, its harness knows.
 
-mod toolchain;
 mod module;
 mod program;
+mod toolchain;
 mod version;
 
-pub use toolchain::{BuildError, GoError};
 pub use program::GoProgram;
+pub use toolchain::{BuildError, GoError};
 pub use version::{UnknownVersion, Version};

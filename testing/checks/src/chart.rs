@@ -25,4 +25,3 @@ pub const CLOUDS: [&str; 4] = ["cloudscale", "phoenixnap", "cloudstack", "openst
 pub fn chart() -> PathBuf {
     root().join("deploy/chart")
 }
-

@@ -17,4 +17,3 @@ pub use guide::{Query, Question, expressions, questions};
 pub use promtool::{Promtool, PromtoolError, build};
 pub use rules::{Alert, RULES, alerts};
 pub use samples::Samples;
-

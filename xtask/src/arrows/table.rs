@@ -149,11 +149,7 @@ pub(super) const WRAPPED: &[Wrapped] = &[
 ];
 
 /// Crates that read no clock, make no call and draw no number.
-pub(super) const PURE: &[&str] = &[
-    "crates/plan",
-    "crates/gcfg",
-    "crates/cloud-provider",
-];
+pub(super) const PURE: &[&str] = &["crates/plan", "crates/gcfg", "crates/cloud-provider"];
 
 /// What a pure crate may not link, not even through another crate.
 pub(super) const IMPURE: &[&str] = &[

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
-use bowline_transport::{Backoff, Jitter};
 use bowline_kube_io::KubeError;
+use bowline_transport::{Backoff, Jitter};
 
 /// What was said with a failure about the time of the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{CloudError, ErrorKind, InstanceMetadata, PowerState, Purpose};
 use bowline_controllers::metrics::Guard;
 use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_api::{Effect, Fault, Status};
-use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tracing::Level;
 

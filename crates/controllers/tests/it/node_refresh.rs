@@ -1,9 +1,9 @@
 //! The periodic pass of the cloud-node controller, and what it does about labels.
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
-use bowline_base::log::Log;
 use serde_json::json;
 use tracing::Level;
 

@@ -10,8 +10,8 @@ use bowline_cloud_provider::{
 };
 use bowline_controllers::node_set;
 use bowline_controllers::service::left_behind::speaks_for_balancer;
-use bowline_transport::meant;
 use bowline_kube_io::Kube;
+use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
 

@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bowline_transport::{end_of_certificate, pem};
 use bowline_kube_io::Clock;
+use bowline_transport::{end_of_certificate, pem};
 use jiff::Timestamp;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_kube_api::{Effect, Fault, Permit};
 use bowline_manager::End;
-use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Level;

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
 use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::migration::Migration;
-use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Level;

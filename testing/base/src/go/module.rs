@@ -28,7 +28,9 @@ pub(crate) use module;
 impl Module {
     /// Where it lies in the source tree.
     pub(crate) fn directory(self) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go").join(self.folder)
+        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("go")
+            .join(self.folder)
     }
 
     /// The release of a module that it requires: `v1.37.1`.

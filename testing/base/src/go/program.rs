@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::server::{cache_directory, lock_cache};
 
-use crate::go::toolchain::{BuildError, go_build};
 use crate::go::module::{Module, module};
+use crate::go::toolchain::{BuildError, go_build};
 use crate::go::version::Version;
 
 /// Stands for everything in this crate that decides what comes out, but for tags; part of the cache's keys.

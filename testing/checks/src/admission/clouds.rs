@@ -209,7 +209,10 @@ fn cloudscale_values(table: &'static [AnnotationSpec]) -> Vec<Rule> {
     let known = |names: &'static [&'static str]| {
         move |value: &str| {
             let deep = crate::admission::cel::is_deep(value);
-            format!("{deep} || {}", crate::admission::cel::fields_are_known(value, names))
+            format!(
+                "{deep} || {}",
+                crate::admission::cel::fields_are_known(value, names)
+            )
         }
     };
     let field = |name: &'static str, expression: &'static str| {
@@ -220,7 +223,10 @@ fn cloudscale_values(table: &'static [AnnotationSpec]) -> Vec<Rule> {
             ips,
             &|value| {
                 let wide = crate::admission::cel::is_wide("i.trim()");
-                format!("{}.all(i, !({wide}))", crate::admission::cel::texts_of_list(value))
+                format!(
+                    "{}.all(i, !({wide}))",
+                    crate::admission::cel::texts_of_list(value)
+                )
             },
             ": a floating network cannot lead to a load balancer, which takes single addresses only",
         ),

@@ -1,6 +1,5 @@
 //! The chart in `deploy/chart`, rendered by the real Helm. Needs it built; says so when it is missing.
 
-
 mod admission;
 mod credentials;
 mod documents;

@@ -1,6 +1,5 @@
 //! The policies on the real kube-apiserver. Needs the built programs; says so when they are missing.
 
-
 mod apiserver;
 mod cases;
 mod examples;

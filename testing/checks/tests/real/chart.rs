@@ -1,7 +1,6 @@
 //! The chart in a real cluster: installed where nothing is, over each Go manager's manifest, and taken out again. Needs the
 //! built programs; says so when they are missing.
 
-
 use bowline_checks::chart::{CLOUDS, Helm, HelmError, Release, chart};
 use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{ClusterFacts, ServerVersion, ServiceKey, facts};
 use bowline_controllers::node_set;
-use bowline_manager::plan::{PlanInput, plan_services};
 use bowline_kit::{Interruption, Outcome, ServiceLoop, Services};
+use bowline_manager::plan::{PlanInput, plan_services};
 
 use super::under_test::CloudUnderTest;
 use super::world::{FINALIZER, World};

@@ -1,9 +1,9 @@
 //! Quotas, and members that cannot be made.
 
+use bowline_base::log::Log;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::change::{set_ports, settled};

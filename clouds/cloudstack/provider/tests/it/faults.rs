@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
 use bowline_cloudstack_sim::{AddressSpec, JobFault, Snapshot};
@@ -9,7 +10,6 @@ use bowline_kit::Interruption;
 use bowline_kit::faults::{
     Disturbed, at_every_stop, at_every_write, finish, struck_at_every_write, undisturbed,
 };
-use bowline_base::log::Log;
 use serde_json::json;
 use tracing::Level;
 

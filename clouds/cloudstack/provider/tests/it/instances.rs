@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{
     AddressType, CloudProvider, ErrorKind, Instance, InstanceAnswer, InstanceQuery, InstanceResult, Node,
     NodeAddress, PowerState, Purpose,
@@ -10,7 +11,6 @@ use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{
     AddressSpec, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState,
 };
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::site::Site;

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::model::PublicAddress;
 use bowline_cloudstack_sim::{AddressSpec, JobFault};
-use bowline_base::log::Log;
 use serde_json::{Value, json};
 use tracing::Level;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret};
-use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 pub(crate) use bowline_kit::prepared::{Answer, PreparedApi};
+use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 
 /// The recorded answer to a login.
 pub(crate) const TOKEN: &str = include_str!("recorded/token.json");

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::Provisioning;
 use bowline_kit::Interruption;
+use bowline_openstack_sim::Provisioning;
 
 use crate::world::{World, in_short};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_kit::Interruption;
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
-use bowline_kit::Interruption;
-use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use tokio::time::advance;
 
 use crate::world::{Run, World, service};

@@ -1,7 +1,7 @@
 //! The security group of a Service that was deleted without its finalizer and made again.
 
-use bowline_openstack_sim::Id;
 use bowline_kit::Interruption;
+use bowline_openstack_sim::Id;
 
 use crate::marks::put_cluster;
 use crate::world::{Outcome, World, in_short, service};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use bowline_base::log::Log;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec, SubnetSpec};
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::shared::join;

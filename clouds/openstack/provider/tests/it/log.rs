@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use bowline_base::log::Log;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::shared::two;

@@ -1,9 +1,9 @@
 //! Which load balancer is a Service's own.
 
+use bowline_kit::Interruption;
 use bowline_openstack_sim::Id;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_kit::Interruption;
 
 use crate::world::{World, in_short, lb_name, service};
 

@@ -1,9 +1,9 @@
 //! Load balancers of clusters that have the same name: the UIDs on their pools tell them apart.
 
+use bowline_kit::Interruption;
 use bowline_openstack_sim::Id;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_kit::Interruption;
 
 use crate::takeover::as_upstream;
 use crate::world::{Run, World, in_one_page, in_short, service};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::model::network::Port;
 use bowline_openstack_sim::{FloatingIpSpec, Provisioning};
-use bowline_test_log::Log;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::advance;
 use tracing::Level;

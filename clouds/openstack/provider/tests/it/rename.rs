@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::{Provisioning, Snapshot};
 use bowline_kit::Interruption;
+use bowline_openstack_sim::{Provisioning, Snapshot};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use bowline_kit::Interruption;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::balancing::LoadBalancer;
-use bowline_kit::Interruption;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
 use crate::shared::join;

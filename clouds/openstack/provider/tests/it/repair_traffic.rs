@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use bowline_kit::Interruption;
 use bowline_openstack_sim::model::balancing::Forwarder;
 use bowline_openstack_sim::{Id, Provisioning};
-use bowline_kit::Interruption;
 
 use crate::world::{World, in_short};
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::ReportedOutcome;
-use bowline_openstack_sim::kit::Fault;
 use bowline_kit::faults::Disturbed;
 use bowline_kit::{predict, predicted_kinds};
+use bowline_openstack_sim::kit::Fault;
 
 use crate::world::{World, in_one_page, in_short, lb_name, service};
 

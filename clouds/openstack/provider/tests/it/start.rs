@@ -1,10 +1,10 @@
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{CloudConfig, CloudProvider as _, Environment};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::cloud::{calls, options, started};

@@ -9,13 +9,13 @@ use bowline_cloud_provider::{
     AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, Labels,
     LoadBalancer, Node, NodeAddress, ServerVersion, Service, ServiceFacts,
 };
+use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
+pub(crate) use bowline_kit::{Outcome, Run, service_port};
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_sim::kit::World as SimWorld;
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Behaviour, Builder, Id, OpenstackSim, ServerSpec, UserSpec};
-use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
-pub(crate) use bowline_kit::{Outcome, Run, service_port};
 use jiff::{SignedDuration, Timestamp};
 
 /// The key of an annotation, by the part that differs.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
-use bowline_paper_sim::kit::Fault;
 use bowline_kit::predicted_kinds;
+use bowline_paper_sim::kit::Fault;
 use http::Method;
 
 use crate::world::World;

@@ -1,8 +1,8 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
-use bowline_paper_sim::kit::faults::FaultBuilder;
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_kit::{Interruption, Run};
+use bowline_paper_sim::kit::faults::FaultBuilder;
 use serde_json::Value;
 
 use crate::world::World;

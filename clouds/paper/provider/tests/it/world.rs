@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
 use bowline_cloud_provider::{CloudConfig, ClusterFacts, Environment, Node, Service, ServiceFacts};
+use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use bowline_paper::Paper;
 use bowline_paper_sim::kit::journal::Entry;
 use bowline_paper_sim::{MachineSpec, PaperSim};
-use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use jiff::Timestamp;
 
 /// The Service that is balanced.

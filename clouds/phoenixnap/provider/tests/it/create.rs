@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
+use bowline_kit::{Run, predicted_kinds};
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
-use bowline_kit::{Run, predicted_kinds};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, Interruption, LOCATION_ANNOTATION, NETWORK, Outcome, World};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_kit::Run;
+use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_phoenixnap_sim::Snapshot;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_kit::Run;
-use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 
 use crate::world::{Interruption, World};
 

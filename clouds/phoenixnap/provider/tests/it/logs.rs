@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloud_provider::{
     ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceAnswer, InstanceQuery, Node, Purpose, Readiness, Taint,
     TaintEffect, keys,
@@ -10,7 +11,6 @@ use bowline_cloud_provider::{
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
-use bowline_base::log::Log;
 use tracing::Level;
 
 use crate::world::World;

@@ -10,11 +10,11 @@ use bowline_cloud_provider::{
     BackgroundFacts, CloudConfig, CloudError, CloudProvider as _, ClusterFacts, Environment, Measurement,
     Service, ServiceFacts,
 };
+pub(crate) use bowline_kit::{Interruption, Outcome};
+use bowline_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_client::Credentials;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
-pub(crate) use bowline_kit::{Interruption, Outcome};
-use bowline_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
 use jiff::Timestamp;
 use tokio::time::Instant;
 

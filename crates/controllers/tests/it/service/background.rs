@@ -1,7 +1,7 @@
 //! Work of a provider that belongs to no single Service.
 
-use bowline_cloud_provider::plan::Note;
 use bowline_base::log::Log;
+use bowline_cloud_provider::plan::Note;
 use tracing::Level;
 
 use super::seconds;

@@ -2,8 +2,8 @@
 
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_transport::{Gate, GateClosed, Lines};
 use bowline_kube_api::{Effect, Fault, KubeApi};
+use bowline_transport::{Gate, GateClosed, Lines};
 use http::Uri;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;

@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
+use bowline_checks::monitoring::{Promtool, RULES, Samples, root};
 use bowline_cloud_kit::{Fault, faults::Canned};
 use bowline_conformance::cloud::{CloudUnderTest, Denial, Instance, Start, Wish, tainted_node, web};
 use bowline_conformance::clouds::{OpenStack, Phoenixnap};
 use bowline_controllers::route::RouteTiming;
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use bowline_manager::config::RouteSettings;
-use bowline_checks::monitoring::{Promtool, RULES, Samples, root};
 use bowline_phoenixnap_sim::BlockSpec;
 use serde_json::json;
 

@@ -9,10 +9,10 @@ use bowline_cloud_provider::{
     AddressType, CloudProvider, ClusterFacts, InstancesV2, LoadBalancer, Node, NodeAddress, ServerVersion,
     Service as KubeService, ServiceFacts,
 };
+use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_services::Service;
-use bowline_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, service_port};
 use jiff::Timestamp;
 use serde_json::Value;
 
