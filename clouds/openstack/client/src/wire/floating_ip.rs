@@ -37,6 +37,10 @@ pub struct FloatingIp {
 impl Resource for FloatingIp {
     const ONE: &'static str = "floatingip";
     const MANY: &'static str = "floatingips";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// Which floating IPs are asked for; all conditions hold.

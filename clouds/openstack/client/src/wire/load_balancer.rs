@@ -76,6 +76,10 @@ pub struct LoadBalancer {
 impl Resource for LoadBalancer {
     const ONE: &'static str = "loadbalancer";
     const MANY: &'static str = "loadbalancers";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A load balancer to be created, with all its parts or with none.

@@ -50,6 +50,10 @@ pub struct Pool {
 impl Resource for Pool {
     const ONE: &'static str = "pool";
     const MANY: &'static str = "pools";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// How a pool keeps a client at a member.
@@ -189,6 +193,10 @@ fn unless<'de, const DEFAULT: bool, D: Deserializer<'de>>(read: D) -> Result<Opt
 impl Resource for Member {
     const ONE: &'static str = "member";
     const MANY: &'static str = "members";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A member to be created, alone or in a list that replaces all members of a pool. In such a list the API tells members

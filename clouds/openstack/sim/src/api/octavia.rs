@@ -215,7 +215,9 @@ impl Call<'_> {
         let place = |it: &Value| ["created_at", "id"].map(|key| it[key].as_str().map(str::to_owned));
         passing.sort_by_cached_key(place);
         let passing = passing.into_iter().map(|it| self.dated(it)).collect();
-        let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
+        let page = self
+            .query
+            .page(passing, self.state.behaviour.octavia_page_size, false);
         let page = page.map_err(|unknown| {
             let text = format!("Supplied pagination marker '{}' is not valid.", unknown.0);
             ApiError::octavia(StatusCode::BAD_REQUEST, text)

@@ -255,6 +255,11 @@ impl Behaves for Behaviour {
             NEUTRON,
         ),
         seen("the order of Neutron's lists", "The ID.", NEUTRON),
+        read(
+            "a page after an object that is gone",
+            "Lists of security groups, floating IPs and subnets begin anew. Neutron refuses the others with 404, Octavia and Nova with 400.",
+            "`Pager.to_kwargs` in Neutron's `objects/base.py`, `get_marker_obj` in neutron-lib's `db/utils.py`.",
+        ),
         seen(
             "twins of security group rules",
             "A protocol is its number too, and no prefix at all is everybody: such rules are refused with 409.",
