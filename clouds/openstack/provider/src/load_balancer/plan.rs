@@ -286,6 +286,7 @@ impl<'a> There<'a> {
             of_group,
             self.untaken(),
             self.unread(),
+            guards::port_of_another(wanted, seen, Some(balancer)).filter(|_| self.role == Role::Owner),
             floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
         ]);
         // The API server would refuse the status.

@@ -16,6 +16,7 @@ mod faults;
 mod floating;
 mod former;
 mod former_address;
+mod given_port;
 mod groups;
 mod ignored;
 mod instances;

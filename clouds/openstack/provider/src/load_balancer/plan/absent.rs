@@ -8,7 +8,6 @@ use super::{Next, annotate, apply, floating, groups, look_again, parts, rename, 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::intent::Identity;
-use crate::load_balancer::names;
 use crate::load_balancer::observe::{PartRefusals as _, Parts, Refusals, View, is_pending};
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
 
@@ -148,7 +147,7 @@ fn of_balancer(
     if !identity.keeps_floating_ip
         && evidence::claimed_tag(identity, balancer).is_none()
         && let Some(there) = floating::current(seen, balancer)
-        && there.description.contains(names::FLOATING_IP_MARK)
+        && floating::goes_with_balancer(identity, seen, balancer, there)
     {
         return Ok(Some(delete_floating_ip(there)));
     }

@@ -45,6 +45,24 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
     )))
 }
 
+/// Why the address of a given port may lead elsewhere: another load balancer, not the Service's `own`, is on the port too.
+pub(super) fn port_of_another(
+    wanted: &Wanted,
+    seen: &View<'_>,
+    own: Option<&LoadBalancer>,
+) -> Option<Refusal> {
+    let port = own.map_or(&wanted.vip.port, |own| &own.vip_port_id).as_ref()?;
+    let other = seen.other_on(port, own.map(|own| &own.id))?;
+    let refusal = Refusal::new(format!(
+        "port {port} of Service {} has another load balancer, {} ({}, {:?}): both would answer at one address",
+        wanted.identity.service, other.id, other.name, other.description
+    ));
+    Some(refusal.with_remedy(format!(
+        "give each load balancer a port of its own: name another one in {0} of one of the Services, or take {0} off",
+        keys::PORT.key
+    )))
+}
+
 /// What is told of load balancers of the Service's name of which no pool says that they were made for it.
 pub(super) fn kept_note(
     identity: &Identity,
