@@ -39,6 +39,9 @@ pub struct Pool {
     /// How it keeps a client at a member; `None` is not at all.
     #[serde(default)]
     pub session_persistence: Option<SessionPersistence>,
+    /// Whether it is switched on; `None` if the API does not tell.
+    #[serde(default)]
+    pub admin_state_up: Option<bool>,
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
@@ -125,6 +128,9 @@ pub struct PoolUpdate {
     /// How it keeps a client at a member; `Some(None)` is not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_persistence: Option<Option<SessionPersistence>>,
+    /// Whether it is switched on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
 }
 
 /// A member of a pool.

@@ -16,7 +16,7 @@ use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::observe::{
-    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_pending,
+    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_late, is_pending,
 };
 use crate::load_balancer::status;
 use crate::load_balancer::step::{CloudStep, PartChange};
@@ -279,6 +279,9 @@ impl<'a> There<'a> {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
         };
+        if let Some(change) = self.plan_of_parts().and_then(PartsPlan::late) {
+            return waiting::for_change(&change, seen);
+        }
         // What costs most comes first.
         let refusal = together([
             self.unmended(),
@@ -411,6 +414,9 @@ impl<'a> There<'a> {
         // Without this, it would be written for ever.
         if let Some(why) = self.seen.memory.refusals.of_change(&change) {
             return Answer::Refused(why.clone());
+        }
+        if is_late(self.seen.memory, &change) {
+            return waiting::for_change(&change, self.seen);
         }
         if own.is_unkept(&change) {
             return Answer::Refused(self.unkept(change));

@@ -27,6 +27,7 @@ mod lookup;
 mod marks;
 mod members;
 mod mistakes;
+mod ovn;
 mod persistence;
 mod policies;
 mod projects;
