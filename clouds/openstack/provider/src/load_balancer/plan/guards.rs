@@ -296,9 +296,15 @@ fn beyond_provider(beyond: &[(String, String)], features: Features) -> Option<Re
 pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
     let options = &wanted.identity.options;
     let are_kept = features.allowed_cidrs || features.is_ovn && options.manages_security_groups;
+    let why = match features.has_vip_groups {
+        true => {
+            "security groups are set on the address of its load balancer (vip_sg_ids), and these say who may connect"
+        }
+        false => "Octavia provider does not support it",
+    };
     (wanted.listener.sources.is_asked && !are_kept).then(|| {
         SOURCE_RANGES_IGNORED.note(format!(
-            "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",
+            "LoadBalancerSourceRanges are ignored for Service {} because {why}",
             wanted.identity.service
         ))
     })
