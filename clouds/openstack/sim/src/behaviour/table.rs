@@ -270,6 +270,11 @@ impl Behaves for Behaviour {
             "`_validate_cidr_compatible_with_vip` in Octavia's `api/v2/controllers/listener.py`, `_update_security_group_rules` in its \
              `network/drivers/neutron/allowed_address_pairs.py`.",
         ),
+        read(
+            "the removal of routes",
+            "All routes that stay are looked at, and so is the quota: one that is wrong by now, or one too many, refuses it.",
+            "`_update_extra_routes` in Neutron's `db/extraroute_db.py`.",
+        ),
         seen(
             "the order of Octavia's lists",
             "The second of their creation, then the ID, which says nothing.",
