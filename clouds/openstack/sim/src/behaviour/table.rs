@@ -275,6 +275,11 @@ impl Behaves for Behaviour {
             "All routes that stay are looked at, and so is the quota: one that is wrong by now, or one too many, refuses it.",
             "`_update_extra_routes` in Neutron's `db/extraroute_db.py`.",
         ),
+        read(
+            "a floating IP with port forwardings",
+            "It has a router and no port. To have it lead to a port, and to delete it, is refused with 409.",
+            "`_check_floatingip_request` in Neutron's `services/portforwarding/pf_plugin.py`.",
+        ),
         seen(
             "the order of Octavia's lists",
             "The second of their creation, then the ID, which says nothing.",

@@ -175,7 +175,9 @@ fn foreign(address: &str) -> Refusal {
 fn taken(address: &str, there: &FloatingIp) -> Refusal {
     let refusal = Refusal::new(format!("floating IP {address} is not available"));
     match &there.port_id {
-        None => refusal,
+        None => refusal.with_remedy(
+            "it has port forwardings: delete these (`openstack floating ip port forwarding delete`), or choose another one in spec.loadBalancerIP",
+        ),
         Some(port) => refusal.with_remedy(format!(
             "it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"
         )),

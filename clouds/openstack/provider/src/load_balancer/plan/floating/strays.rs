@@ -11,7 +11,7 @@ use crate::load_balancer::observe::{Observed, View};
 /// Such a port can stay for a while, or for ever if its removal failed.
 pub(super) fn leads_nowhere(identity: &Identity, observed: &View<'_>, floating_ip: &FloatingIp) -> bool {
     let Some(id) = &floating_ip.port_id else {
-        return true;
+        return floating_ip.router_id.is_none(); // else it has port forwardings
     };
     let is_of_known = |there: &LoadBalancer| there.vip_port_id.as_ref() == Some(id);
     if observed.balancers.iter().any(is_of_known) {
