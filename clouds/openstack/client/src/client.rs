@@ -28,6 +28,9 @@ use crate::wire::{One, PER_PAGE, Page, Resource, Wrapped};
 /// More pages than this no list has: at the least that services allow, a thousand entries each.
 const MOST_PAGES: usize = 1000;
 
+/// How often a list is begun before it is taken for one that cannot be read.
+const MOST_BEGINNINGS: usize = 4;
+
 /// By how much fewer entries are asked for after a page that is too large. A pool shows some 48 bytes of each of its members, so that
 /// a thousand pools of 700 members are more than the 32 MiB that are read of an answer; with a quarter of the pools it takes 2,800.
 const FEWER: usize = 4;
@@ -174,14 +177,31 @@ impl Client {
         self.observed(call.operation, self.pages(&call, query)).await
     }
 
+    /// All pages, each object once. A list that changed while it was read is begun again.
     async fn pages<T: Resource>(
         &self,
         call: &Call<'_>,
         query: &[(&'static str, String)],
     ) -> Result<Vec<T>, ApiError> {
+        for _ in 0..MOST_BEGINNINGS {
+            if let Some(entries) = self.walk(call, query).await? {
+                return Ok(entries);
+            }
+        }
+        Err(ApiError::changing(call.operation.name))
+    }
+
+    /// All pages; `None` where the object that the next page was to begin after is gone. Neutron then begins the lists of security groups,
+    /// floating IPs and subnets anew and says nothing (`Pager.to_kwargs` in `neutron/objects/base.py`, which asks for the marker and takes
+    /// none for no marker); it refuses the others with 404 (`get_marker_obj` in `neutron_lib/db/utils.py`), Octavia and Nova with 400.
+    async fn walk<T: Resource>(
+        &self,
+        call: &Call<'_>,
+        query: &[(&'static str, String)],
+    ) -> Result<Option<Vec<T>>, ApiError> {
         let url = self.url(call).await?;
-        let mut entries = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut entries: Vec<T> = Vec::new();
+        let (mut ids, mut pages) = (BTreeSet::new(), 0);
         let mut query = query.to_vec();
         let known = self.page_sizes().get(call.operation.name).copied();
         if let Some(limit) = known {
@@ -206,18 +226,27 @@ impl Client {
                     set(&mut query, LIMIT, fewer.to_string());
                     continue;
                 }
+                Err(error) if pages > 0 && matches!(error.status(), Some(400 | 404)) => return Ok(None),
                 response => response?,
             };
             let page: Page<T> = response.json()?;
-            entries.extend(page.entries);
+            let before = entries.len();
+            for entry in page.entries {
+                if ids.insert(entry.id().to_owned()) {
+                    entries.push(entry);
+                } else if entries[..before].iter().any(|there| there.id() == entry.id()) {
+                    return Ok(None);
+                }
+            }
             let Some(link) = page.next else {
                 entries.shrink_to_fit();
-                return Ok(entries);
+                return Ok(Some(entries));
             };
+            pages += 1;
             // Without its next page the list is not whole, and who reads it must not take it for that.
             let next = url.join(&link).ok().and_then(|link| Next::of(&link));
             let next = next.ok_or_else(|| ApiError::cut_off(call.operation.name))?;
-            if seen.len() == MOST_PAGES || !seen.insert(next.marker.clone()) {
+            if pages > MOST_PAGES {
                 return Err(ApiError::endless(call.operation.name));
             }
             if let Some(limit) = next.limit {

@@ -37,6 +37,8 @@ pub(crate) enum Cause {
     NoIdentity,
     /// A list has more pages than can be.
     Endless(&'static str),
+    /// A list changed whenever it was read.
+    Changing(&'static str),
     /// A list names a next page that cannot be asked for.
     CutOff(&'static str),
 }
@@ -46,7 +48,11 @@ impl ApiError {
     pub fn status(&self) -> Option<u16> {
         match &self.cause {
             Cause::Http(http) => http.status().map(|status| status.as_u16()),
-            Cause::NoEndpoint(_) | Cause::NoIdentity | Cause::Endless(_) | Cause::CutOff(_) => None,
+            Cause::NoEndpoint(_)
+            | Cause::NoIdentity
+            | Cause::Endless(_)
+            | Cause::Changing(_)
+            | Cause::CutOff(_) => None,
         }
     }
 
@@ -129,6 +135,10 @@ impl ApiError {
 
     pub(crate) fn endless(operation: &'static str) -> Self {
         Self::of(Class::Unusable, Cause::Endless(operation))
+    }
+
+    pub(crate) fn changing(operation: &'static str) -> Self {
+        Self::of(Class::Unavailable { after: None }, Cause::Changing(operation))
     }
 
     pub(crate) fn cut_off(operation: &'static str) -> Self {
@@ -259,9 +269,12 @@ impl ApiError {
                 return f.write_str("Keystone offers no version 3 of its API at `auth-url`");
             }
             Cause::Endless(operation) => {
+                return write!(f, "{operation}: the list has no end");
+            }
+            Cause::Changing(operation) => {
                 return write!(
                     f,
-                    "{operation}: the list has no end: a page follows that was read already"
+                    "{operation}: the list is not whole: each time it was read, a page began anew or after an object that was gone by then"
                 );
             }
             Cause::CutOff(operation) => {

@@ -11,8 +11,8 @@ bowline_plan::events! {
         "No floating network is configured, and the search for one failed.",
         "Set floating-network-id in cloud.conf or on the Service.";
     SOURCE_RANGES_IGNORED = "LoadBalancerSourceRangesIgnored", Warning,
-        "The Service limits who may connect, and this cloud's load balancers cannot do that.",
-        "Limit the sources with security groups or network policies, or use Octavia from API version 2.12 on with a provider that knows allowed CIDRs.";
+        "The Service limits who may connect, and this cloud's load balancers cannot do that, or security groups that a person set on the load balancer's address say who may.",
+        "Limit the sources with security groups or network policies, or use Octavia from API version 2.12 on with a provider that knows allowed CIDRs. Where security groups are set on the address, put the sources there, or take these groups off the address.";
     ZONES_IGNORED = "LoadBalancerAvailabilityZonesIgnored", Warning,
         "The Service asks for an availability zone, and this cloud's load balancers have none.",
         "Remove the annotation or option.";

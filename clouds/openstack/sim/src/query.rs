@@ -114,10 +114,15 @@ impl Query {
         }
     }
 
-    /// One page of a list, and the marker of the next one. An unknown marker is an error.
+    /// One page of a list, and the marker of the next one. An unknown marker is an error, or none at all.
     ///
     /// As in OpenStack a full page has a next one, even if that turns out to be empty.
-    pub(crate) fn page(&self, objects: Vec<Value>, most: Option<usize>) -> Result<Page, UnknownMarker> {
+    pub(crate) fn page(
+        &self,
+        objects: Vec<Value>,
+        most: Option<usize>,
+        begins_anew: bool,
+    ) -> Result<Page, UnknownMarker> {
         let asked: Option<usize> = self.first("limit").and_then(|it| it.parse().ok());
         let limit = match (asked, most) {
             (Some(asked), Some(most)) => Some(asked.min(most)),
@@ -125,10 +130,11 @@ impl Query {
         };
         let begin = match self.first("marker") {
             None => 0,
-            Some(marker) => {
-                let at = objects.iter().position(|it| it["id"] == marker);
-                at.ok_or_else(|| UnknownMarker(marker.to_owned()))? + 1
-            }
+            Some(marker) => match objects.iter().position(|it| it["id"] == marker) {
+                Some(at) => at + 1,
+                None if begins_anew => 0,
+                None => return Err(UnknownMarker(marker.to_owned())),
+            },
         };
         let rest = objects.into_iter().skip(begin);
         let objects: Vec<Value> = rest.take(limit.unwrap_or(usize::MAX)).collect();
@@ -257,13 +263,15 @@ mod tests {
     #[test]
     fn full_page_has_a_next_one() {
         let objects = || vec![json!({ "id": "1" }), json!({ "id": "2" })];
-        let page = |query| Query::parse(Some(query)).page(objects(), None);
+        let page = |query| Query::parse(Some(query)).page(objects(), None, false);
         assert_eq!(page("").unwrap().next, None);
         assert_eq!(page("limit=3").unwrap().next, None);
         assert_eq!(page("limit=2").unwrap().next.as_deref(), Some("2"));
         let last = page("limit=2&marker=2").unwrap();
         assert!(last.objects.is_empty() && last.next.is_none());
         assert!(page("marker=9").is_err());
+        let anew = Query::parse(Some("marker=9")).page(objects(), None, true);
+        assert_eq!(anew.unwrap().objects, objects());
         let query = Query::parse(Some("name=a&limit=2&marker=1"));
         assert_eq!(query.after("2", Some(2)), "name=a&limit=2&marker=2");
         assert_eq!(query.sorted_after("2", Some(2)), "limit=2&marker=2");

@@ -52,7 +52,13 @@ fn config(state: &State) -> Config {
         let listeners = state.listeners_of(balancer.part.id).filter(|it| it.part.is_up);
         for found in listeners {
             let placed = addresses.iter().filter_map(|&address| listener(found, address));
-            config.listeners.extend(placed);
+            config.listeners.extend(placed.map(|mut placed| {
+                // A person's security groups take the place of those that let the allowed CIDRs in.
+                if !balancer.vip_groups.is_empty() {
+                    placed.allowed.clear();
+                }
+                placed
+            }));
         }
         let pools = state.pools_of(balancer.part.id);
         config

@@ -45,6 +45,10 @@ pub struct Server {
 impl Resource for Server {
     const ONE: &'static str = "server";
     const MANY: &'static str = "servers";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// What a server says of its flavor: an id, and from microversion 2.47 a name and no id.
@@ -81,4 +85,8 @@ pub struct Flavor {
 impl Resource for Flavor {
     const ONE: &'static str = "flavor";
     const MANY: &'static str = "flavors";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }

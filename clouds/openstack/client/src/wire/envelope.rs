@@ -17,6 +17,9 @@ pub(crate) trait Resource: DeserializeOwned {
     const ONE: &'static str;
     /// The key of a list.
     const MANY: &'static str;
+
+    /// What no two of a list have in common.
+    fn id(&self) -> &str;
 }
 
 /// One object: `{"port": {...}}`.

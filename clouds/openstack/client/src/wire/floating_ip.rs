@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::or_default;
 use serde::{Deserialize, Serialize};
 
-use super::{FloatingIpId, NetworkId, PortId, Resource, SubnetId};
+use super::{FloatingIpId, NetworkId, PortId, Resource, RouterId, SubnetId};
 
 /// A floating IP.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,6 +17,10 @@ pub struct FloatingIp {
     /// The port that it leads to.
     #[serde(default)]
     pub port_id: Option<PortId>,
+    /// The router that it comes through. One that has a router and no port has port forwardings: Neutron neither attaches nor deletes it
+    /// (`_check_floatingip_request` in `neutron/services/portforwarding/pf_plugin.py`).
+    #[serde(default)]
+    pub router_id: Option<RouterId>,
     /// The address of that port that it leads to.
     #[serde(default)]
     pub fixed_ip_address: Option<String>,
@@ -37,6 +41,10 @@ pub struct FloatingIp {
 impl Resource for FloatingIp {
     const ONE: &'static str = "floatingip";
     const MANY: &'static str = "floatingips";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// Which floating IPs are asked for; all conditions hold.

@@ -72,6 +72,10 @@ pub struct Listener {
 impl Resource for Listener {
     const ONE: &'static str = "listener";
     const MANY: &'static str = "listeners";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A listener to be created.

@@ -50,6 +50,12 @@ pub struct LoadBalancer {
     /// Further addresses; always empty before API v2.26.
     #[serde(default, deserialize_with = "list")]
     pub additional_vips: Vec<AdditionalVip>,
+    /// The security groups that a person set on its address; always empty before API v2.29.
+    #[serde(default, deserialize_with = "list")]
+    pub vip_sg_ids: Vec<String>,
+    /// Whether it is switched on; `None` if the API does not tell.
+    #[serde(default)]
+    pub admin_state_up: Option<bool>,
     /// Its tags; always empty before API v2.5.
     #[serde(default, deserialize_with = "list")]
     pub tags: Vec<String>,
@@ -76,6 +82,10 @@ pub struct LoadBalancer {
 impl Resource for LoadBalancer {
     const ONE: &'static str = "loadbalancer";
     const MANY: &'static str = "loadbalancers";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A load balancer to be created, with all its parts or with none.

@@ -48,6 +48,10 @@ pub struct Monitor {
 impl Resource for Monitor {
     const ONE: &'static str = "healthmonitor";
     const MANY: &'static str = "healthmonitors";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A health monitor to be created.

@@ -15,6 +15,10 @@ pub struct Extension {
 impl Resource for Extension {
     const ONE: &'static str = "extension";
     const MANY: &'static str = "extensions";
+
+    fn id(&self) -> &str {
+        &self.alias
+    }
 }
 
 /// A network.
@@ -36,6 +40,10 @@ pub struct Network {
 impl Resource for Network {
     const ONE: &'static str = "network";
     const MANY: &'static str = "networks";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A subnet of a network.
@@ -62,6 +70,10 @@ pub struct Subnet {
 impl Resource for Subnet {
     const ONE: &'static str = "subnet";
     const MANY: &'static str = "subnets";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// Which subnets are asked for; all conditions hold. Tags are joined as they stand: none may hold a comma.
@@ -115,6 +127,10 @@ pub struct Router {
 impl Resource for Router {
     const ONE: &'static str = "router";
     const MANY: &'static str = "routers";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A static route of a router.

@@ -39,6 +39,9 @@ pub struct Pool {
     /// How it keeps a client at a member; `None` is not at all.
     #[serde(default)]
     pub session_persistence: Option<SessionPersistence>,
+    /// Whether it is switched on; `None` if the API does not tell.
+    #[serde(default)]
+    pub admin_state_up: Option<bool>,
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
@@ -50,6 +53,10 @@ pub struct Pool {
 impl Resource for Pool {
     const ONE: &'static str = "pool";
     const MANY: &'static str = "pools";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// How a pool keeps a client at a member.
@@ -121,6 +128,9 @@ pub struct PoolUpdate {
     /// How it keeps a client at a member; `Some(None)` is not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_persistence: Option<Option<SessionPersistence>>,
+    /// Whether it is switched on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
 }
 
 /// A member of a pool.
@@ -189,6 +199,10 @@ fn unless<'de, const DEFAULT: bool, D: Deserializer<'de>>(read: D) -> Result<Opt
 impl Resource for Member {
     const ONE: &'static str = "member";
     const MANY: &'static str = "members";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A member to be created, alone or in a list that replaces all members of a pool. In such a list the API tells members

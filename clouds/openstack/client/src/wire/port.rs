@@ -51,6 +51,10 @@ pub struct Port {
 impl Resource for Port {
     const ONE: &'static str = "port";
     const MANY: &'static str = "ports";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// An address of a port.

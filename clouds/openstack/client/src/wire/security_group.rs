@@ -30,6 +30,10 @@ pub struct SecurityGroup {
 impl Resource for SecurityGroup {
     const ONE: &'static str = "security_group";
     const MANY: &'static str = "security_groups";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A security group to be created.
@@ -73,6 +77,10 @@ pub struct SecurityGroupRule {
 impl Resource for SecurityGroupRule {
     const ONE: &'static str = "security_group_rule";
     const MANY: &'static str = "security_group_rules";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
 }
 
 /// A rule to be created.

@@ -31,12 +31,75 @@ async fn all_pages_are_read_and_the_token_stays_with_the_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_an_end_is_an_error() {
+async fn a_list_whose_pages_always_begin_anew_is_an_error() {
     let page =
         r#"{"servers": [{"id": "a"}], "servers_links": [{"rel": "next", "href": "http://h/?marker=a"}]}"#;
-    let (client, _) = client([Answer::ok(page), Answer::ok(page)]);
+    let (client, api) = client([(); 8].map(|()| Answer::ok(page)));
     let error = client.servers().await.unwrap_err();
-    assert!(error.to_string().contains("has no end"), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "servers.list: the list is not whole: each time it was read, a page began anew or after an object that was gone by then"
+    );
+    assert!(matches!(error.class, Class::Unavailable { .. }), "{error:?}");
+    assert_eq!(lines(&api, 1).len(), 8);
+}
+
+/// A page of Neutron's security groups.
+fn groups(ids: &[&str], has_next: bool) -> Answer {
+    let listed: Vec<String> = ids
+        .iter()
+        .map(|id| format!(r#"{{"id": "{id}", "security_group_rules": []}}"#))
+        .collect();
+    let marker = ids.last().filter(|_| has_next);
+    let links = marker.map_or(String::new(), |marker| {
+        format!(r#", "security_groups_links": [{{"rel": "next", "href": "http://h/?marker={marker}"}}]"#)
+    });
+    Answer::ok(&format!(
+        r#"{{"security_groups": [{}]{links}}}"#,
+        listed.join(", ")
+    ))
+}
+
+/// The object after which the second page was to begin was deleted in between.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_begins_anew_between_two_pages_shows_nothing_twice() {
+    let refused = |status| {
+        refusal(
+            status,
+            r#"{"NeutronError": {"type": "X", "message": "no b", "detail": ""}}"#,
+        )
+    };
+    for second in [
+        groups(&["a", "c"], true),
+        groups(&["c", "a"], false),
+        refused(404),
+        refused(400),
+    ] {
+        let (client, api) = neutron([
+            groups(&["a", "b"], true),
+            second,
+            groups(&["a", "c"], true),
+            groups(&["d"], false),
+        ]);
+        let all = client.security_groups(None).await.unwrap();
+        let ids: Vec<_> = all.iter().map(|group| group.id.as_str()).collect();
+        assert_eq!(ids, ["a", "c", "d"]);
+        assert!(!lines(&api, 2)[2].contains("marker"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_a_page_shows_twice_is_one() {
+    let (client, _) = neutron([groups(&["a", "b", "a"], false)]);
+    assert_eq!(client.security_groups(None).await.unwrap().len(), 2);
+}
+
+/// Only a page after the first has something to begin after.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_refused_is_asked_for_once() {
+    let (client, api) = neutron([refusal(400, "")]);
+    assert!(client.security_groups(None).await.is_err());
+    assert_eq!(lines(&api, 2).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

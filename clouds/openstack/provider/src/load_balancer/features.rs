@@ -33,6 +33,9 @@ pub(crate) struct Features {
     pub(crate) is_ovn: bool,
     /// Whether its provider is Octavia's own one.
     pub(crate) is_amphora: bool,
+    /// Whether a person set security groups on its address. Octavia then lets in whom these let in, and refuses listeners that name allowed
+    /// CIDRs (`_validate_cidr_compatible_with_vip` in `octavia/api/v2/controllers/listener.py`).
+    pub(crate) has_vip_groups: bool,
     /// Whether the version could not be read.
     pub(crate) is_unknown: bool,
 }
@@ -53,6 +56,7 @@ impl Features {
             additional_vips: since(26),
             is_ovn: false,
             is_amphora: false,
+            has_vip_groups: false,
             is_unknown: false,
         }
     }
@@ -85,8 +89,11 @@ impl Features {
         let provider = told
             .filter(|provider| !provider.is_empty())
             .unwrap_or(&options.provider);
+        let has_vip_groups = there.is_some_and(|there| !there.vip_sg_ids.is_empty());
         match provider == OVN {
             false => Self {
+                has_vip_groups,
+                allowed_cidrs: self.allowed_cidrs && !has_vip_groups,
                 is_amphora: AMPHORA.contains(&provider),
                 ..self
             },

@@ -41,7 +41,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     if matches!(step, CloudStep::CreateBalancer { .. }) || step.balancer().is_some() {
         seen.memory.new_wait();
         (seen.memory.own.is_unseen, seen.memory.own.is_busy) = (true, false);
-        seen.memory.own.is_written = true;
+        (seen.memory.own.is_written, seen.memory.own.is_verified) = (true, false);
     }
     absorb(seen, step, shown);
     if let CloudStep::DeleteBalancer { .. } = step {

@@ -22,6 +22,28 @@ pub(crate) fn looks(memory: &Memory) -> usize {
     memory.looks() + usize::from(!memory.own.is_written)
 }
 
+/// How long after it was seen that a load balancer is at rest a change of it may come about. Of one change `ovn` makes several requests, and
+/// says after each that all is done; each asks Neutron, which takes up to some seconds.
+const LATE: Duration = Duration::from_secs(12);
+
+/// Whether what this reconcile took away may be there only for a moment longer.
+pub(crate) fn may_be_late(memory: &Memory) -> bool {
+    memory.own.is_verified && memory.waited() < LATE
+}
+
+/// Whether Octavia answered a change of this reconcile that takes something away, and that may come about only now.
+pub(crate) fn is_late(memory: &Memory, change: &PartChange) -> bool {
+    may_be_late(memory) && memory.own.has_taken(change)
+}
+
+/// Whether a write takes a part away.
+pub(crate) fn takes(change: &PartChange) -> bool {
+    matches!(
+        change,
+        PartChange::DeleteListener { .. } | PartChange::DeletePool { .. } | PartChange::DeleteMonitor { .. }
+    )
+}
+
 /// What Octavia and Neutron refused.
 pub(crate) type Refusals = bowline_cloud_provider::Refusals<CloudStep>;
 
@@ -87,6 +109,8 @@ pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudS
 pub(crate) struct Remembered {
     /// The load balancer was written to in this reconcile: before that, the reconcile's own first look counts.
     pub(crate) is_written: bool,
+    /// What the last write came to was read, and nothing was written since.
+    pub(crate) is_verified: bool,
     /// The load balancer was written to and not looked at since.
     pub(crate) is_unseen: bool,
     /// How long a change of a part is given before it is looked at.
@@ -164,6 +188,26 @@ impl Remembered {
             }
             _ => self.changes.contains(change),
         }
+    }
+
+    /// Whether Octavia answered a change that takes something away, whatever it came to.
+    fn has_taken(&self, change: &PartChange) -> bool {
+        let is_it = |before: &PartChange| match (before, change) {
+            (
+                PartChange::SetMembers { pool, members, .. },
+                PartChange::SetMembers {
+                    pool: of,
+                    members: wanted,
+                    ..
+                },
+            ) => (pool, members) == (of, wanted),
+            _ => before == change,
+        };
+        let is_of_members = matches!(
+            change,
+            PartChange::SetMembers { .. } | PartChange::RemoveMember { .. }
+        );
+        (is_of_members || takes(change)) && self.changes.iter().any(is_it)
     }
 
     /// A list of floating IPs, with what is known to be newer: lists may be behind.

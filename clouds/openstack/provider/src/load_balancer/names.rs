@@ -111,6 +111,11 @@ pub(crate) fn balancer_description(cluster: &str, service: &ServiceKey) -> Strin
     ))
 }
 
+/// Whether a floating IP's description names the Service that a load balancer's does.
+pub(crate) fn is_floating_ip_of(description: &str, balancer: &str) -> bool {
+    !balancer.is_empty() && description.strip_prefix("Floating IP for ") == Some(balancer)
+}
+
 /// What is written on a floating IP.
 pub(crate) fn floating_ip_description(cluster: &str, service: &ServiceKey) -> String {
     cut(format!("{FLOATING_IP_MARK} {service} from cluster {cluster}"))

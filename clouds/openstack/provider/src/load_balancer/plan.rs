@@ -15,7 +15,7 @@ use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::memory::{Memory, PartRefusals as _, Seen};
+use crate::load_balancer::memory::{Memory, PartRefusals as _, Seen, is_late};
 use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::observed::{Observed, Parts, is_pending};
 use crate::load_balancer::status;
@@ -280,6 +280,9 @@ impl<'a> Existing<'a> {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
         };
+        if let Some(change) = self.plan_of_parts().and_then(PartsPlan::late) {
+            return waiting::for_change(&change, seen);
+        }
         // What costs most comes first.
         let refusal = together([
             self.unmended(),
@@ -287,6 +290,7 @@ impl<'a> Existing<'a> {
             of_group,
             self.untaken(),
             self.unread(),
+            guards::port_of_another(wanted, seen, Some(balancer)).filter(|_| self.role == Role::Owner),
             floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
         ]);
         // The API server would refuse the status.
@@ -411,6 +415,9 @@ impl<'a> Existing<'a> {
         // Without this, it would be written for ever.
         if let Some(why) = self.seen.memory.refusals.of_change(&change) {
             return Answer::Refused(why.clone());
+        }
+        if is_late(self.seen.memory, &change) {
+            return waiting::for_change(&change, self.seen);
         }
         if own.is_reverted(&change) {
             return Answer::Refused(self.reverted(change));

@@ -304,6 +304,7 @@ impl Reconciler for Balancers {
         };
         let of_pool = |pool: &Pool| {
             let (words, is_total) = match pool.operating_status {
+                _ if pool.admin_state_up == Some(false) => ("it is switched off (admin_state_up)", true),
                 OperatingStatus::Error => ("no member answers", true),
                 OperatingStatus::Degraded => ("some members do not answer", false),
                 _ => return None,
@@ -312,7 +313,15 @@ impl Reconciler for Balancers {
             Some(Ailment { text, is_total })
         };
         let pools = observed.parts.values().flat_map(|parts| &parts.pools);
-        pools.filter(is_of_service).filter_map(of_pool).collect()
+        let of_pools = pools.filter(is_of_service).filter_map(of_pool);
+        let mut balancers = observed.balancers.iter();
+        let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
+        let off = used.filter(|there| there.admin_state_up == Some(false));
+        let off = off.map(|there| Ailment {
+            text: format!("load balancer {}: it is switched off (admin_state_up)", there.id),
+            is_total: true,
+        });
+        off.into_iter().chain(of_pools).collect()
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{ApiError, Class, RouterRoute};
+use bowline_openstack_client::{ApiError, Class, RouterId, RouterRoute};
 
 use super::RouteTable;
 use super::change::{Change, Results, TRIES, is_same};
@@ -29,6 +29,15 @@ impl RouterError {
 
     fn is_full(&self) -> bool {
         matches!(self, Self::Api(error) if error.class == Class::Exhausted || error.word.as_deref() == Some(FULL))
+    }
+
+    /// Neutron looks at all routes of the router at each write, also at those that are no part of it (`_update_extra_routes` in
+    /// `neutron/db/extraroute_db.py`).
+    fn of_router(self, router: &RouterId) -> CloudError {
+        CloudError::from(self).context(format!(
+            "router {router} takes no change of its routes, because of one that it has or of how many it has; correct the route \
+             (`openstack router show`), or raise `quota_router_route` of Neutron"
+        ))
     }
 
     /// Whether the router may have been changed all the same.
@@ -73,7 +82,8 @@ impl RouteTable {
     ///
     /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router
     /// or one more than there may be. Then the halves are tried by themselves, down to the one that is refused. Where the router
-    /// was full the last time, a single route finds out whether it still is. Where it failed without such a word, see [`Portion`].
+    /// was full the last time, a single route finds out whether it still is. A router that takes no change at all is told as that, and nothing is
+    /// tried by itself. Where it failed without such a word, see [`Portion`].
     pub(super) async fn change_router(
         &self,
         mode: Mode,
@@ -91,6 +101,7 @@ impl RouteTable {
             let turn = turn.checked_rem(changes.len()).unwrap_or_default();
             changes.rotate_left(turn);
         }
+        let mut is_probed = false;
         // The last one is taken first.
         let mut open = match mode {
             _ if was_full && deletions.is_empty() && creations.len() > 1 => {
@@ -112,6 +123,18 @@ impl RouteTable {
                 self.portion(Portion::made);
                 continue;
             };
+            let may_be_of_router = part.len() > 1 || !part[0].is_creation;
+            if error.is_about_what_is_asked()
+                && may_be_of_router
+                && !std::mem::replace(&mut is_probed, true)
+                && let Err(error) = self.probe(mode).await
+                && error.is_about_what_is_asked()
+            {
+                let error = error.of_router(&self.router);
+                open.push(part);
+                open.into_iter().for_each(|part| results.fail(part, &error));
+                return is_certain;
+            }
             if error.is_about_what_is_asked() && part.len() > 1 {
                 let second = part.split_off(part.len() / 2);
                 open.extend([second, part]);
@@ -152,6 +175,19 @@ impl RouteTable {
             }
         }
         is_certain
+    }
+
+    /// A write that changes nothing.
+    async fn probe(&self, mode: Mode) -> Result<(), RouterError> {
+        match mode {
+            Mode::Atomic => self.remove(&[]).await,
+            Mode::Classic => {
+                let router = self.read_router().await.map_err(RouterError::Other)?;
+                let (routes, revision) = (&router.routes, router.revision_number);
+                let written = self.client.replace_routes(&self.router, routes, revision).await;
+                written.map(drop).map_err(RouterError::Api)
+            }
+        }
     }
 
     /// Takes back routes that were added in vain. A failure is told, and leaves a doubt.

@@ -463,3 +463,29 @@ async fn a_floating_ip_that_somebody_deleted_is_told_once_since_the_address_chan
     let run = world.run("web").await.settled();
     assert_eq!(run.reasons(), [""; 0]);
 }
+
+/// Neutron neither attaches nor deletes it.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_with_port_forwardings_is_in_use() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "keep-floatingip", "true");
+    let address = world.run("web").await.settled().published().remove(0);
+    let there = world.sim.floating_ips()[0].id;
+    world.annotate("web", "internal", "true");
+    world.run("web").await.settled();
+    let router = world.sim.home().router;
+    world
+        .sim
+        .edit_floating_ip(there, |it| it.forwards_through = Some(router));
+    world.annotate("web", "internal", "false");
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+    });
+    let complaint = world.run("web").await.complaint().to_owned();
+    assert!(complaint.contains("it has port forwardings"), "{complaint}");
+    // Nor does it hold up the end of its Service.
+    world.remove_annotation("web", "keep-floatingip");
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+}

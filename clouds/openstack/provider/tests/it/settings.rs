@@ -164,3 +164,23 @@ async fn an_address_outside_of_the_subnet_is_told_before_anything_is_made() {
     });
     assert_eq!(world.run("web").await.settled().published(), ["10.0.0.99"]);
 }
+
+/// Octavia refuses allowed CIDRs then, also 0.0.0.0/0, and keeps to none.
+#[tokio::test(start_paused = true)]
+async fn where_a_person_set_security_groups_on_the_address_no_sources_are_asked_for() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let balancer = world.sim.load_balancers()[0].part.id;
+    world
+        .sim
+        .edit_load_balancer(balancer, |it| it.vip_groups = vec!["by-hand".to_owned()]);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
+    assert_eq!(world.run("web").await.settled().reasons(), [""; 0]);
+    assert_eq!(world.sim.listeners().len(), 2);
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_source_ranges = Some(vec!["192.0.2.0/24".into()]);
+    });
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerSourceRangesIgnored"]);
+    assert!(run.notes[0].text.contains("vip_sg_ids"), "{:?}", run.notes);
+}

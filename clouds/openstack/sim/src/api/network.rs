@@ -101,7 +101,10 @@ impl Call<'_> {
             let text = format!("Bad limit request: Limit must be an integer 0 or greater and not '{limit}'.");
             return Err(ApiError::neutron(StatusCode::BAD_REQUEST, "BadRequest", text));
         }
-        let page = self.query.page(passing, self.state.behaviour.neutron_page_size);
+        let begins_anew = ["security_groups", "floatingips", "subnets"].contains(&collection);
+        let page = self
+            .query
+            .page(passing, self.state.behaviour.neutron_page_size, begins_anew);
         let page = page.map_err(|unknown| {
             let (kind, what) = kind_of(collection);
             ApiError::no(kind, what, unknown.0)

@@ -106,7 +106,7 @@ impl Call<'_> {
     /// A page of at most as many objects as Nova is set to, with a link to the next one.
     fn nova_page(&self, collection: &str, objects: Vec<Value>) -> Answer {
         let most = Some(self.state.behaviour.nova_page_size);
-        let page = self.query.page(objects, most);
+        let page = self.query.page(objects, most, false);
         let page = page.map_err(|unknown| {
             let text = format!("marker [{}] not found", unknown.0);
             ApiError::nova(StatusCode::BAD_REQUEST, text)

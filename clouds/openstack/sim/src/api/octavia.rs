@@ -39,7 +39,7 @@ const COMMON: [&str; 9] = [
 ];
 
 /// Fields that came with a version of the API after v2.0.
-const SINCE: [(&str, u32); 11] = [
+const SINCE: [(&str, u32); 12] = [
     ("timeout_client_data", 1),
     ("timeout_member_connect", 1),
     ("timeout_member_data", 1),
@@ -51,6 +51,7 @@ const SINCE: [(&str, u32); 11] = [
     ("allowed_cidrs", 12),
     ("availability_zone", 14),
     ("additional_vips", 26),
+    ("vip_sg_ids", 29),
 ];
 
 /// Words that came with a version of the API.
@@ -112,6 +113,8 @@ struct Parent {
     provider: String,
     /// The addresses of the load balancer, the first one first.
     vips: Vec<FixedIp>,
+    /// Whether a person set security groups on its address.
+    has_groups: bool,
 }
 
 impl Parent {
@@ -122,6 +125,7 @@ impl Parent {
             project: balancer.part.meta.project.clone(),
             provider: balancer.provider.clone(),
             vips: std::iter::once(balancer.vip.fixed_ip).chain(further).collect(),
+            has_groups: !balancer.vip_groups.is_empty(),
         }
     }
 
@@ -215,7 +219,9 @@ impl Call<'_> {
         let place = |it: &Value| ["created_at", "id"].map(|key| it[key].as_str().map(str::to_owned));
         passing.sort_by_cached_key(place);
         let passing = passing.into_iter().map(|it| self.dated(it)).collect();
-        let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
+        let page = self
+            .query
+            .page(passing, self.state.behaviour.octavia_page_size, false);
         let page = page.map_err(|unknown| {
             let text = format!("Supplied pagination marker '{}' is not valid.", unknown.0);
             ApiError::octavia(StatusCode::BAD_REQUEST, text)

@@ -249,12 +249,48 @@ impl Behaves for Behaviour {
             "What its driver does not know is refused with 501.",
             "`driver.py` of ovn-octavia-provider.",
         ),
+        read(
+            "members and pools that go with `ovn`",
+            "Where a change takes several requests to OVN, load balancer and parts are `ACTIVE` between them, also those that are to go.",
+            "`member_batch_update` and `pool_delete` in `driver.py`, `request_handler` in `helper.py` of ovn-octavia-provider.",
+        ),
+        read(
+            "the session persistence of a pool that is there with `ovn`",
+            "A change that does not name `admin_state_up` too is made, and leaves the pool in `ERROR`. To take it back changes nothing.",
+            "`pool_update` in `driver.py` and `helper.py` of ovn-octavia-provider.",
+        ),
+        read(
+            "session persistence with `ovn`",
+            "It is one for all pools of a protocol, and ends when any of them goes.",
+            "`affinity_timeout` in `helper.py` of ovn-octavia-provider.",
+        ),
+        read(
+            "security groups of a person on the address",
+            "A listener that names allowed CIDRs is refused with 400, and those that are there let everybody in.",
+            "`_validate_cidr_compatible_with_vip` in Octavia's `api/v2/controllers/listener.py`, `_update_security_group_rules` in its \
+             `network/drivers/neutron/allowed_address_pairs.py`.",
+        ),
+        read(
+            "the removal of routes",
+            "All routes that stay are looked at, and so is the quota: one that is wrong by now, or one too many, refuses it.",
+            "`_update_extra_routes` in Neutron's `db/extraroute_db.py`.",
+        ),
+        read(
+            "a floating IP with port forwardings",
+            "It has a router and no port. To have it lead to a port, and to delete it, is refused with 409.",
+            "`_check_floatingip_request` in Neutron's `services/portforwarding/pf_plugin.py`.",
+        ),
         seen(
             "the order of Octavia's lists",
             "The second of their creation, then the ID, which says nothing.",
             NEUTRON,
         ),
         seen("the order of Neutron's lists", "The ID.", NEUTRON),
+        read(
+            "a page after an object that is gone",
+            "Lists of security groups, floating IPs and subnets begin anew. Neutron refuses the others with 404, Octavia and Nova with 400.",
+            "`Pager.to_kwargs` in Neutron's `objects/base.py`, `get_marker_obj` in neutron-lib's `db/utils.py`.",
+        ),
         seen(
             "twins of security group rules",
             "A protocol is its number too, and no prefix at all is everybody: such rules are refused with 409.",

@@ -1,6 +1,6 @@
 //! Octavia: load balancers and their parts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,12 @@ pub struct LoadBalancer {
     pub forwarder: Forwarder,
     /// What is under way, if anything is.
     pub change: Option<Change>,
+    /// Members and pools that `ovn` takes away one after the other, and says to be `ACTIVE` meanwhile.
+    pub ending: Vec<Id>,
+    /// The protocols of which `ovn` keeps a client at a member: an option of all pools of a protocol together.
+    pub sticky: BTreeSet<PoolProtocol>,
+    /// The security groups that a person set on its address.
+    pub vip_groups: Vec<String>,
 }
 
 /// What is under way on a load balancer.

@@ -144,6 +144,8 @@ pub struct FloatingIp {
     pub network: Id,
     /// Where it leads.
     pub target: Option<FloatingTarget>,
+    /// The router through which it forwards single ports, if it does.
+    pub forwards_through: Option<Id>,
     /// The rest.
     pub meta: Meta,
 }

@@ -1,5 +1,7 @@
 //! Load balancers by hand. None of it is in the journal.
 
+use std::collections::BTreeSet;
+
 use super::OpenstackSim;
 use crate::model::Id;
 use crate::model::balancing::{
@@ -49,6 +51,9 @@ impl OpenstackSim {
                 zone: None,
                 forwarder: Forwarder::Working,
                 change: None,
+                ending: Vec::new(),
+                sticky: BTreeSet::new(),
+                vip_groups: Vec::new(),
             };
             state.load_balancers.insert(id, balancer);
             id

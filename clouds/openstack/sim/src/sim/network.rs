@@ -183,6 +183,7 @@ impl OpenstackSim {
                 address,
                 network,
                 target: None,
+                forwards_through: None,
                 meta: Meta {
                     description: spec.description,
                     ..state.meta(&project)
@@ -196,6 +197,11 @@ impl OpenstackSim {
             }
             id
         })
+    }
+
+    /// Changes a floating IP.
+    pub fn edit_floating_ip(&self, id: Id, change: impl FnOnce(&mut FloatingIp)) {
+        self.write(|state| state.floating_ips.get_mut(&id).map(change));
     }
 
     /// Makes a floating IP lead to a port, or nowhere; whether there is a way.

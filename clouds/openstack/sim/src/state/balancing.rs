@@ -32,6 +32,7 @@ impl State {
 
     /// Puts a load balancer into a `PENDING_...` state, which its parts leave together with it.
     pub(crate) fn begin(&mut self, balancer: Id, status: Provisioning) {
+        self.end_now(balancer);
         let behaviour = &mut self.behaviour;
         let (wait, failing) = match status {
             Provisioning::PendingCreate => (behaviour.lb_create_time, Some(&mut behaviour.failing_creates)),
@@ -53,6 +54,44 @@ impl State {
                 fails,
                 part_fails: false,
             });
+        }
+    }
+
+    /// These go in a request of their own each: OVN's driver makes several of a batch of members and of the deletion of a pool
+    /// (`member_batch_update` and `pool_delete` in its `driver.py`), and after each says that load balancer, pool and all members are
+    /// `ACTIVE`, also those that are to go (`_get_current_operating_statuses` in its `helper.py`).
+    pub(crate) fn end_in_steps(&mut self, balancer: Id, going: impl IntoIterator<Item = Id>) {
+        let found = self.load_balancers.get_mut(&balancer);
+        if let Some(balancer) = found.filter(|it| it.provider == "ovn") {
+            balancer.ending.extend(going);
+        }
+    }
+
+    /// What `ovn` was to take away is gone before it does anything else: it has one queue.
+    fn end_now(&mut self, balancer: Id) {
+        let found = self.load_balancers.get_mut(&balancer);
+        for part in found.map(|it| std::mem::take(&mut it.ending)).unwrap_or_default() {
+            self.members.shift_remove(&part);
+            self.remove_pool(part);
+        }
+    }
+
+    /// OVN keeps clients at a member for all pools of a protocol as soon as one pool asks for it, and until one goes (`pool_create`,
+    /// `pool_update` and `pool_delete` in `helper.py` of ovn-octavia-provider, `affinity_timeout`).
+    pub(crate) fn keep_clients(&mut self, id: Id) {
+        let sticky = self.pools_of(id).filter(|it| it.persistence.is_some());
+        let sticky: Vec<_> = sticky.map(|it| it.protocol).collect();
+        let found = self.load_balancers.get_mut(&id);
+        if let Some(balancer) = found.filter(|it| it.provider == "ovn") {
+            balancer.sticky.extend(sticky);
+        }
+    }
+
+    /// The part that is being written fails.
+    pub(crate) fn fail_part(&mut self, balancer: Id) {
+        let found = self.load_balancers.get_mut(&balancer);
+        if let Some(change) = found.and_then(|it| it.change.as_mut()) {
+            change.part_fails = true;
         }
     }
 
@@ -109,6 +148,13 @@ impl State {
         if balancer.part.status == Provisioning::PendingCreate && balancer.provider == "ovn" {
             return self.finish_ahead(id, change.is_some_and(|change| change.fails));
         }
+        if balancer.part.status == Provisioning::PendingUpdate
+            && !balancer.ending.is_empty()
+            && change.is_some_and(|change| !change.fails && !change.part_fails)
+        {
+            return self.finish_a_step(id);
+        }
+        let ending = std::mem::take(&mut balancer.ending);
         let fails = change.is_some_and(|change| change.fails);
         let part_fails = change.is_some_and(|change| change.part_fails);
         if balancer.part.status == Provisioning::PendingDelete && !fails {
@@ -122,7 +168,10 @@ impl State {
             balancer.forwarder = Forwarder::Working;
         }
         balancer.part.status = end;
-        let leaving = |part: &Part| part.status == Provisioning::PendingDelete && !fails && !part_fails;
+        let leaving = |part: &Part| {
+            let goes = part.status == Provisioning::PendingDelete || ending.contains(&part.id);
+            goes && !fails && !part_fails
+        };
         let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
         let failed = match part_fails {
             true => self.changing(id, &pools),
@@ -172,6 +221,31 @@ impl State {
         self.finish_changes();
     }
 
+    /// What `ovn` takes away later is `ACTIVE` like all else.
+    fn finish_a_step(&mut self, id: Id) {
+        let until = Instant::now() + self.behaviour.lb_change_time.min(FAR);
+        let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
+        let ending = match self.load_balancers.get_mut(&id) {
+            Some(balancer) => {
+                balancer.part.status = Provisioning::Active;
+                balancer.change = Some(Change {
+                    until,
+                    fails: false,
+                    part_fails: false,
+                });
+                balancer.ending.clone()
+            }
+            None => Vec::new(),
+        };
+        for part in self.parts_mut(id, &pools) {
+            if part.status != Provisioning::PendingDelete || ending.contains(&part.id) {
+                part.status = Provisioning::Active;
+                part.is_made = true;
+            }
+        }
+        self.finish_changes();
+    }
+
     /// Everything below a load balancer that has these pools.
     pub(crate) fn parts_mut<'a>(
         &'a mut self,
@@ -210,7 +284,13 @@ impl State {
 
     /// Removes a pool with its members and monitor. Its listeners stay.
     pub(crate) fn remove_pool(&mut self, id: Id) {
-        self.pools.shift_remove(&id);
+        let removed = self.pools.shift_remove(&id);
+        let balancer = removed
+            .as_ref()
+            .and_then(|it| self.load_balancers.get_mut(&it.load_balancer));
+        if let (Some(balancer), Some(removed)) = (balancer, removed) {
+            balancer.sticky.remove(&removed.protocol);
+        }
         self.members.retain(|_, it| it.pool != id);
         self.monitors.retain(|_, it| it.pool != id);
         for listener in self.listeners.values_mut() {

@@ -157,7 +157,7 @@ impl Wire<'_> {
             "id": floating.id,
             "floating_ip_address": floating.address.address,
             "floating_network_id": floating.network,
-            "router_id": floating.target.map(|it| it.router),
+            "router_id": floating.target.map(|it| it.router).or(floating.forwards_through),
             "port_id": floating.target.map(|it| it.port),
             "fixed_ip_address": floating.target.map(|it| it.address),
             "status": if floating.target.is_some() { "ACTIVE" } else { "DOWN" },

@@ -85,7 +85,7 @@ impl Wire<'_> {
             "vip_network_id": vip.network,
             "vip_qos_policy_id": null,
             "vip_vnic_type": "normal",
-            "vip_sg_ids": [],
+            "vip_sg_ids": balancer.vip_groups,
             "provider": balancer.provider,
             "flavor_id": balancer.flavor,
             "availability_zone": balancer.zone,

@@ -86,6 +86,16 @@ async fn lists_come_in_pages_with_links() {
     let (_, second) = caller.get(&path).await;
     assert!(link(&second, "ports", "previous").is_some());
     assert_eq!(caller.get("/network/v2.0/ports?marker=nobody").await.0, 404);
+    let nobody = "11111111-0000-4000-8000-000000000000";
+    for (path, collection) in [
+        ("subnets", "subnets"),
+        ("security-groups", "security_groups"),
+        ("floatingips", "floatingips"),
+    ] {
+        let (_, whole) = caller.get(&format!("/network/v2.0/{path}")).await;
+        let (status, anew) = caller.get(&format!("/network/v2.0/{path}?marker={nobody}")).await;
+        assert_eq!((status, &anew[collection]), (200, &whole[collection]));
+    }
     assert_eq!(
         caller.get("/compute/v2.1/servers/detail?marker=nobody").await.0,
         400

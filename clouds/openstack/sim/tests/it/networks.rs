@@ -1,5 +1,6 @@
 //! Neutron: extensions, ports, trunks, routers and revisions.
 
+use bowline_openstack_sim::model::network::Route;
 use bowline_openstack_sim::{NetworkSpec, NicSpec, OpenstackSim, ServerSpec, SubnetSpec};
 use http::Method;
 use serde_json::{Value, json};
@@ -262,6 +263,17 @@ async fn route_that_leads_nowhere_is_refused() {
         );
     }
     assert!(sim.router(sim.home().router).unwrap().routes.is_empty());
+    // Also a removal is refused for what stays.
+    let there = [1, 2, 3].map(|node| Route {
+        destination: format!("10.244.{node}.0/24"),
+        nexthop: "10.0.0.11".parse().unwrap(),
+    });
+    sim.set_routes(sim.home().router, there.to_vec());
+    let path = format!("{V2}/routers/{}/remove_extraroutes", sim.home().router);
+    let one = json!({ "router": { "routes": [route("10.244.1.0/24", "10.0.0.11")] } });
+    assert_eq!(caller.put(&path, one.clone()).await.0, 409);
+    sim.set_behaviour(|it| it.max_routes = 2);
+    assert_eq!(caller.put(&path, one).await.0, 200);
     let (status, gone) = caller.get(&format!("{V2}/routers/{}", sim.home().network)).await;
     assert_eq!(
         (status, &gone["NeutronError"]["type"]),

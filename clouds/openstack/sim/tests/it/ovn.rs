@@ -134,3 +134,80 @@ async fn load_balancer_is_active_before_its_parts() {
         tokio::time::advance(Duration::from_secs(1)).await;
     }
 }
+
+/// A load balancer of two pools with a member each.
+async fn two_pools(sim: &OpenstackSim, caller: &Caller) -> [String; 2] {
+    let member = json!({ "address": "10.0.0.11", "protocol_port": 30080 });
+    let pool = |name| json!({ "name": name, "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT", "members": [member] });
+    let balancer = json!({ "loadbalancer": {
+        "vip_subnet_id": sim.home().subnet, "provider": "ovn", "pools": [pool("a"), pool("b")],
+    } });
+    let (status, made) = caller.post(&format!("{LB}/loadbalancers"), balancer).await;
+    assert_eq!(status, 201, "{made}");
+    for _ in 0..2 {
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(sim.load_balancers()[0].part.status, Provisioning::Active);
+    }
+    let pools = sim.pools();
+    [&pools[0], &pools[1]].map(|pool| format!("{LB}/pools/{}", pool.part.id))
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_persistence_is_one_for_all_pools_and_breaks_the_pool_that_is_changed_alone() {
+    let sim = OpenstackSim::builder().build();
+    let caller = Caller::new(&sim).await;
+    let [a, b] = two_pools(&sim, &caller).await;
+    let sticky = || sim.load_balancers()[0].sticky.len();
+    let by_address = json!({ "type": "SOURCE_IP" });
+    let alone = json!({ "pool": { "session_persistence": by_address } });
+    assert_eq!(caller.put(&a, alone).await.0, 200);
+    let states = || {
+        sim.pools()
+            .iter()
+            .map(|pool| pool.part.status)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(states(), [Provisioning::Error, Provisioning::Active]);
+    assert_eq!(
+        (sim.load_balancers()[0].part.status, sticky()),
+        (Provisioning::Active, 1)
+    );
+    let both = json!({ "pool": { "session_persistence": by_address, "admin_state_up": true } });
+    assert_eq!(caller.put(&a, both).await.0, 200);
+    assert_eq!(states(), [Provisioning::Active; 2]);
+    let none = json!({ "pool": { "session_persistence": null, "admin_state_up": true } });
+    assert_eq!(caller.put(&a, none).await.0, 200);
+    assert_eq!((sim.pools()[0].persistence.is_none(), sticky()), (true, 1));
+    assert_eq!(caller.delete(&b).await.0, 204);
+    assert_eq!(sticky(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_is_active_between_two_requests() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| it.lb_change_time = Duration::from_secs(1));
+    let caller = Caller::new(&sim).await;
+    let [a, b] = two_pools(&sim, &caller).await;
+    let states = || {
+        let members = sim.members().into_iter().map(|it| it.part.status);
+        let pools = sim.pools().into_iter().map(|it| it.part.status);
+        (
+            sim.load_balancers()[0].part.status,
+            pools.collect::<Vec<_>>(),
+            members.collect::<Vec<_>>(),
+        )
+    };
+    let (on, goes) = (Provisioning::Active, Provisioning::PendingDelete);
+    let other = json!({ "members": [{ "address": "10.0.0.12", "protocol_port": 30080 }] });
+    assert_eq!(caller.put(&format!("{a}/members"), other).await.0, 202);
+    assert_eq!(states().2[0], goes);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(states(), (on, vec![on; 2], vec![on; 3]));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(states(), (on, vec![on; 2], vec![on; 2]));
+    assert_eq!(caller.delete(&b).await.0, 204);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(states(), (on, vec![on; 2], vec![on; 2]));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(states(), (on, vec![on], vec![on]));
+}

@@ -57,6 +57,8 @@ fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
         vip_subnet_id: None,
         vip_network_id: None,
         additional_vips: Vec::new(),
+        vip_sg_ids: Vec::new(),
+        admin_state_up: Some(true),
         tags: tags.iter().map(ToString::to_string).collect(),
         listeners: Vec::new(),
         pools: Vec::new(),

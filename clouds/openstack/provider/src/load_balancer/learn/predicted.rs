@@ -55,6 +55,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                 FloatingIpChange::Attach { id, port, .. } => FloatingIp {
                     port_id: port.clone(),
                     fixed_ip_address: None,
+                    router_id: None,
                     ..list.find(|there| there.id == *id)?.clone()
                 },
                 FloatingIpChange::Delete { .. } => return None,
@@ -103,6 +104,7 @@ pub(super) fn floating_ips_without(observed: &mut Observed, balancer: &LoadBalan
     for floating_ip in Arc::make_mut(floating_ips) {
         if floating_ip.port_id.as_ref() == Some(&port) {
             (floating_ip.port_id, floating_ip.fixed_ip_address) = (None, None);
+            floating_ip.router_id = None;
         }
     }
 }

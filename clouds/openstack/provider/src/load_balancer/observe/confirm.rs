@@ -3,7 +3,7 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Refusal, Step as _};
 
-use crate::load_balancer::memory::Memory;
+use crate::load_balancer::memory::{Memory, may_be_late, takes};
 use crate::load_balancer::observed::{Observed, is_pending};
 use crate::load_balancer::step::{CloudStep, PartChange};
 
@@ -18,22 +18,19 @@ enum End {
 
 /// Whether a write makes a part or takes it away. The answer does not tell whether it comes about.
 pub(crate) fn makes_or_takes(change: &PartChange) -> bool {
-    matches!(
+    let makes = matches!(
         change,
-        PartChange::CreateListener { .. }
-            | PartChange::CreatePool { .. }
-            | PartChange::CreateMonitor { .. }
-            | PartChange::DeleteListener { .. }
-            | PartChange::DeletePool { .. }
-            | PartChange::DeleteMonitor { .. }
-    )
+        PartChange::CreateListener { .. } | PartChange::CreatePool { .. } | PartChange::CreateMonitor { .. }
+    );
+    makes || takes(change)
 }
 
 /// Counts the deletions that did not come about as refused: they are told, and made again after longer and longer pauses. Of parts only
 /// where `are_parts_new`: they were read after the last write.
 pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool) {
+    let may_be_late = may_be_late(memory);
     for step in std::mem::take(&mut memory.own.unconfirmed) {
-        match end(observed, &step, are_parts_new) {
+        match end(observed, &step, are_parts_new, may_be_late) {
             End::Unseen => memory.own.unconfirmed.push(step),
             End::Made => {}
             End::Failed => {
@@ -49,26 +46,40 @@ pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool
     }
 }
 
-fn end(observed: &Observed, step: &CloudStep, are_parts_new: bool) -> End {
+fn end(observed: &Observed, step: &CloudStep, are_parts_new: bool, may_be_late: bool) -> End {
+    let has_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
     let is_there = match step {
         CloudStep::DeleteBalancer { balancer, .. } => {
             match observed.balancers.iter().find(|there| there.id == *balancer) {
                 Some(there) if is_pending(there) => return End::Unseen,
-                there => there.is_some_and(|there| there.provisioning_status == ProvisioningStatus::Error),
+                there => there.is_some_and(|there| has_failed(&there.provisioning_status)),
             }
         }
         CloudStep::Part { .. } if !are_parts_new => return End::Unseen,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts.get(balancer);
-            parts.is_some_and(|parts| match change {
-                PartChange::DeleteListener { id, .. } => parts.listeners.iter().any(|it| it.id == *id),
-                PartChange::DeletePool { id, .. } => parts.pools.iter().any(|it| it.id == *id),
+            // The list of pools shows of a monitor that it is there, and not in which state.
+            let failed = parts.and_then(|parts| match change {
+                PartChange::DeleteListener { id, .. } => {
+                    let there = parts.listeners.iter().find(|it| it.id == *id);
+                    there.map(|it| has_failed(&it.provisioning_status))
+                }
+                PartChange::DeletePool { id, .. } => {
+                    let there = parts.pools.iter().find(|it| it.id == *id);
+                    there.map(|it| has_failed(&it.provisioning_status))
+                }
                 PartChange::DeleteMonitor { id, .. } => {
                     let mut pools = parts.pools.iter();
-                    pools.any(|it| it.healthmonitor_id.as_ref() == Some(id))
+                    pools
+                        .find(|it| it.healthmonitor_id.as_ref() == Some(id))
+                        .map(|_| false)
                 }
-                _ => false,
-            })
+                _ => None,
+            });
+            match failed {
+                Some(false) if may_be_late => return End::Unseen,
+                failed => failed.is_some(),
+            }
         }
         _ => false,
     };

@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bowline_openstack_client::{
-    FloatingIp, LoadBalancer, LoadBalancerId, Monitor, MonitorId, Network, PoolId, Port, SecurityGroup,
-    Subnet,
+    FloatingIp, LoadBalancer, LoadBalancerId, Monitor, MonitorId, Network, PoolId, Port, PortId,
+    ProvisioningStatus, SecurityGroup, Subnet,
 };
 
 use crate::load_balancer::evidence::marks;
@@ -125,6 +125,18 @@ impl<'a> View<'a> {
     /// All load balancers of the project.
     pub(crate) fn all_listed(&self) -> &'a [LoadBalancer] {
         self.list(&self.observed.listed, Need::Balancers)
+    }
+
+    /// A load balancer on a port, beside the Service's `own`. Octavia makes several on one that is given, because it asks for the port's
+    /// device alone (`check_port_in_use` in `octavia/common/validate.py`), and its address then leads to any of them.
+    pub(crate) fn other_on(&self, port: &PortId, own: Option<&LoadBalancerId>) -> Option<&'a LoadBalancer> {
+        let (gone, left_alone) = (&self.observed.gone, &self.observed.left_alone);
+        let mut others = self.all_listed().iter().filter(|there| {
+            let is_gone =
+                there.provisioning_status == ProvisioningStatus::Deleted || gone.contains(&there.id);
+            !is_gone && Some(&there.id) != own && !left_alone.contains(&there.id)
+        });
+        others.find(|there| there.vip_port_id.as_ref() == Some(port))
     }
 
     /// The subnets that the project sees.

@@ -6,12 +6,12 @@ use bowline_plan::{Answer, Refusal};
 
 use super::guards::several;
 use super::next::{Next, annotate, apply, delete_unserving, look_again};
-use super::waiting::wait_for;
-use super::{floating, groups, parts, rename};
+use super::waiting::{for_change, wait_for};
+use super::{floating, groups, parts, pools, rename};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::intent::Identity;
-use crate::load_balancer::memory::{PartRefusals as _, Refusals};
+use crate::load_balancer::memory::{PartRefusals as _, Refusals, is_late};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::{Parts, is_pending};
@@ -45,7 +45,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
                 return wait_for(balancer, seen);
             }
             match of_balancer(identity, seen, balancer, role) {
-                Ok(Some(step)) => return apply(vec![step]),
+                Ok(Some(step)) => return write(seen, step),
                 Ok(None) => held = held_pool(identity, seen, balancer),
                 Err(refusal) => return Answer::Refused(refusal),
             }
@@ -55,7 +55,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
                     return wait_for(own, seen);
                 }
                 match of_balancer(identity, seen, own, Role::Owner) {
-                    Ok(Some(step)) => return apply(vec![step]),
+                    Ok(Some(step)) => return write(seen, step),
                     Ok(None) => {}
                     Err(refusal) => return Answer::Refused(refusal),
                 }
@@ -114,9 +114,17 @@ pub(super) fn of_left(identity: &Identity, seen: &View<'_>) -> Left {
         return Left::Next(wait_for(left, seen));
     }
     match of_balancer(identity, seen, left, Role::Guest) {
-        Ok(Some(step)) => Left::Next(apply(vec![step])),
+        Ok(Some(step)) => Left::Next(write(seen, step)),
         Ok(None) => held_pool(identity, seen, left).map_or(Left::None, Left::Stuck),
         Err(refusal) => Left::Stuck(refusal),
+    }
+}
+
+/// A write, unless it was made and does not show yet.
+fn write(seen: &View<'_>, step: CloudStep) -> Next {
+    match &step {
+        CloudStep::Part { change, .. } if is_late(seen.memory, change) => for_change(change, seen),
+        _ => apply(vec![step]),
     }
 }
 
@@ -146,14 +154,17 @@ fn of_balancer(
         // The tag leads whoever comes next to what is left.
         let tag =
             || without_tag(identity, balancer).filter(|_| held_pool(identity, seen, balancer).is_none());
-        let change = own_parts(identity, role, seen, balancer).or_else(tag);
+        let change = own_parts(identity, role, seen, balancer);
+        let change = change
+            .or_else(|| kept_sticky(identity, seen, balancer))
+            .or_else(tag);
         return change.map(|change| part(seen, balancer, change)).transpose();
     }
     // Where nothing but the address bears out whose the load balancer is, the floating IP goes after it.
     if !identity.keeps_floating_ip
         && evidence::claimed_tag(identity, balancer).is_none()
         && let Some(there) = floating::current(seen, balancer)
-        && there.description.contains(names::FLOATING_IP_MARK)
+        && floating::goes_with_balancer(identity, seen, balancer, there)
     {
         return Ok(Some(delete_floating_ip(there)));
     }
@@ -214,6 +225,15 @@ pub(super) fn own_parts(
             let mut orphans = parts::orphans(identity, balancer, parts, refusals);
             orphans.next().map(crate::load_balancer::step::delete_pool)
         })
+}
+
+/// The next write that has the clients of those who stay kept at a member on.
+fn kept_sticky(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> Option<PartChange> {
+    let writes = pools::kept_sticky(seen.parts(&balancer.id)?, &seen.memory.own.changes);
+    let write = writes.into_iter().next()?;
+    let features = seen.features().of_balancer(&identity.options, Some(balancer));
+    let is_refused = seen.memory.refusals.of_change(&write).is_some();
+    (features.is_ovn && !is_refused).then_some(write)
 }
 
 /// Why a pool of the Service stays on a load balancer that stays, where all else that could go is gone: Octavia deletes none that an L7

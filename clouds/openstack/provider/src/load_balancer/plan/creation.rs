@@ -156,6 +156,7 @@ fn barred(wanted: &Wanted, features: Features, seen: &View<'_>, notes: &mut Vec<
     .or_else(|| guards::certificate(wanted, seen))
     .or_else(|| guards::unmakeable(wanted, features))
     .or_else(|| guards::unsure(wanted, features))
+    .or_else(|| guards::port_of_another(wanted, seen, None))
     .or_else(|| fault_of_members(wanted, seen))
     .or_else(|| floating::outlook(wanted, seen, notes))
 }

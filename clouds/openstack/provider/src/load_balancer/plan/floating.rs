@@ -8,7 +8,6 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
-use crate::load_balancer::names;
 use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::step::FloatingIpChange;
 use crate::messages::{
@@ -19,7 +18,7 @@ mod creation;
 mod strays;
 
 use creation::{creation, fault, fixed_address};
-pub(super) use strays::goes_with;
+pub(super) use strays::{goes_with, goes_with_balancer};
 use strays::{is_described_so, is_ours, is_recorded, leads_nowhere};
 
 /// How the address comes to be as it shall be.
@@ -118,7 +117,12 @@ fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: Target<'_>) -> Wi
     };
     if wanted.is_internal && there.is_none_or(|(_, role)| role == Role::Owner) {
         let is_shared = there.is_some_and(|(balancer, _)| evidence::is_shared(&wanted.identity, balancer));
-        let is_to_go = |current: &&FloatingIp| !is_shared && !current.is_foreign;
+        let is_to_go = |current: &&FloatingIp| {
+            let is_used = there.is_some_and(|(balancer, _)| {
+                strays::is_used_elsewhere(&wanted.identity, observed, balancer, current)
+            });
+            !is_shared && !is_used && !current.is_foreign
+        };
         return current.filter(is_to_go).map_or(Wish::None, Wish::Surplus);
     }
     if let Some(current) = current {
@@ -171,7 +175,9 @@ fn foreign(address: &str) -> Refusal {
 fn taken(address: &str, there: &FloatingIp) -> Refusal {
     let refusal = Refusal::new(format!("floating IP {address} is not available"));
     match &there.port_id {
-        None => refusal,
+        None => refusal.with_remedy(
+            "it has port forwardings: delete these (`openstack floating ip port forwarding delete`), or choose another one in spec.loadBalancerIP",
+        ),
         Some(port) => refusal.with_remedy(format!(
             "it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"
         )),
@@ -355,10 +361,10 @@ pub(super) fn exposed(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalan
     Some(refusal.with_remedy(remedy))
 }
 
-/// What becomes of a floating IP that shall not lead here any more: one that a controller created is deleted.
-pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChange {
+/// What becomes of a floating IP that shall not lead here any more: one that a controller created for the Service is deleted.
+fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChange {
     let (id, address) = (there.id.clone(), there.floating_ip_address.clone());
-    if !identity.keeps_floating_ip && there.description.contains(names::FLOATING_IP_MARK) {
+    if !identity.keeps_floating_ip && strays::is_made_for(identity, there) {
         FloatingIpChange::Delete { id, address }
     } else {
         FloatingIpChange::Attach {
@@ -379,6 +385,7 @@ pub(super) fn untold(
 ) -> Option<FloatingIpChange> {
     let there = current(observed, balancer)?;
     let is_own = is_described_so(identity, there) && !is_recorded(identity, there);
+    let is_own = is_own && !strays::is_used_elsewhere(identity, observed, balancer, there);
     is_own.then(|| release(identity, there))
 }
 

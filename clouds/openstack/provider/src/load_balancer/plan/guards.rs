@@ -45,6 +45,24 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
     )))
 }
 
+/// Why the address of a given port may lead elsewhere: another load balancer, not the Service's `own`, is on the port too.
+pub(super) fn port_of_another(
+    wanted: &Wanted,
+    seen: &View<'_>,
+    own: Option<&LoadBalancer>,
+) -> Option<Refusal> {
+    let port = own.map_or(&wanted.vip.port, |own| &own.vip_port_id).as_ref()?;
+    let other = seen.other_on(port, own.map(|own| &own.id))?;
+    let refusal = Refusal::new(format!(
+        "port {port} of Service {} has another load balancer, {} ({}, {:?}): both would answer at one address",
+        wanted.identity.service, other.id, other.name, other.description
+    ));
+    Some(refusal.with_remedy(format!(
+        "give each load balancer a port of its own: name another one in {0} of one of the Services, or take {0} off",
+        keys::PORT.key
+    )))
+}
+
 /// What is told of load balancers of the Service's name of which no pool says that they were made for it.
 pub(super) fn kept_note(
     identity: &Identity,
@@ -278,9 +296,15 @@ fn beyond_provider(beyond: &[(String, String)], features: Features) -> Option<Re
 pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
     let options = &wanted.identity.options;
     let are_kept = features.allowed_cidrs || features.is_ovn && options.manages_security_groups;
+    let why = match features.has_vip_groups {
+        true => {
+            "security groups are set on the address of its load balancer (vip_sg_ids), and these say who may connect"
+        }
+        false => "Octavia provider does not support it",
+    };
     (wanted.listener.sources.is_asked && !are_kept).then(|| {
         SOURCE_RANGES_IGNORED.note(format!(
-            "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",
+            "LoadBalancerSourceRanges are ignored for Service {} because {why}",
             wanted.identity.service
         ))
     })

@@ -14,7 +14,7 @@ use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::{Identity, Wanted};
-use crate::load_balancer::memory::{PartRefusals as _, Refusals, Remembered};
+use crate::load_balancer::memory::{Memory, PartRefusals as _, Refusals, Remembered, is_late};
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
@@ -42,6 +42,7 @@ pub(crate) struct PartsPlan<'a> {
     is_held: bool,
     own: &'a Remembered,
     refusals: &'a Refusals,
+    memory: &'a Memory,
 }
 
 /// Whether a pool failed. Octavia refuses all writes of its members and its monitor then, and takes a write or the deletion of the pool.
@@ -69,6 +70,7 @@ impl<'a> PartsPlan<'a> {
             is_held: guards::held(wanted, features, seen).is_some(),
             own: &seen.memory.own,
             refusals: &seen.memory.refusals,
+            memory: seen.memory,
         };
         plan.note_unread(seen);
         plan
@@ -233,13 +235,20 @@ impl<'a> PartsPlan<'a> {
 
     /// Whether a change is not made for now: nothing comes of it.
     fn is_held_back(&self, change: &PartChange) -> bool {
-        self.own.is_reverted(change) || self.refusals.of_change(change).is_some()
+        is_late(self.memory, change)
+            || self.own.is_reverted(change)
+            || self.refusals.of_change(change).is_some()
+    }
+
+    /// A change that Octavia answered, and that does not show yet.
+    pub(crate) fn late(&self) -> Option<PartChange> {
+        self.wished().find(|change| is_late(self.memory, change))
     }
 
     /// What Octavia answered and did not keep.
     pub(crate) fn reverted(&self) -> impl Iterator<Item = PartChange> {
         let wished = self.wished().filter(|_| !self.is_held);
-        wished.filter(|change| self.own.is_reverted(change))
+        wished.filter(|change| self.own.is_reverted(change) && !is_late(self.memory, change))
     }
 
     /// Why Octavia does not take what has a place now.
@@ -291,7 +300,12 @@ impl<'a> PartsPlan<'a> {
                 .flat_map(|pool| self.monitor(port, pool))
                 .collect::<Vec<_>>()
         });
-        gaps.chain(members).chain(of_ports).chain(removals).chain(names)
+        let sticky = match self.features.is_ovn {
+            true => pools::kept_sticky(self.there, &self.own.changes),
+            false => Vec::new(),
+        };
+        let all = gaps.chain(members).chain(of_ports).chain(removals).chain(names);
+        all.chain(sticky)
     }
 
     /// Whether anything of the Service is served here.
@@ -393,7 +407,7 @@ impl<'a> PartsPlan<'a> {
         if has_failed(pool) {
             return self.mend(pool).into_iter().collect();
         }
-        let updates = pools::updates(&port.pool, pool, self.refusals);
+        let updates = pools::updates(&port.pool, pool, self.refusals, self.features.is_ovn);
         let updates = updates.map(|update| PartChange::UpdatePool {
             id: pool.id.clone(),
             name: pool.name.clone(),

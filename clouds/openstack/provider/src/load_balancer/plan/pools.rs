@@ -1,11 +1,12 @@
 //! What differs at a pool and can be changed where it stands: how it chooses a member, and how it keeps a client at one. Each is
 //! written by itself, because Octavia may refuse either.
 
-use bowline_openstack_client::{LoadBalancerId, NewPool, Pool, PoolUpdate, SessionPersistence};
+use bowline_openstack_client::{LoadBalancerId, NewPool, Pool, PoolProtocol, PoolUpdate, SessionPersistence};
 use bowline_plan::Note;
 
 use crate::load_balancer::memory::{PartRefusals as _, Refusals};
-use crate::load_balancer::step::PoolSetting;
+use crate::load_balancer::observed::Parts;
+use crate::load_balancer::step::{PartChange, PoolSetting};
 use crate::messages::{CHANGE_IGNORED, LB_METHOD_UNKNOWN};
 
 /// The updates. What Octavia refused is left out; so is a method where none is asked for.
@@ -13,22 +14,69 @@ pub(super) fn updates(
     wanted: &NewPool,
     there: &Pool,
     refusals: &Refusals,
+    is_ovn: bool,
 ) -> impl Iterator<Item = PoolUpdate> {
     let is_refused = |setting: &PoolSetting| refusals.of_setting(&there.id, setting).is_some();
     let settings = [method(wanted, there), persistence(wanted, there)];
     let settings = settings.into_iter().flatten();
     settings
         .filter(move |setting| !is_refused(setting))
-        .map(|setting| match setting {
+        .map(move |setting| match setting {
             PoolSetting::Method(method) => PoolUpdate {
                 lb_algorithm: Some(method),
                 ..PoolUpdate::default()
             },
             PoolSetting::Persistence(persistence) => PoolUpdate {
                 session_persistence: Some(persistence),
+                // Without it, what `ovn` does breaks off (`pool_update` in its `helper.py`), and the pool is in `ERROR`.
+                admin_state_up: is_ovn.then_some(there.admin_state_up.unwrap_or(true)),
                 ..PoolUpdate::default()
             },
         })
+}
+
+/// Whether a pool keeps clients at a member, shall not, and is made anew for that: `ovn` does not take it back where the pool stands
+/// (`pool_update` in its `helper.py`), and ends it with the pool.
+pub(super) fn sticks(wanted: &NewPool, there: &Pool) -> bool {
+    wanted.session_persistence.is_none() && there.session_persistence.is_some() && !is_of_person(there)
+}
+
+/// The writes that have clients kept at a member on, where a pool went in this reconcile. `ovn` does that for all pools of a protocol or for
+/// none, and ends it with any of them (`pool_delete` in its `helper.py`, `affinity_timeout`).
+pub(super) fn kept_sticky(there: &Parts, changes: &[PartChange]) -> Vec<PartChange> {
+    let ends = |change: &PartChange| matches!(change, PartChange::DeletePool { .. });
+    let Some(end) = changes.iter().rposition(ends) else {
+        return Vec::new();
+    };
+    let mut protocols: Vec<&PoolProtocol> = Vec::new();
+    let mut writes = Vec::new();
+    // One that is on its way out may still be shown.
+    let goes = |pool: &Pool| {
+        let is_it =
+            |change: &PartChange| matches!(change, PartChange::DeletePool { id, .. } if *id == pool.id);
+        changes.iter().any(is_it)
+    };
+    let stays = |pool: &&Pool| !pool.listeners.is_empty() && !goes(pool);
+    let pools = there.pools.iter().filter(stays);
+    let sticky = pools.filter(|pool| pool.session_persistence.is_some());
+    for pool in sticky {
+        if protocols.contains(&&pool.protocol) {
+            continue;
+        }
+        protocols.push(&pool.protocol);
+        writes.push(PartChange::UpdatePool {
+            id: pool.id.clone(),
+            name: pool.name.clone(),
+            update: PoolUpdate {
+                name: Some(pool.name.clone()), // another write than that which began it
+                session_persistence: Some(pool.session_persistence.clone()),
+                admin_state_up: Some(pool.admin_state_up.unwrap_or(true)),
+                ..PoolUpdate::default()
+            },
+        });
+    }
+    writes.retain(|write| !changes[end..].contains(write));
+    writes
 }
 
 fn method(wanted: &NewPool, there: &Pool) -> Option<PoolSetting> {

@@ -12,6 +12,7 @@ use crate::load_balancer::members;
 use crate::load_balancer::memory::looks;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::placement;
+use crate::load_balancer::step::PartChange;
 
 /// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -53,6 +54,14 @@ pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
     match own.change_pause {
         after if is_change && !after.is_zero() => Answer::Wait { after, reason },
         _ => Answer::LookAgain { reason },
+    }
+}
+
+/// Octavia answered a change, says that the load balancer is at rest, and shows what was there before.
+pub(super) fn for_change(change: &PartChange, seen: &View<'_>) -> Next {
+    Answer::Wait {
+        after: pause(looks(seen.memory)),
+        reason: format!("{} does not show yet", change.object()),
     }
 }
 

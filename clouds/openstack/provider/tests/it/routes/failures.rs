@@ -165,6 +165,33 @@ async fn a_router_takes_as_many_routes_as_it_may_have() {
     }
 }
 
+/// Neutron looks at all routes of the router at each write.
+#[tokio::test(start_paused = true)]
+async fn a_router_that_takes_no_change_is_told_of_and_no_route_is_tried_by_itself() {
+    for mode in MODES {
+        let world = World::in_mode(20, mode);
+        world
+            .make(&[world.creation(19, &pods(19)), world.creation(20, &pods(20))])
+            .await;
+        let listed = world.list().await;
+        world.set_behaviour(|behaviour| behaviour.max_routes = 0);
+        let mut changes: Vec<RouteChange> = world.creations();
+        changes.truncate(18);
+        changes.push(RouteChange::Delete(listed[0].clone()));
+        let (results, calls) = world.calls_of(world.change(&changes)).await;
+        assert!(count(&calls, &ROUTER_WRITES) <= 3, "{mode:?}: {calls:?}");
+        let error = results[0].as_ref().unwrap_err();
+        assert!(
+            error.message().contains("takes no change of its routes"),
+            "{error}"
+        );
+        // What leaves as few as there may be is taken.
+        let all: Vec<RouteChange> = listed.into_iter().map(RouteChange::Delete).collect();
+        world.make(&all).await;
+        assert!(world.router().is_empty());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pair_that_cannot_be_removed_keeps_its_route() {
     let world = World::new(1);

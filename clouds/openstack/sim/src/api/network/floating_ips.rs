@@ -45,6 +45,9 @@ impl Call<'_> {
                 if let Some(description) = fields.text("description")? {
                     floating.meta.description = description;
                 }
+                if fields.has("port_id") {
+                    check_forwardings(&floating)?;
+                }
                 // Without a port the floating IP loses the one it has, whatever else is written.
                 floating.target = self.target(&fields, &floating)?;
                 floating.meta.touch(&self.state.clock.rfc3339_seconds());
@@ -54,6 +57,7 @@ impl Call<'_> {
             ("DELETE", [id]) => {
                 let floating = self.floating_ip(id)?.clone();
                 self.check_revision(&floating.meta)?;
+                check_forwardings(&floating)?;
                 self.state.floating_ips.shift_remove(&floating.id);
                 self.state.release(floating.address);
                 self.done()
@@ -111,6 +115,7 @@ impl Call<'_> {
             address: self.new_address(&fields, network)?,
             network,
             target: None,
+            forwards_through: None,
             meta: Meta {
                 description,
                 ..self.state.meta(&self.caller.project)
@@ -230,5 +235,21 @@ impl Call<'_> {
         );
         let kind = "FloatingIPPortAlreadyAssociated";
         Err(ApiError::neutron(StatusCode::CONFLICT, kind, text))
+    }
+}
+
+/// One that forwards single ports neither leads to a port nor goes (`_check_floatingip_request` in Neutron's
+/// `services/portforwarding/pf_plugin.py`).
+fn check_forwardings(floating: &FloatingIp) -> Result<(), ApiError> {
+    match floating.forwards_through {
+        None => Ok(()),
+        Some(_) => {
+            let text = format!("Floating IP {} in use by Port Forwarding resources.", floating.id);
+            Err(ApiError::neutron(
+                StatusCode::CONFLICT,
+                "FipInUseByPortForwarding",
+                text,
+            ))
+        }
     }
 }

@@ -52,6 +52,7 @@ impl Call<'_> {
                 let old = routes(&self.neutron_fields("router")?)?;
                 let mut router = self.router(id)?.clone();
                 router.routes.retain(|it| !old.contains(it));
+                self.check_routes(&router)?;
                 self.replace_router(router, true)
             }
             _ => self.no_such_path(),

@@ -264,6 +264,10 @@ impl Call<'_> {
                 cidrs.is_some(),
                 "OVN provider does not support allowed_cidrs option",
             )?;
+            if cidrs.is_some() && parent.has_groups {
+                let text = "Allowed CIDRs are not allowed when using custom VIP Security Groups.";
+                return Err(ApiError::invalid(text));
+            }
             settings.allowed_cidrs = match cidrs {
                 None => None,
                 Some(cidrs) => Some(read_cidrs(fields, &cidrs, parent)?),

@@ -1,5 +1,7 @@
 //! `/v2.0/lbaas/loadbalancers`
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{Kind, Parent, patch_part};
@@ -72,6 +74,7 @@ impl Call<'_> {
                 let now = self.state.clock.rfc3339_seconds();
                 if let Some(mut balancer) = self.state.load_balancers.get(&id).cloned() {
                     patch_part(&mut balancer.part, &fields, &now)?;
+                    balancer.vip_groups = fields.texts("vip_sg_ids")?.unwrap_or(balancer.vip_groups);
                     self.state.load_balancers.insert(id, balancer);
                 }
                 self.touch(id);
@@ -141,12 +144,14 @@ impl Call<'_> {
         let part = self
             .state
             .part(&project, text("name")?, text("description")?, tags);
+        let vip_groups = fields.texts("vip_sg_ids")?.unwrap_or_default();
         let wish = self.vip_wish(&fields, &provider)?;
         let parent = Parent {
             id: part.id,
             project,
             provider,
             vips: wish.fixed_ips().to_vec(),
+            has_groups: !vip_groups.is_empty(),
         };
         let id = part.id;
         let (vip, additional_vips, owns_port) = self.vip(wish, id, &parent.provider)?;
@@ -170,9 +175,13 @@ impl Call<'_> {
             zone,
             forwarder: Forwarder::Absent,
             change: None,
+            ending: Vec::new(),
+            sticky: BTreeSet::new(),
+            vip_groups,
         };
         self.state.load_balancers.insert(id, balancer);
         tree.insert(self.state);
+        self.state.keep_clients(id);
         self.state.begin(id, Provisioning::PendingCreate);
         let made = self.state.load_balancers.get(&id);
         let shown = made.map_or(Value::Null, |it| self.wire().created_load_balancer(it));

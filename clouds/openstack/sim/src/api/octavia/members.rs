@@ -297,6 +297,8 @@ impl Call<'_> {
         let all: Vec<&Member> = new.iter().chain(&changed).collect();
         self.check_families(&pool, &parent, all.iter().map(|it| it.address))?;
         self.check_near(&parent, &all, "batch update")?;
+        let requests = going.len() + new.len() + changed.len();
+        let later: Vec<Id> = going.iter().copied().filter(|_| requests > 1).collect();
         for id in going {
             if let Some(member) = self.state.members.get_mut(&id) {
                 member.part.status = Provisioning::PendingDelete;
@@ -311,6 +313,7 @@ impl Call<'_> {
         };
         tree.insert(self.state);
         self.touch_pool(pool_id);
+        self.state.end_in_steps(parent.id, later);
         Ok(reply)
     }
 

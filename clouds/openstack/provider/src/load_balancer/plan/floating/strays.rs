@@ -12,7 +12,7 @@ use crate::load_balancer::observed::Observed;
 /// Such a port can stay for a while, or for ever if its removal failed.
 pub(super) fn leads_nowhere(identity: &Identity, observed: &View<'_>, floating_ip: &FloatingIp) -> bool {
     let Some(id) = &floating_ip.port_id else {
-        return true;
+        return floating_ip.router_id.is_none(); // else it has port forwardings
     };
     let is_of_known = |there: &LoadBalancer| there.vip_port_id.as_ref() == Some(id);
     if observed.balancers.iter().any(is_of_known) {
@@ -67,4 +67,37 @@ pub(in crate::load_balancer::plan) fn goes_with(
     floating_ip: &FloatingIp,
 ) -> bool {
     is_ours(identity, observed, floating_ip) && leads_nowhere(identity, observed, floating_ip)
+}
+
+/// Whether a floating IP was made for the Service, as far as its description and what the Service records tell.
+pub(super) fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    is_described_so(identity, floating_ip)
+        || is_recorded(identity, floating_ip) && floating_ip.description.contains(names::FLOATING_IP_MARK)
+}
+
+/// Whether others are reached at a floating IP that leads to a load balancer of the Service: another load balancer is on its port, or another
+/// Service records it that it may have been made for.
+pub(super) fn is_used_elsewhere(
+    identity: &Identity,
+    observed: &View<'_>,
+    balancer: &LoadBalancer,
+    floating_ip: &FloatingIp,
+) -> bool {
+    let port = floating_ip.port_id.as_ref();
+    let is_shared = identity.shares_address && is_recorded(identity, floating_ip);
+    is_shared && !is_described_so(identity, floating_ip)
+        || port.is_some_and(|port| observed.other_on(port, Some(&balancer.id)).is_some())
+}
+
+/// Whether a floating IP goes with the load balancer that it leads to, and that goes with the Service: that of a Service that is gone goes
+/// with the last guest of its load balancer.
+pub(in crate::load_balancer::plan) fn goes_with_balancer(
+    identity: &Identity,
+    observed: &View<'_>,
+    balancer: &LoadBalancer,
+    floating_ip: &FloatingIp,
+) -> bool {
+    let is_of_balancer = names::is_floating_ip_of(&floating_ip.description, &balancer.description);
+    (is_of_balancer || is_made_for(identity, floating_ip))
+        && !is_used_elsewhere(identity, observed, balancer, floating_ip)
 }

@@ -31,6 +31,7 @@ pub(super) fn of<'a>(identity: &Identity, seen: &View<'a>) -> Result<Own<'a>, Re
         (None, several) => return Err(ambiguous(identity, several)),
     };
     surplus.extend(former(identity, seen));
+    surplus.retain(|there| kept.is_none_or(|kept| kept.id != there.id)); // whatever a list shows twice
     Ok(Own { kept, surplus })
 }
 

@@ -1,4 +1,5 @@
-//! What cannot be changed where it stands: a pool or a listener that shall speak another protocol.
+//! What cannot be changed where it stands: a pool or a listener that shall speak another protocol, and with `ovn` a pool that shall not keep
+//! clients at a member any more.
 //!
 //! Octavia takes a pool that no listener sends to, and sends a listener elsewhere in one write. So the new pool is made with its members
 //! beside the one that serves. A port has one listener and a pool one monitor: there the old one goes first, for one port at a time. Should
@@ -9,6 +10,7 @@ use bowline_openstack_client::{Listener, NewListener, Pool, PoolId};
 use super::{PartsPlan, has_failed, is_unused};
 use crate::load_balancer::memory::PartRefusals as _;
 use crate::load_balancer::plan::desired::DesiredPort;
+use crate::load_balancer::plan::pools;
 use crate::load_balancer::step::PartChange;
 
 impl PartsPlan<'_> {
@@ -27,17 +29,20 @@ impl PartsPlan<'_> {
 
     /// The pool that serves a port, if it can go on with that.
     pub(super) fn lasting_pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
+        let sticks = |pool: &Pool| self.features.is_ovn && pools::sticks(&port.pool, pool);
         self.pool_of(port)
-            .filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
+            .filter(|pool| self.is_held || pool.protocol == port.pool.protocol && !sticks(pool))
     }
 
     /// A pool that was made for a port, and that no listener sends to yet.
     fn spare<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
+        let sticks = |pool: &Pool| self.features.is_ovn && pools::sticks(&port.pool, pool);
         let mut pools = self.there.pools.iter();
         pools.find(|pool| {
             let (protocol, name, description) = (&pool.protocol, &pool.name, &pool.description);
             (protocol, name, description) == (&port.pool.protocol, &port.pool.name, &port.pool.description)
                 && is_unused(self.there, pool)
+                && !sticks(pool)
         })
     }
 
