@@ -209,7 +209,11 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
         let mut found = self.check_invariants();
         let floating = self.floating_ips().into_iter().filter(|it| it.target.is_none());
         found.extend(floating.map(|it| format!("floating IP {} leads nowhere", it.address.address)));
-        let names: BTreeSet<String> = self.load_balancers().into_iter().map(|it| it.part.name).collect();
+        let balancers = self.load_balancers().into_iter().map(|it| it.part);
+        // The tags name the Services that share it.
+        let names: BTreeSet<String> = balancers
+            .flat_map(|it| it.meta.tags.into_iter().chain([it.name]))
+            .collect();
         let groups = self
             .security_groups()
             .into_iter()
