@@ -23,7 +23,7 @@ pub use flag::{Flag, Group, Status};
 pub use options::{
     ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
 };
-pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, VERSION, flag_table};
+pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 pub use value::Kind;
 
 use words::{PLUGIN, Word};
@@ -43,6 +43,10 @@ pub enum Invocation {
     Explain(Box<Options>, ExplainOptions),
     /// Print what nobody asks for any more in the cloud, and perhaps delete it.
     Orphans(Box<Options>, OrphansOptions),
+    /// Collect what a bug report needs.
+    SupportBundle(Box<Options>, BundleOptions),
+    /// A command without a word about which cloud is meant: the deployed manager knows.
+    Unsaid(Box<Unsaid>),
     /// Print this text on stdout; nothing else is to be done.
     Print(String),
     /// The command line is wrong.
@@ -110,6 +114,32 @@ pub struct OrphansOptions {
     pub has_log: bool,
 }
 
+/// What the word `support-bundle` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleOptions {
+    /// Where the archive is written.
+    pub file: Option<PathBuf>,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// A command without a word about which cloud is meant.
+#[derive(Debug, Clone)]
+pub struct Unsaid {
+    /// The program's name.
+    pub program: String,
+    /// The command.
+    pub word: &'static str,
+    /// What stands behind it.
+    pub words: Vec<String>,
+    /// All that is said, without a cloud.
+    pub options: Options,
+    /// What is asked for, without a cloud.
+    pub invocation: Invocation,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
 /// The form of what a command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputForm {
@@ -128,6 +158,9 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 const PROGRAM: &str = "cloud-controller-manager";
+
+/// The cloud of a command line that names none.
+const UNSAID: &str = "unsaid";
 
 /// How people call the plugin.
 const PLUGIN_CALLED: &str = "kubectl bowline";
@@ -156,7 +189,7 @@ pub fn read(line: &[String]) -> Invocation {
 }
 
 /// Whether a word is the path or the name of the program. The value of a flag may end like one.
-fn is_program(word: &str) -> bool {
+pub(crate) fn is_program(word: &str) -> bool {
     let name = file_name(word);
     !word.starts_with('-') && (name == PROGRAM || built_in(name).is_some())
 }
@@ -210,6 +243,13 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
     if let Some(provider) = preset {
         flags.preset("cloud-provider", provider);
     }
+    let is_unsaid = word.takes_flags_of_manager()
+        && word != Word::Run
+        && flags.text("cloud-provider").is_empty()
+        && !flags.is_given("cloud-provider");
+    if is_unsaid {
+        flags.preset("cloud-provider", UNSAID);
+    }
     let mut errors = Vec::new();
     let version = version.unwrap_or_else(|error| {
         errors.push(error);
@@ -225,7 +265,15 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         }
     }
     let options = Box::new(options::resolve(&flags, program, version, &mut errors));
+    let said = (*options).clone();
     let invocation = match word {
+        Word::SupportBundle => Invocation::SupportBundle(
+            options,
+            BundleOptions {
+                file: Some(PathBuf::from(flags.text("file"))).filter(|file| !file.as_os_str().is_empty()),
+                has_log: has_log(&flags),
+            },
+        ),
         Word::Run | Word::Version | Word::Completion | Word::Help => Invocation::Run(options),
         Word::Orphans => Invocation::Orphans(options, orphans_options(&flags, &mut errors)),
         Word::Plan => Invocation::Plan(options, plan_options(&flags, &mut errors)),
@@ -247,6 +295,21 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
             },
         ),
     };
+    if errors.is_empty() && is_unsaid {
+        let program = if preset.is_none() && program == PLUGIN_CALLED {
+            PLUGIN
+        } else {
+            program
+        };
+        return Invocation::Unsaid(Box::new(Unsaid {
+            program: program.to_owned(),
+            word: word.name(),
+            words: words.to_vec(),
+            options: said,
+            invocation,
+            has_log: has_log(&flags),
+        }));
+    }
     if errors.is_empty() {
         return invocation;
     }

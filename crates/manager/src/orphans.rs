@@ -122,7 +122,6 @@ impl Search {
         };
         let nodes = kube.list_whole_nodes().await;
         let nodes = nodes.map_err(|error| format!("reading Nodes: {error}"))?;
-        // Last, so that no Service is older than what the cloud shows.
         let services = kube.list_services().await;
         let services = services.map_err(|error| format!("reading Services: {error}"))?;
         Ok(OrphanFacts {

@@ -100,6 +100,12 @@ pub static ORPHANS: Group = Group {
     flags: generic::ORPHANS,
 };
 
+/// What only the word `support-bundle` takes.
+pub static SUPPORT_BUNDLE: Group = Group {
+    title: "Support bundle",
+    flags: generic::SUPPORT_BUNDLE,
+};
+
 /// What only the word `version` takes.
 pub static VERSION: Group = Group {
     title: "Version",
@@ -127,7 +133,7 @@ mod tests {
     use super::*;
 
     /// The flags that single commands take.
-    static OWN: [&Group; 5] = [&PLAN, &DOCTOR, &EXPLAIN, &ORPHANS, &VERSION];
+    static OWN: [&Group; 6] = [&PLAN, &DOCTOR, &EXPLAIN, &ORPHANS, &SUPPORT_BUNDLE, &VERSION];
 
     fn flags() -> impl Iterator<Item = &'static Flag> {
         all().chain(OWN.iter().flat_map(|group| group.flags))

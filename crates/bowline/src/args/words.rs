@@ -16,6 +16,7 @@ pub(super) enum Word {
     Doctor,
     Explain,
     Orphans,
+    SupportBundle,
     Completion,
     Version,
     Help,
@@ -38,6 +39,11 @@ const WORDS: &[(Word, &str, &str)] = &[
         Word::Orphans,
         "orphans",
         "find load balancers without a Service, and delete them",
+    ),
+    (
+        Word::SupportBundle,
+        "support-bundle",
+        "collect what a bug report needs, without secrets",
     ),
     (
         Word::Completion,
@@ -77,6 +83,12 @@ impl Word {
             .map(|(it, ..)| *it)
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        let mut words = WORDS.iter();
+        words.find(|(it, ..)| *it == self).map_or("", |(_, name, _)| name)
+    }
+
     /// Whether words that are no flags may follow.
     pub(super) fn takes_objects(self) -> bool {
         matches!(self, Self::Explain | Self::Completion | Self::Help)
@@ -89,21 +101,23 @@ impl Word {
             Self::Doctor => Some(&table::DOCTOR),
             Self::Explain => Some(&table::EXPLAIN),
             Self::Orphans => Some(&table::ORPHANS),
+            Self::SupportBundle => Some(&table::SUPPORT_BUNDLE),
             Self::Version => Some(&table::VERSION),
             Self::Run | Self::Completion | Self::Help => None,
         }
     }
 
     /// Whether the command asks the cluster or the cloud, so that the manager's flags mean something to it.
-    fn takes_flags_of_manager(self) -> bool {
+    pub(super) fn takes_flags_of_manager(self) -> bool {
         !matches!(self, Self::Completion | Self::Version | Self::Help)
     }
 
     /// What stands behind the program's name.
     fn suffix(self) -> String {
-        let mut words = WORDS.iter();
-        let name = words.find(|(it, ..)| *it == self).map(|(_, name, _)| *name);
-        name.map(|name| format!(" {name}")).unwrap_or_default()
+        match self.name() {
+            "" => String::new(),
+            name => format!(" {name}"),
+        }
     }
 
     /// What the command does, and its exit status.
@@ -137,6 +151,12 @@ impl Word {
                  Exit status: 0 there are none, or all are deleted; 1 something failed, or could\n\
                  not be deleted; 2 there are orphans.\n"
             }
+            Self::SupportBundle => {
+                "Collects what a bug report needs into one archive: versions, flags, the last\n\
+                 lines of the logs, metrics, Services, Nodes, events, plan and doctor. What is a\n\
+                 secret, or looks like one, is left out. Prints what is in it. Changes nothing.\n\n\
+                 Exit status: 0 it is written; 1 it is not.\n"
+            }
             Self::Completion => "Prints a script that completes commands and flags.\n",
             Self::Version => "Prints the version, the commit and the platform of this program.\n",
             Self::Help => "Prints the help of a command.\n",
@@ -150,7 +170,7 @@ impl Word {
             Self::Explain => &["service/NAMESPACE/NAME [flags]", "node/NAME [flags]"],
             Self::Completion => &["bash|zsh|fish"],
             Self::Help => &["[COMMAND]"],
-            Self::Plan | Self::Doctor | Self::Orphans | Self::Version => &["[flags]"],
+            Self::Plan | Self::Doctor | Self::Orphans | Self::SupportBundle | Self::Version => &["[flags]"],
         }
     }
 
@@ -165,6 +185,7 @@ impl Word {
             Self::Doctor => &["--kubeconfig=admin.conf", "--output=json"],
             Self::Explain => &["service/default/web", "service/web -n shop", "node/worker-1"],
             Self::Orphans => &["--kubeconfig=admin.conf", "--delete", "--cluster-name=old --gone"],
+            Self::SupportBundle => &["--kubeconfig=admin.conf", "--file=bundle.tar.gz"],
             Self::Completion => &["bash > /etc/bash_completion.d/bowline"],
             Self::Version => &["--output=json"],
             Self::Help => &["orphans"],
@@ -230,11 +251,7 @@ pub(super) fn short(word: Word, program: &str) -> String {
         line(&mut text, flag);
     }
     if word.takes_flags_of_manager() {
-        let _ = writeln!(
-            text,
-            "\nThe other flags of the manager: {program}{} --help-all",
-            word.suffix()
-        );
+        let _ = writeln!(text, "\nAll flags: {program}{} --help-all", word.suffix());
     }
     text
 }

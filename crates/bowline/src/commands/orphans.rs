@@ -2,7 +2,6 @@
 //! says so.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
 use bowline_cloud_provider::CloudProvider;
@@ -14,15 +13,14 @@ use crate::args::{Options, OrphansOptions, OutputForm};
 use crate::providers;
 
 /// What is to be known before anything is deleted.
-const WARNING: &str = "A copy of this cluster, or the one that it is a copy of, has the same names and UIDs: make sure that none uses these.";
+const WARNING: &str = "a copy of this cluster, or the one that it is a copy of, has the same names and UIDs: make sure that none uses these";
 
 /// Prints what was found; with `--delete`, asks and deletes it. Gives the exit status: 0 there is nothing, or it is deleted, 1 something
 /// failed or stays that was to be deleted, 2 there are orphans.
 #[must_use]
 pub fn orphans(options: Options, orphans: &OrphansOptions, surroundings: Surroundings) -> u8 {
     let done = reading::block_on(&options, orphans.has_log, async || {
-        let mut terminal = Terminal;
-        search_and_delete(&options, orphans, surroundings, &mut terminal).await
+        search_and_delete(&options, orphans, surroundings).await
     });
     match done.flatten() {
         Ok(status) => status,
@@ -30,45 +28,22 @@ pub fn orphans(options: Options, orphans: &OrphansOptions, surroundings: Surroun
     }
 }
 
-/// Who is asked.
-trait Person {
-    /// Shows a text as data.
-    fn show(&mut self, text: &str) -> bool;
-    /// Says something about it.
-    fn tell(&mut self, text: &str);
-    /// The answer to a question; `None` if nobody is there.
-    fn ask(&mut self, question: &str) -> Option<String>;
-}
-
-/// Whoever sits there.
-struct Terminal;
-
-impl Person for Terminal {
-    fn show(&mut self, text: &str) -> bool {
-        super::print(text) == exit::SUCCESS
+/// The answer to a question; `None` if nobody sits there.
+fn ask(question: &str) -> Option<String> {
+    if !std::io::stdin().is_terminal() {
+        return None;
     }
-
-    fn tell(&mut self, text: &str) {
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(std::io::stderr(), "{text}");
-    }
-
-    fn ask(&mut self, question: &str) -> Option<String> {
-        if !std::io::stdin().is_terminal() {
-            return None;
-        }
-        let _ = write!(std::io::stderr(), "{question} ");
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer).ok()?;
-        Some(answer.trim().to_owned())
-    }
+    // Nobody is left to answer if stderr is gone.
+    write!(std::io::stderr(), "{question} ").ok()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok()?;
+    Some(answer.trim().to_owned())
 }
 
 async fn search_and_delete(
     options: &Options,
     orphans: &OrphansOptions,
     surroundings: Surroundings,
-    person: &mut dyn Person,
 ) -> Result<u8, String> {
     providers::check(&options.provider).map_err(|error| error.to_string())?;
     let is_gone = orphans.is_gone || names_cluster(orphans) && !is_cluster_told(options, &surroundings);
@@ -85,25 +60,25 @@ async fn search_and_delete(
         OutputForm::Text => render_text(&survey),
         OutputForm::Json => render_json(&survey) + "\n",
     };
-    let was_shown = person.show(&text);
+    let was_shown = super::print(&text) == exit::SUCCESS;
     if survey.removals.is_empty() {
         return Ok(if was_shown { exit::SUCCESS } else { exit::FAILURE });
     }
     if !orphans.deletes {
-        person.tell("Nothing was deleted: --delete asks, and deletes the orphans.");
+        reading::talk("nothing was deleted: --delete asks, and deletes the orphans");
         return Ok(exit::TO_DO);
     }
     if !was_shown {
         return Err("the plan could not be shown, so nothing was deleted".to_owned());
     }
     if is_gone {
-        person.tell(&format!(
-            "No API server was asked: cluster {} is taken to be gone.",
+        reading::talk(&format!(
+            "no API server was asked: cluster {} is taken to be gone.",
             survey.cluster
         ));
     }
-    if !is_agreed(orphans, person)? {
-        person.tell("Nothing was deleted.");
+    if !is_agreed(orphans)? {
+        reading::talk("nothing was deleted");
         return Ok(exit::TO_DO);
     }
     let removed = search.remove(&survey, told_of).await?;
@@ -121,7 +96,7 @@ fn told_of(removed: &Removed) {
         None => format!("deleted: {}", removed.object),
         Some(why) => format!("not deleted: {}: {why}", removed.object),
     };
-    Terminal.tell(&text);
+    reading::talk(&text);
 }
 
 /// Whether the command line says which cluster is meant.
@@ -138,12 +113,11 @@ fn is_cluster_told(options: &Options, surroundings: &Surroundings) -> bool {
             .value(name)
             .filter(|value| !value.is_empty())
     };
-    let home = value("HOME").map(|home| Path::new(home).join(".kube/config"));
     kube.kubeconfig.is_some()
         || kube.master.is_some()
         || value("KUBECONFIG").is_some()
         || value("KUBERNETES_SERVICE_HOST").is_some()
-        || home.is_some_and(|home| home.exists())
+        || reading::kubeconfig_of_home(surroundings).is_some()
 }
 
 async fn search(
@@ -170,12 +144,12 @@ async fn search(
 }
 
 /// Whether the person wants it.
-fn is_agreed(orphans: &OrphansOptions, person: &mut dyn Person) -> Result<bool, String> {
-    person.tell(WARNING);
+fn is_agreed(orphans: &OrphansOptions) -> Result<bool, String> {
+    reading::talk(WARNING);
     if orphans.is_sure {
         return Ok(true);
     }
-    match person.ask("Delete all of these? Only \"yes\" does:") {
+    match ask("Delete all of these? Only \"yes\" does:") {
         Some(answer) => Ok(answer == "yes"),
         None => Err("nobody is there to be asked: --yes deletes without a question".to_owned()),
     }

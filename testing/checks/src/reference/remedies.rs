@@ -19,6 +19,7 @@ const COMMANDS: &[&str] = &[
     "help",
     "orphans",
     "plan",
+    "support-bundle",
     "version",
 ];
 

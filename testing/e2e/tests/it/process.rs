@@ -5,6 +5,7 @@
 mod cli;
 mod cloudstack;
 pub(crate) mod cluster;
+mod deployed;
 mod doctor;
 mod hostile;
 mod life;

@@ -209,6 +209,13 @@ pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
 
 pub(super) static VERSION: &[Flag] = &[OUTPUT];
 
+pub(super) static SUPPORT_BUNDLE: &[Flag] = &[Flag::new(
+    "file",
+    Kind::Text,
+    "",
+    "Where the archive is written. Empty for a name with the time, in this folder.",
+)];
+
 pub(super) static ORPHANS: &[Flag] = &[
     Flag::new(
         "cluster-uid",

@@ -86,7 +86,7 @@ async fn orphans_are_listed_with_what_stays_and_deleted_only_when_that_is_said()
         "      - delete-resource(",
         "Never touched: 3\n",
         "its tags name another cluster, with the UID another\n",
-        "Nothing was deleted: --delete asks, and deletes the orphans.",
+        "note: nothing was deleted: --delete asks, and deletes the orphans",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
