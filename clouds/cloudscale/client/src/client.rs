@@ -1,10 +1,12 @@
 //! The calls.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 
-use bowline_cloud_http::{Class, CloudHttp, Failure, HttpError, Kind, Method, Request, Secret, Url, resolve};
+use bowline_cloud_http::{Class, CloudHttp, Failure, HttpError, Method, Request, Secret, Url, resolve};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::error::ApiError;
 use crate::settings::Settings;
@@ -15,11 +17,14 @@ use crate::wire::{
 };
 
 const SERVERS: &str = "v1/servers";
-const LOAD_BALANCERS: &str = "v1/load-balancers";
+const BALANCERS: &str = "v1/load-balancers";
 const POOLS: &str = "v1/load-balancers/pools";
 const LISTENERS: &str = "v1/load-balancers/listeners";
 const MONITORS: &str = "v1/load-balancers/health-monitors";
 const FLOATING_IPS: &str = "v1/floating-ips";
+
+/// What follows a path: IDs and words.
+type Segments<'a> = [&'a (dyn Display + Sync)];
 
 /// A client of the API. Clones share everything below.
 ///
@@ -73,7 +78,7 @@ impl Client {
     ///
     /// [`ApiError::proves_absence`] if there is none.
     pub async fn server(&self, id: ServerId) -> Result<Server, ApiError> {
-        self.read("servers.get", SERVERS, &[&id.to_string()]).await
+        self.read("servers.get", SERVERS, &[&id]).await
     }
 
     /// All load balancers of the project.
@@ -82,7 +87,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn load_balancers(&self) -> Result<Vec<LoadBalancer>, ApiError> {
-        self.read("load-balancers.list", LOAD_BALANCERS, &[]).await
+        self.read("load-balancers.list", BALANCERS, &[]).await
     }
 
     /// One load balancer.
@@ -91,8 +96,7 @@ impl Client {
     ///
     /// [`ApiError::proves_absence`] if there is none.
     pub async fn load_balancer(&self, id: LoadBalancerId) -> Result<LoadBalancer, ApiError> {
-        self.read("load-balancers.get", LOAD_BALANCERS, &[&id.to_string()])
-            .await
+        self.read("load-balancers.get", BALANCERS, &[&id]).await
     }
 
     /// Creates a load balancer; the answer already holds its addresses.
@@ -105,8 +109,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn create_load_balancer(&self, new: &NewLoadBalancer) -> Result<LoadBalancer, ApiError> {
-        self.create("load-balancers.create", LOAD_BALANCERS, &[], new)
-            .await
+        self.create("load-balancers.create", BALANCERS, &[], new).await
     }
 
     /// Renames a load balancer.
@@ -115,17 +118,9 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn rename_load_balancer(&self, id: LoadBalancerId, name: &str) -> Result<(), ApiError> {
-        #[derive(Serialize)]
-        struct Name<'a> {
-            name: &'a str,
-        }
-        self.update(
-            "load-balancers.rename",
-            LOAD_BALANCERS,
-            &[&id.to_string()],
-            &Name { name },
-        )
-        .await
+        let change = json!({ "name": name });
+        self.update("load-balancers.rename", BALANCERS, &id, &change)
+            .await
     }
 
     /// Deletes a load balancer with all its parts.
@@ -134,8 +129,7 @@ impl Client {
     ///
     /// See [`Class`]; an object that is gone is none.
     pub async fn delete_load_balancer(&self, id: LoadBalancerId) -> Result<Deleted, ApiError> {
-        self.delete("load-balancers.delete", LOAD_BALANCERS, &[&id.to_string()])
-            .await
+        self.delete("load-balancers.delete", BALANCERS, &[&id]).await
     }
 
     /// All pools of the project.
@@ -162,7 +156,7 @@ impl Client {
     ///
     /// See [`Class`]; an object that is gone is none.
     pub async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
-        self.delete("pools.delete", POOLS, &[&id.to_string()]).await
+        self.delete("pools.delete", POOLS, &[&id]).await
     }
 
     /// All members of a pool.
@@ -171,8 +165,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn members(&self, pool: PoolId) -> Result<Vec<Member>, ApiError> {
-        self.read("members.list", POOLS, &[&pool.to_string(), "members"])
-            .await
+        self.read("members.list", POOLS, &[&pool, &"members"]).await
     }
 
     /// Creates a member of a pool.
@@ -181,7 +174,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn create_member(&self, pool: PoolId, new: &NewMember) -> Result<Member, ApiError> {
-        self.create("members.create", POOLS, &[&pool.to_string(), "members"], new)
+        self.create("members.create", POOLS, &[&pool, &"members"], new)
             .await
     }
 
@@ -191,12 +184,8 @@ impl Client {
     ///
     /// See [`Class`]; an object that is gone is none.
     pub async fn delete_member(&self, pool: PoolId, id: MemberId) -> Result<Deleted, ApiError> {
-        self.delete(
-            "members.delete",
-            POOLS,
-            &[&pool.to_string(), "members", &id.to_string()],
-        )
-        .await
+        self.delete("members.delete", POOLS, &[&pool, &"members", &id])
+            .await
     }
 
     /// All listeners of the project.
@@ -223,8 +212,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn update_listener(&self, id: ListenerId, change: &ListenerChange) -> Result<(), ApiError> {
-        self.update("listeners.update", LISTENERS, &[&id.to_string()], change)
-            .await
+        self.update("listeners.update", LISTENERS, &id, change).await
     }
 
     /// Deletes a listener.
@@ -233,8 +221,7 @@ impl Client {
     ///
     /// See [`Class`]; an object that is gone is none.
     pub async fn delete_listener(&self, id: ListenerId) -> Result<Deleted, ApiError> {
-        self.delete("listeners.delete", LISTENERS, &[&id.to_string()])
-            .await
+        self.delete("listeners.delete", LISTENERS, &[&id]).await
     }
 
     /// All health monitors of the project.
@@ -261,8 +248,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn update_monitor(&self, id: MonitorId, change: &MonitorChange) -> Result<(), ApiError> {
-        self.update("health-monitors.update", MONITORS, &[&id.to_string()], change)
-            .await
+        self.update("health-monitors.update", MONITORS, &id, change).await
     }
 
     /// Deletes a health monitor.
@@ -271,8 +257,7 @@ impl Client {
     ///
     /// See [`Class`]; an object that is gone is none.
     pub async fn delete_monitor(&self, id: MonitorId) -> Result<Deleted, ApiError> {
-        self.delete("health-monitors.delete", MONITORS, &[&id.to_string()])
-            .await
+        self.delete("health-monitors.delete", MONITORS, &[&id]).await
     }
 
     /// All floating IPs of the project.
@@ -290,27 +275,18 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn assign_floating_ip(&self, address: IpAddr, to: LoadBalancerId) -> Result<(), ApiError> {
-        #[derive(Serialize)]
-        struct Target {
-            load_balancer: LoadBalancerId,
-        }
-        let target = Target { load_balancer: to };
-        self.update(
-            "floating-ips.assign",
-            FLOATING_IPS,
-            &[&address.to_string()],
-            &target,
-        )
-        .await
+        let target = json!({ "load_balancer": to });
+        self.update("floating-ips.assign", FLOATING_IPS, &address, &target)
+            .await
     }
 
     async fn read<T: DeserializeOwned>(
         &self,
         operation: &'static str,
         path: &str,
-        segments: &[&str],
+        segments: &Segments<'_>,
     ) -> Result<T, ApiError> {
-        let request = self.request(Kind::Read, Method::GET, operation, path, segments)?;
+        let request = self.request(Method::GET, operation, path, segments)?;
         Ok(self.http.send(request).await?.json()?)
     }
 
@@ -318,26 +294,22 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        segments: &[&str],
+        segments: &Segments<'_>,
         new: &impl Serialize,
     ) -> Result<T, ApiError> {
-        let request = self
-            .request(Kind::Write, Method::POST, operation, path, segments)?
-            .json(new);
-        Ok(self.http.send(request).await?.json()?)
+        let request = self.request(Method::POST, operation, path, segments)?;
+        Ok(self.http.send(request.json(new)).await?.json()?)
     }
 
     async fn update(
         &self,
         operation: &'static str,
         path: &str,
-        segments: &[&str],
+        id: &(dyn Display + Sync),
         change: &impl Serialize,
     ) -> Result<(), ApiError> {
-        let request = self
-            .request(Kind::Write, Method::PATCH, operation, path, segments)?
-            .json(change);
-        self.http.send(request).await?;
+        let request = self.request(Method::PATCH, operation, path, &[id])?;
+        self.http.send(request.json(change)).await?;
         Ok(())
     }
 
@@ -345,40 +317,36 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        segments: &[&str],
+        segments: &Segments<'_>,
     ) -> Result<Deleted, ApiError> {
-        let request = self.request(Kind::Write, Method::DELETE, operation, path, segments)?;
+        let request = self.request(Method::DELETE, operation, path, segments)?;
         let Err(error) = self.http.send(request).await else {
             return Ok(Deleted::Accepted);
         };
         let error = ApiError::from(error);
         // A page of HTML comes from something in between: the object may well be there.
-        if error.proves_absence() || error.class == Class::NotFound && error.has_no_body() {
-            Ok(Deleted::AlreadyGone)
-        } else {
-            Err(error)
+        match error.proves_absence() || error.class == Class::NotFound && error.has_no_body() {
+            true => Ok(Deleted::AlreadyGone),
+            false => Err(error),
         }
     }
 
     fn request(
         &self,
-        kind: Kind,
         method: Method,
         operation: &'static str,
         path: &str,
-        segments: &[&str],
+        segments: &Segments<'_>,
     ) -> Result<Request, ApiError> {
-        let url = resolve(&self.base, path, segments).map_err(|error| {
-            HttpError::new(
-                operation,
-                method.clone(),
-                path,
-                Failure::Unsendable(error.to_string()),
-            )
+        let segments: Vec<String> = segments.iter().map(ToString::to_string).collect();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let url = resolve(&self.base, path, &segments).map_err(|error| {
+            let failure = Failure::Unsendable(error.to_string());
+            HttpError::new(operation, method.clone(), path, failure)
         })?;
-        let request = match kind {
-            Kind::Read => Request::read(method, operation, url),
-            Kind::Write => Request::write(method, operation, url),
+        let request = match method {
+            Method::GET => Request::read(method, operation, url),
+            _ => Request::write(method, operation, url),
         };
         Ok(request.bearer(&self.token))
     }

@@ -1,10 +1,10 @@
 //! The calls.
 
 use bowline_cloud_http::{
-    Class, CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Url, resolve,
+    Class, CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Url, resolve,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::error::ApiError;
 use crate::listed::{Listed, Reader};
@@ -48,15 +48,6 @@ pub enum Deleted {
     AlreadyGone,
 }
 
-/// One call without its path.
-struct Call<'a> {
-    kind: Kind,
-    method: Method,
-    operation: &'static str,
-    root: &'static str,
-    segments: &'a [&'a str],
-}
-
 impl Client {
     /// A client. Makes no call: the token is fetched with the first one. With a file of credentials, those in it take the
     /// place of the settings' whenever it changes.
@@ -80,8 +71,7 @@ impl Client {
     ///
     /// See [`Class`], as for every call.
     pub async fn servers(&self) -> Result<Listed<Server>, ApiError> {
-        self.list(read("servers.list", SERVERS, &[]), |request| request)
-            .await
+        self.list("servers.list", SERVERS, &[]).await
     }
 
     /// One server.
@@ -90,8 +80,8 @@ impl Client {
     ///
     /// [`Class::NotFound`] or [`Class::Denied`] if there is none; the latter also for lost rights.
     pub async fn server(&self, id: &str) -> Result<Server, ApiError> {
-        self.answer(read("servers.get", SERVERS, &[id]), |request| request)
-            .await
+        let request = self.request(Method::GET, "servers.get", SERVERS, &[id])?;
+        Ok(self.send(request).await?.json()?)
     }
 
     /// The blocks of the account that fulfil all conditions, if the server honours them: check again.
@@ -100,12 +90,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn ip_blocks(&self, conditions: &[TagFilter]) -> Result<Listed<IpBlock>, ApiError> {
-        self.list(read("ip-blocks.list", BLOCKS, &[]), |request| {
-            conditions
-                .iter()
-                .fold(request, |request, tag| request.query("tag", &tag.to_string()))
-        })
-        .await
+        self.list("ip-blocks.list", BLOCKS, conditions).await
     }
 
     /// One block.
@@ -114,8 +99,8 @@ impl Client {
     ///
     /// As [`server`](Self::server).
     pub async fn ip_block(&self, id: &str) -> Result<IpBlock, ApiError> {
-        self.answer(read("ip-blocks.get", BLOCKS, &[id]), |request| request)
-            .await
+        let request = self.request(Method::GET, "ip-blocks.get", BLOCKS, &[id])?;
+        Ok(self.send(request).await?.json()?)
     }
 
     /// Buys a block.
@@ -128,8 +113,8 @@ impl Client {
     ///
     /// [`Class::Exhausted`] if there is none of that size.
     pub async fn create_ip_block(&self, new: &NewIpBlock) -> Result<IpBlock, ApiError> {
-        let call = write(Method::POST, "ip-blocks.create", BLOCKS, &[]);
-        self.answer(call, |request| request.json(new)).await
+        let request = self.request(Method::POST, "ip-blocks.create", BLOCKS, &[])?;
+        Ok(self.send(request.json(new)).await?.json()?)
     }
 
     /// Replaces all tags of a block.
@@ -138,9 +123,8 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn put_ip_block_tags(&self, id: &str, tags: &[BlockTag]) -> Result<(), ApiError> {
-        let segments = [id, "tags"];
-        let call = write(Method::PUT, "ip-blocks.tag", BLOCKS, &segments);
-        self.send(call, |request| request.json(&tags)).await.map(drop)
+        let request = self.request(Method::PUT, "ip-blocks.tag", BLOCKS, &[id, "tags"])?;
+        self.send(request.json(&tags)).await.map(drop)
     }
 
     /// Gives a block back. It must be attached to nothing.
@@ -149,9 +133,8 @@ impl Client {
     ///
     /// See [`Class`]; a `404` of the API is none.
     pub async fn delete_ip_block(&self, id: &str) -> Result<Deleted, ApiError> {
-        let segments = [id];
-        let call = write(Method::DELETE, "ip-blocks.delete", BLOCKS, &segments);
-        match self.send(call, |request| request).await {
+        let request = self.request(Method::DELETE, "ip-blocks.delete", BLOCKS, &[id])?;
+        match self.send(request).await {
             Ok(_) => Ok(Deleted::Accepted),
             Err(error) if error.class == Class::NotFound => Ok(Deleted::AlreadyGone),
             Err(error) => Err(error),
@@ -164,8 +147,8 @@ impl Client {
     ///
     /// As [`server`](Self::server).
     pub async fn public_network(&self, id: &str) -> Result<PublicNetwork, ApiError> {
-        self.answer(read("public-networks.get", NETWORKS, &[id]), |request| request)
-            .await
+        let request = self.request(Method::GET, "public-networks.get", NETWORKS, &[id])?;
+        Ok(self.send(request).await?.json()?)
     }
 
     /// Begins to attach a block to a network; the API goes on by itself.
@@ -174,15 +157,9 @@ impl Client {
     ///
     /// [`Class::Conflict`] if the network or the block is busy.
     pub async fn attach(&self, network: &str, block: &str) -> Result<(), ApiError> {
-        #[derive(Serialize)]
-        struct Attach<'a> {
-            id: &'a str,
-        }
         let segments = [network, "ip-blocks"];
-        let call = write(Method::POST, "public-networks.attach", NETWORKS, &segments);
-        self.send(call, |request| request.json(&Attach { id: block }))
-            .await
-            .map(drop)
+        let request = self.request(Method::POST, "public-networks.attach", NETWORKS, &segments)?;
+        self.send(request.json(&json!({ "id": block }))).await.map(drop)
     }
 
     /// Begins to take a block off a network; the API goes on by itself.
@@ -192,8 +169,8 @@ impl Client {
     /// [`Class::Conflict`] if the network or the block is busy, or a server in the network uses one of its addresses.
     pub async fn detach(&self, network: &str, block: &str) -> Result<(), ApiError> {
         let segments = [network, "ip-blocks", block];
-        let call = write(Method::DELETE, "public-networks.detach", NETWORKS, &segments);
-        self.send(call, |request| request).await.map(drop)
+        let request = self.request(Method::DELETE, "public-networks.detach", NETWORKS, &segments)?;
+        self.send(request).await.map(drop)
     }
 
     /// The tag names that the account knows.
@@ -202,7 +179,7 @@ impl Client {
     ///
     /// See [`Class`].
     pub async fn tags(&self) -> Result<Listed<Tag>, ApiError> {
-        self.list(read("tags.list", TAGS, &[]), |request| request).await
+        self.list("tags.list", TAGS, &[]).await
     }
 
     /// Makes a tag name known.
@@ -215,36 +192,26 @@ impl Client {
             name: name.to_owned(),
             is_billing_tag: false,
         };
-        let call = write(Method::POST, "tags.create", TAGS, &[]);
-        self.send(call, |request| request.json(&new)).await.map(drop)
+        let request = self.request(Method::POST, "tags.create", TAGS, &[])?;
+        self.send(request.json(&new)).await.map(drop)
     }
 
     /// A whole list.
     async fn list<T: DeserializeOwned>(
         &self,
-        call: Call<'_>,
-        dress: impl Fn(Request) -> Request,
+        operation: &'static str,
+        root: &'static str,
+        conditions: &[TagFilter],
     ) -> Result<Listed<T>, ApiError> {
-        let operation = call.operation;
-        let response = self.send(call, dress).await?;
-        self.lists.read(operation, &response)
-    }
-
-    async fn answer<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-        dress: impl Fn(Request) -> Request,
-    ) -> Result<T, ApiError> {
-        Ok(self.send(call, dress).await?.json()?)
+        let mut request = self.request(Method::GET, operation, root, &[])?;
+        for tag in conditions {
+            request = request.query("tag", &tag.to_string());
+        }
+        self.lists.read(operation, &self.send(request).await?)
     }
 
     /// Sends a call, and once more with a new token if the first was refused.
-    async fn send(
-        &self,
-        call: Call<'_>,
-        dress: impl Fn(Request) -> Request,
-    ) -> Result<bowline_cloud_http::Response, ApiError> {
-        let request = dress(self.request(&call)?);
+    async fn send(&self, request: Request) -> Result<bowline_cloud_http::Response, ApiError> {
         let token = self.tokens.token().await?;
         let error = match self.http.0.send(request.clone().bearer(&token.secret)).await {
             Ok(response) => return Ok(response),
@@ -253,47 +220,30 @@ impl Client {
         if error.class != Class::Unauthenticated {
             return Err(error);
         }
-        tracing::debug!(operation = call.operation, "Token refused, fetching another");
+        tracing::debug!(
+            operation = error.http.call.operation,
+            "Token refused, fetching another"
+        );
         self.tokens.forget(&token);
         let token = self.tokens.token().await?;
         Ok(self.http.0.send(request.bearer(&token.secret)).await?)
     }
 
-    fn request(&self, call: &Call<'_>) -> Result<Request, ApiError> {
-        let url = resolve(&self.base, call.root, call.segments).map_err(|error| {
+    fn request(
+        &self,
+        method: Method,
+        operation: &'static str,
+        root: &'static str,
+        segments: &[&str],
+    ) -> Result<Request, ApiError> {
+        let url = resolve(&self.base, root, segments).map_err(|error| {
             let failure = Failure::Unsendable(error.to_string());
-            HttpError::new(call.operation, call.method.clone(), call.root, failure)
+            HttpError::new(operation, method.clone(), root, failure)
         })?;
-        let method = call.method.clone();
-        Ok(match call.kind {
-            Kind::Read => Request::read(method, call.operation, url),
-            Kind::Write => Request::write(method, call.operation, url),
+        Ok(match method {
+            Method::GET => Request::read(method, operation, url),
+            _ => Request::write(method, operation, url),
         })
-    }
-}
-
-fn read<'a>(operation: &'static str, root: &'static str, segments: &'a [&'a str]) -> Call<'a> {
-    Call {
-        kind: Kind::Read,
-        method: Method::GET,
-        operation,
-        root,
-        segments,
-    }
-}
-
-fn write<'a>(
-    method: Method,
-    operation: &'static str,
-    root: &'static str,
-    segments: &'a [&'a str],
-) -> Call<'a> {
-    Call {
-        kind: Kind::Write,
-        method,
-        operation,
-        root,
-        segments,
     }
 }
 

@@ -119,12 +119,6 @@ impl From<ApiError> for Failed {
     }
 }
 
-impl Failed {
-    fn with(error: ApiError, left: Left) -> Self {
-        Self { error, left }
-    }
-}
-
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
@@ -311,7 +305,10 @@ impl Writer<'_> {
                     }),
                     Err(error) if self.is_busy(balancer, &error, None).await => Ok(busy(made)),
                     // The new object is found by the next reconcile.
-                    Err(error) => Err(Failed::with(error, Left::Both)),
+                    Err(error) => Err(Failed {
+                        error,
+                        left: Left::Both,
+                    }),
                 }
             }
             Err(error)
@@ -341,7 +338,10 @@ impl Writer<'_> {
                 if matches!(error.class, Class::Invalid | Class::Exhausted) {
                     self.put_back(change).await;
                 }
-                Err(Failed::with(error, Left::NoOld))
+                Err(Failed {
+                    error,
+                    left: Left::NoOld,
+                })
             }
         }
     }

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 
 use bowline_cloud_provider::evidence::{Claims, OfCluster, Proof, Traces, Whose};
 use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
-use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
+use bowline_cloudscale_client::LoadBalancer;
 
 use crate::load_balancer::intent::{Identity, read};
 use crate::load_balancer::names::{
@@ -151,10 +151,11 @@ pub(crate) fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> 
 /// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was exported, and even
 /// the same Service UID, from a copy of the API server's data.
 fn cluster<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> OfCluster<'a> {
-    match (
+    let (theirs, ours) = (
         balancer.tags.get(TAG_CLUSTER_NAME),
         identity.cluster_name.as_deref(),
-    ) {
+    );
+    match (theirs, ours) {
         (None, _) => OfCluster::Untold,
         (Some(theirs), Some(ours)) if theirs == ours => OfCluster::This,
         (Some(theirs), Some(_)) => OfCluster::Another(theirs),
@@ -169,15 +170,8 @@ pub(crate) fn holder(identity: &Identity, balancer: &LoadBalancer) -> Option<Str
     let uid = claims.holder(&traces(&id, balancer), &identity.uid)?;
     let services = identity.services.services();
     let mut all = services.iter();
-    let metadata = &all
-        .find(|service| service.metadata.uid.as_deref() == Some(uid))?
-        .metadata;
-    let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
-    Some(format!(
-        "{}/{}",
-        namespace.unwrap_or_default(),
-        name.unwrap_or_default()
-    ))
+    let service = all.find(|service| service.metadata.uid.as_deref() == Some(uid))?;
+    Some(ServiceKey::of(service).to_string())
 }
 
 /// Whether this cluster made a balancer for a Service that is gone.
@@ -319,11 +313,8 @@ pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) ->
 
 /// The ids of balancers, for messages.
 pub(crate) fn ids(balancers: &[&LoadBalancer]) -> String {
-    let ids: Vec<String> = balancers
-        .iter()
-        .map(|balancer| LoadBalancerId::to_string(&balancer.uuid))
-        .collect();
-    ids.join(", ")
+    let ids = balancers.iter().map(|balancer| balancer.uuid.to_string());
+    Vec::from_iter(ids).join(", ")
 }
 
 #[cfg(test)]

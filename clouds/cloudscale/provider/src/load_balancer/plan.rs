@@ -268,10 +268,7 @@ impl Existing<'_> {
         first.extend(parts.missing_pools());
         let mut next = NextSteps::default();
         // Whatever the API makes of all else, nobody is balanced over who left.
-        if !next.add(seen, parts.members_of_served()) {
-            return next;
-        }
-        if !next.add(seen, parts.moved_monitors()) {
+        if !(next.add(seen, parts.members_of_served()) && next.add(seen, parts.moved_monitors())) {
             return next;
         }
         if parts.has_no_room() {
@@ -284,13 +281,8 @@ impl Existing<'_> {
             &|| parts.surplus_pools(),
             &|| parts.attributes(),
         ];
-        if !next.add(seen, first) {
+        if !next.add(seen, first) || !waves.iter().all(|wave| next.add(seen, wave())) {
             return next;
-        }
-        for wave in waves {
-            if !next.add(seen, wave()) {
-                return next;
-            }
         }
         next.add(seen, floating::assignments(wanted, seen, balancer));
         // They go one by one, so that it is told of each that was moved whatever becomes of the others. One that the API did not keep

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::Service;
-use bowline_cloudscale_client::{LoadBalancerStatus, Slug};
+use bowline_cloudscale_client::{LoadBalancerId, LoadBalancerStatus, Slug};
 use proptest::prelude::*;
 use uuid::Uuid;
 
