@@ -56,6 +56,7 @@ pub(super) const SERVICE_ACCOUNT: Kind = Kind {
     ..DEFAULT
 };
 
+/// Kept as they come: nothing is encrypted, and `stringData` is not read.
 pub(super) const SECRET: Kind = Kind {
     kind: "Secret",
     plural: "secrets",
@@ -81,15 +82,6 @@ pub(super) const ENDPOINT_SLICE: Kind = Kind {
     plural: "endpointslices",
     singular: "endpointslice",
     registry: "endpointslices",
-    ..DEFAULT
-};
-
-/// Kept as they come: nothing is encrypted, and `stringData` is not read.
-pub(super) const SECRET: Kind = Kind {
-    kind: "Secret",
-    plural: "secrets",
-    singular: "secret",
-    registry: "secrets",
     ..DEFAULT
 };
 

@@ -12,7 +12,6 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::memory::{PartRefusals as _, Refusals, is_late};
-use crate::load_balancer::names;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::{Parts, is_pending};
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
