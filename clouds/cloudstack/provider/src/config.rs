@@ -134,7 +134,7 @@ impl Options {
         };
         let shown = path.clone();
         let parse = move |contents: &[u8]| {
-            let file = File::parse(contents).map_err(|error| error.place())?;
+            let file = File::parse(contents).map_err(|error| error.place)?;
             required(&file, [Setting::ApiKey, Setting::SecretKey], &shown)
                 .map(|[api_key, secret_key]| keys(api_key, secret_key))
                 .map_err(|_| Malformed::because("`api-key` or `secret-key` is missing or empty"))

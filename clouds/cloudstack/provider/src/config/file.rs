@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_http::{Malformed, glimpse, meant, shown_name};
-use bowline_gcfg::{SyntaxError, Variable};
+use bowline_gcfg::Variable;
 
 /// The one section. Letter case does not count.
 const SECTION: &str = "Global";
@@ -69,59 +69,12 @@ impl Setting {
 }
 
 /// The file says something that means nothing. The texts begin as those of the Go manager do, and end with the line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FileError {
-    /// Sections or variables that there are none of. They are refused, because a typo would turn an option off, unless the
-    /// file itself says that they are not to be.
-    #[error("{}; the one section is [{SECTION}], with the variables {}", .0.join("; "), known())]
-    Unknown(Vec<String>),
-    /// A text without an equals sign.
-    #[error("blank value not supported for type string at section {SECTION:?}, variable {:?} (line {line})", setting.key())]
-    Blank {
-        /// The variable.
-        setting: Setting,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// A switch that is neither on nor off.
-    #[error(
-        "failed to parse bool {value} at section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
-         1, false, no, off, 0",
-        setting.key()
-    )]
-    Bool {
-        /// The variable.
-        setting: Setting,
-        /// As much of its value as may be shown.
-        value: String,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// The file breaks a rule of its language.
-    #[error("{told}")]
-    Syntax {
-        /// Where, and what is wrong.
-        error: SyntaxError,
-        /// The same in words, with the variable of the line.
-        told: String,
-    },
-}
-
-impl FileError {
+#[derive(Debug, thiserror::Error)]
+#[error("{told}")]
+pub(super) struct FileError {
+    told: String,
     /// The same without what the file says, for when it is read again.
-    pub(super) fn place(&self) -> Malformed {
-        let (what, key, line) = match self {
-            Self::Unknown(_) => ("it has sections or variables that are not known", None, None),
-            Self::Blank { setting, line } => ("there is no value", Some(setting.key()), Some(*line)),
-            Self::Bool { setting, line, .. } => (
-                "neither true nor false is its value",
-                Some(setting.key()),
-                Some(*line),
-            ),
-            Self::Syntax { error, .. } => ("it breaks a rule of its language", None, Some(error.line)),
-        };
-        Malformed { what, key, line }
-    }
+    pub(super) place: Malformed,
 }
 
 /// The text of a switch that is on. That of one that is off is empty.
@@ -140,11 +93,14 @@ impl File {
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
         let mut unknown = Vec::new();
-        let entries = bowline_gcfg::parse(contents).map_err(|error| FileError::Syntax {
+        let entries = bowline_gcfg::parse(contents).map_err(|error| FileError {
             told: error.explained(contents, |written| {
                 meant(written, &Setting::ALL.map(Setting::key))
             }),
-            error,
+            place: Malformed {
+                line: Some(error.line),
+                ..Malformed::because("it breaks a rule of its language")
+            },
         })?;
         for entry in entries {
             // Each name may be a key of the API in the wrong place.
@@ -178,13 +134,29 @@ impl File {
         }
         if unknown.is_empty() || file.is_on(Setting::IgnoreUnknown) {
             file.ignored = unknown;
-            Ok(file)
-        } else {
-            Err(FileError::Unknown(unknown))
+            return Ok(file);
         }
+        // A typo would turn an option off, so it is refused, unless the file itself says that it is not to be.
+        Err(FileError {
+            told: format!(
+                "{}; the one section is [{SECTION}], with the variables {}",
+                unknown.join("; "),
+                Setting::ALL.map(Setting::key).join(", ")
+            ),
+            place: Malformed::because("it has sections or variables that are not known"),
+        })
     }
 
     fn set(&mut self, setting: Setting, value: Option<String>, line: usize) -> Result<(), FileError> {
+        let key = setting.key();
+        let wrong = |what, told: &str, then: &str| FileError {
+            told: format!("{told} at section {SECTION:?}, variable {key:?} (line {line}){then}"),
+            place: Malformed {
+                what,
+                key: Some(key),
+                line: Some(line),
+            },
+        };
         let text = match (value, setting.kind()) {
             // Not set, whatever a line above it says.
             (Some(text), _) if text.is_empty() => text,
@@ -192,12 +164,17 @@ impl File {
                 Some(true) => ON.to_owned(),
                 Some(false) => String::new(),
                 None => {
-                    let value = glimpse(&value.unwrap_or_default());
-                    return Err(FileError::Bool { setting, value, line });
+                    let told = format!("failed to parse bool {}", glimpse(&value.unwrap_or_default()));
+                    let words = ": it is one of true, yes, on, 1, false, no, off, 0";
+                    return Err(wrong("neither true nor false is its value", &told, words));
                 }
             },
             (Some(text), _) => text,
-            (None, _) => return Err(FileError::Blank { setting, line }),
+            // A text without an equals sign.
+            (None, _) => {
+                let told = "blank value not supported for type string";
+                return Err(wrong("there is no value", told, ""));
+            }
         };
         self.texts.insert(setting, text);
         Ok(())
@@ -219,8 +196,4 @@ impl File {
     pub(super) fn is_on(&self, setting: Setting) -> bool {
         self.text(setting) == ON
     }
-}
-
-fn known() -> String {
-    Setting::ALL.map(Setting::key).join(", ")
 }

@@ -374,7 +374,7 @@ fn no_mistake_in_the_file_shows_what_stands_in_it() {
         if !expected.starts_with("6:") {
             assert!(told.contains(expected), "{lines}: {told}");
         }
-        let again = File::parse(text.as_bytes()).err().map(|error| error.place());
+        let again = File::parse(text.as_bytes()).err().map(|error| error.place);
         let shown = format!("{told} {error:?} {again:?}");
         for fragment in SECRET.as_bytes().windows(6) {
             let fragment = std::str::from_utf8(fragment).unwrap();

@@ -20,7 +20,7 @@
 //! A balancer that is served has its address by its rules. Where its only rule is away, [`can_serve_again`] tells whether it goes back to
 //! the address; where it never came to be, [`never_served`] tells what is given back.
 //!
-//! Which of several addresses falls to a Service that let the cloud choose is told by [`any_address`].
+//! Which of several addresses falls to a Service that let the cloud choose is told by `plan::any_address`.
 
 use std::time::Duration;
 

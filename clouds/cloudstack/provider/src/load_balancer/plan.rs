@@ -5,7 +5,7 @@
 //! any more goes when its successor is complete: first the firewall rule, then the load balancer rule, so that what is left
 //! after a crash still tells which port it belongs to.
 //!
-//! A decision that lacks facts ends with what has to be read for it ([`Unread`]); those that do not depend on it go on.
+//! A decision that lacks facts ends with what has to be read for it (`Unread`); those that do not depend on it go on.
 
 use std::collections::BTreeSet;
 
