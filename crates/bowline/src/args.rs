@@ -12,6 +12,8 @@ mod table;
 mod validate;
 mod value;
 
+use std::path::PathBuf;
+
 use bowline_cloud_provider::{NodeName, ServiceKey};
 use bowline_manager::doctor::Target;
 
@@ -51,6 +53,8 @@ pub enum Invocation {
 pub struct PlanOptions {
     /// Only these Services; empty for all.
     pub services: Vec<ServiceKey>,
+    /// Files with Services that are not applied yet.
+    pub files: Vec<PathBuf>,
     /// The form of the output.
     pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
@@ -69,8 +73,12 @@ pub struct DoctorOptions {
 /// What the word `explain` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainOptions {
-    /// What is asked about: at least one.
+    /// What is asked about: at least one, or a file.
     pub targets: Vec<Target>,
+    /// Files with Services that are not applied yet.
+    pub files: Vec<PathBuf>,
+    /// The namespace of what names none.
+    pub namespace: String,
     /// The form of the output.
     pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
@@ -215,6 +223,8 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
             options,
             ExplainOptions {
                 targets: targets(&flags, &mut errors),
+                files: files(&flags),
+                namespace: flags.text("namespace"),
                 output: output(&flags, &mut errors),
                 has_log: has_log(&flags),
             },
@@ -241,6 +251,7 @@ fn plan_options(flags: &parse::Flags, errors: &mut Vec<String>) -> PlanOptions {
     }
     PlanOptions {
         services,
+        files: files(flags),
         output: output(flags, errors),
         has_log: has_log(flags),
     }
@@ -271,10 +282,14 @@ fn targets(flags: &parse::Flags, errors: &mut Vec<String>) -> Vec<Target> {
         }
         errors.push(format!("an object must be {FORMS}, got {text:?}"));
     }
-    if targets.is_empty() && errors.is_empty() {
+    if targets.is_empty() && errors.is_empty() && files(flags).is_empty() {
         errors.push(format!("say what to explain: {FORMS}"));
     }
     targets
+}
+
+fn files(flags: &parse::Flags) -> Vec<PathBuf> {
+    flags.list("filename").into_iter().map(PathBuf::from).collect()
 }
 
 fn output(flags: &parse::Flags, errors: &mut Vec<String>) -> OutputForm {

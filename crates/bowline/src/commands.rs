@@ -6,6 +6,7 @@ mod explain;
 mod plan;
 mod reading;
 mod run;
+mod terminal;
 
 use std::io::Write as _;
 

@@ -92,7 +92,10 @@ impl Log {
         if is_of(TELL_OF_PEERS, metadata) && verbosity < ALL_CRATES {
             return LevelFilter::OFF;
         }
-        if self.options.is_quiet || (!is_of(OURS, metadata) && verbosity < ALL_CRATES) {
+        if self.options.is_quiet {
+            return LevelFilter::OFF;
+        }
+        if !is_of(OURS, metadata) && verbosity < ALL_CRATES {
             return LevelFilter::WARN;
         }
         match verbosity {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
+use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
 use prometheus_client::registry::Registry;
 
@@ -41,6 +42,8 @@ pub struct Site {
     pub seed: u64,
     /// Is told the settings in force, as soon as they are known to be usable.
     pub shown: Shown,
+    /// Is told what time it is at the cloud.
+    pub dates: Dates,
 }
 
 /// A configuration that can be used, for people.
@@ -341,6 +344,7 @@ impl Site {
             }
         }
         config.metrics = self.metrics.clone();
+        config.dates = self.dates.clone();
         config.shutdown = self.shutdown.clone();
         config.seed = self.seed;
         config
@@ -465,6 +469,7 @@ mod tests {
             series: Series::default(),
             seed: 0,
             shown: Shown::default(),
+            dates: Dates::default(),
         }
     }
 

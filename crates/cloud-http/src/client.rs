@@ -182,6 +182,7 @@ impl Shared {
         let exchange = async {
             let answer = self.connections.send(message).await?;
             let (head, body) = answer.into_parts();
+            self.config.dates.note(&head.headers);
             if head.status.is_success() {
                 let (body, end) = read(body, self.config.max_body).await;
                 return match end {
@@ -203,10 +204,20 @@ impl Shared {
                 body,
             })))
         };
-        let outcome = timeout(limit, exchange).await.unwrap_or(Err(Failure::Timeout {
-            phase: Phase::Exchange,
-            after: limit,
-        }));
+        let outcome = timeout(limit, exchange).await.unwrap_or_else(|_| {
+            // What took the way to the cloud from this connection may have taken it from all that stood then.
+            let given_up = self.connections.lines.end_unused(limit);
+            if given_up > 0 {
+                tracing::warn!(
+                    given_up,
+                    "A cloud call was not answered, unused connections that were as silent are given up"
+                );
+            }
+            Err(Failure::Timeout {
+                phase: Phase::Exchange,
+                after: limit,
+            })
+        });
         let outcome = match outcome {
             Ok((head, body)) => {
                 if response::is_page(&body) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_transport::{Gate, OpenGate, Rate};
+use bowline_transport::{Dates, Gate, OpenGate, Rate};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
@@ -41,6 +41,8 @@ pub struct CloudHttpConfig {
     pub shows_exchanges: bool,
     /// The metrics to count in; clones of one [`Metrics`] share their series.
     pub metrics: Metrics,
+    /// Where it is noted what time it is at the cloud.
+    pub dates: Dates,
     /// When this is cancelled, reads and waits end at once. A write already handed over runs to its end or timeout,
     /// because nobody could say whether it happened.
     pub shutdown: CancellationToken,
@@ -64,6 +66,7 @@ impl CloudHttpConfig {
             reads_only: false,
             shows_exchanges: false,
             metrics: Metrics::default(),
+            dates: Dates::default(),
             shutdown: CancellationToken::new(),
         }
     }

@@ -14,7 +14,7 @@ use tower::util::BoxCloneSyncService;
 use self::sockets::Sockets;
 pub use self::sockets::{ClientCertificate, SocketOptions, TransportSetupError, TrustedAuthorities};
 use crate::error::Failure;
-use bowline_transport::{Gate, GateClosed};
+use bowline_transport::{Gate, GateClosed, Lines};
 
 /// The body of an answer on its way in.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -37,6 +37,8 @@ enum Way {
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
     service: Service,
+    /// Those that are open; in memory there are none.
+    pub(crate) lines: Lines,
 }
 
 impl Transport {
@@ -78,9 +80,13 @@ impl Transport {
     /// Connections that send only while the gate is open; in memory there is nothing between the request and the other
     /// side.
     pub(crate) fn open(self, gate: &Arc<dyn Gate>) -> Connections {
+        let lines = Lines::default();
         match self.way {
-            Way::Sockets(sockets) => Self::memory(sockets.open(gate)).open(gate),
-            Way::Service(service) => Connections { service },
+            Way::Sockets(sockets) => Connections {
+                lines: lines.clone(),
+                ..Self::memory(sockets.open(gate, lines)).open(gate)
+            },
+            Way::Service(service) => Connections { service, lines },
         }
     }
 }

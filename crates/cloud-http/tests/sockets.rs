@@ -388,6 +388,41 @@ async fn a_refused_connection_is_told_apart_from_a_broken_one() {
     assert!(!error.maybe_applied());
 }
 
+/// As a firewall does that has lost its memory: it lets new connections through.
+#[tokio::test]
+async fn after_a_call_that_found_its_connection_silent_no_other_silent_one_is_used() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    // The first two connections answer once, when both have been asked.
+    let (both, mut accepted) = (Arc::new(tokio::sync::Barrier::new(2)), 0);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            accepted += 1;
+            let both = (accepted <= 2).then(|| both.clone());
+            tokio::spawn(async move {
+                let mut request = [0; 1024];
+                let _ = stream.read(&mut request).await.unwrap();
+                if let Some(both) = &both {
+                    both.wait().await;
+                }
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]";
+                stream.write_all(answer).await.unwrap();
+                std::future::pending::<()>().await;
+            });
+        }
+    });
+    let config = CloudHttpConfig {
+        read_timeout: std::time::Duration::from_millis(500),
+        ..CloudHttpConfig::new("nimbus", "bowline-test/1")
+    };
+    let client = CloudHttp::new(config, Transport::sockets(&options(&[])).unwrap());
+    let (one, other) = tokio::join!(get(&client, &url), get(&client, &url));
+    one.and(other).unwrap();
+    let silent = get(&client, &url).await.unwrap_err();
+    assert!(matches!(silent.failure, Failure::Timeout { .. }), "{silent}");
+    get(&client, &url).await.unwrap();
+}
+
 #[tokio::test]
 async fn https_goes_through_a_tunnel_and_the_proxy_sees_no_request() {
     let cloud = Cloud::secure(&["h2", "http/1.1"]).await;

@@ -190,19 +190,21 @@ fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::
     }
 }
 
-/// Takes the steps out of a wave that were refused, and those after them in their lanes that traffic would notice: what is deleted may
-/// be so because of what was to come before. Where nothing is left, the refusals are the answer.
+/// Takes the steps out of a wave that were refused, or create what may be there already, and those after them in their lanes that traffic
+/// would notice: what is deleted may be so because of what was to come before. Where nothing is left, the refusals are the answer, or
+/// another look.
 fn hold_back<R: Reconciler>(
     reconciler: &R,
     seen: &SeenBy<R>,
     answer: Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus>,
 ) -> Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
-    let refusals = &seen.memory.refusals;
+    let Memory { refusals, sent, .. } = &seen.memory;
     let wave = match answer {
-        Answer::Apply(wave) if !refusals.is_empty() => wave,
+        Answer::Apply(wave) if !(refusals.is_empty() && sent.is_empty()) => wave,
         answer => return answer,
     };
     let (mut told, mut closed, mut left) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let mut sought = None;
     for step in wave.into_steps() {
         let LoadBalancerStep::Cloud(cloud) = &step else {
             left.push(step);
@@ -212,14 +214,23 @@ fn hold_back<R: Reconciler>(
         if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
             closed.extend(view.lanes);
             told.push(why);
+        } else if let Some(after) = seen.memory.sought(|sent| reconciler.creates_again(cloud, sent)) {
+            closed.extend(view.lanes);
+            sought.get_or_insert((after, view.label));
         } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
             left.push(step);
         }
     }
-    match Wave::new(left) {
-        Some(wave) => Answer::Apply(wave),
+    match (Wave::new(left), sought) {
+        (Some(wave), _) => Answer::Apply(wave),
+        (None, Some((after, label))) => Answer::Wait {
+            after,
+            reason: format!("whether {label} was done is not known yet"),
+        },
         // A wave has a step, so one of which nothing is left had one that was refused.
-        None => Answer::Refused(Refusal::all(told).unwrap_or_else(|| Refusal::new("nothing is left to do"))),
+        (None, None) => {
+            Answer::Refused(Refusal::all(told).unwrap_or_else(|| Refusal::new("nothing is left to do")))
+        }
     }
 }
 
@@ -231,6 +242,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     let mut memory = Memory::default();
                     if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
                         memory.refusals = book.of(&asker);
+                        memory.sent = book.sent.of(&asker.uid, asker.now);
                     }
                     (None, memory)
                 }
@@ -309,6 +321,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
             // What is held back and does not keep the plan from settling stays so: it is not written at each check.
             book.lift(&asker.uid, |step| is_held(step).is_none());
+            book.sent.forget(&asker.uid);
         }
         self.reconciler.settled(&self.intent);
     }
@@ -321,7 +334,19 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     step.view.label
                 )));
             };
-            match self.reconciler.apply(&self.intent, seen, step).await {
+            let answer = self.reconciler.apply(&self.intent, seen, step).await;
+            let is_sent = match &answer {
+                Ok(learned) => self.reconciler.outcome(learned) == WriteOutcome::Taken,
+                Err(error) => error.may_have_happened(),
+            };
+            if is_sent
+                && self.reconciler.creates_again(step, step)
+                && let Some((book, asker)) = book(&*self.reconciler, &self.facts)
+            {
+                let is_same = |sent: &R::Step| self.reconciler.creates_again(step, sent);
+                book.sent.note(&asker.uid, step, is_same);
+            }
+            match answer {
                 Ok(learned) => Ok(DynLearned {
                     refused: self.reconciler.refused(&learned).cloned(),
                     outcome: self.reconciler.outcome(&learned),

@@ -18,6 +18,8 @@ pub struct CloudError {
     message: String,
     /// Whether the delay of [`ErrorKind::Throttled`] is ours, because the cloud stated none.
     is_delay_ours: bool,
+    /// Whether the call may have had its effect.
+    may_have_happened: bool,
 }
 
 /// The families of errors, by what the caller does next.
@@ -61,6 +63,7 @@ impl CloudError {
             kind,
             message: message.into(),
             is_delay_ours: false,
+            may_have_happened: false,
         }
     }
 
@@ -112,6 +115,13 @@ impl CloudError {
             self.kind,
             ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::Exhausted
         )
+    }
+
+    /// Whether a write may have had its effect all the same: the answer did not come, tells nothing, or says that the cloud or something
+    /// on the way to it failed.
+    #[must_use]
+    pub fn may_have_happened(&self) -> bool {
+        self.may_have_happened
     }
 
     /// Whether it is about whoever asks, and not about what is there.
@@ -176,6 +186,10 @@ impl<E: Classified> From<E> for CloudError {
         let class = error.class();
         Self {
             is_delay_ours: class == Class::Throttled { after: None },
+            may_have_happened: matches!(
+                class,
+                Class::Unavailable { .. } | Class::Unanswered | Class::Unusable
+            ),
             ..Self::new(class.into(), error.to_string())
         }
     }

@@ -38,6 +38,7 @@ pub mod reasons;
 mod refusals;
 mod routes;
 mod selector;
+mod sent;
 mod service;
 pub mod spelling;
 

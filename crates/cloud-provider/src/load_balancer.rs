@@ -143,6 +143,13 @@ pub trait Reconciler: Send + Sync + 'static {
         })
     }
 
+    /// Whether a step would create once more what another one may have created: the same object, whatever goes for it. What was sent is
+    /// looked for before it is sent again. `false` by default, as for changes and deletions, which are the same twice. Pure.
+    fn creates_again(&self, step: &Self::Step, sent: &Self::Step) -> bool {
+        let _ = (step, sent);
+        false
+    }
+
     /// Whether an answer that a write was taken ends what was refused of the same before: not if a job was begun that may still be
     /// refused. Pure.
     fn ends_refusal(&self, learned: &Self::Learned) -> bool {

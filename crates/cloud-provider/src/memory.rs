@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::Refusals;
 
+/// The shortest and the longest time between two looks for what was created and is not shown.
+const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
 /// What a reconcile has seen: its last observation, and what it remembers of itself. It reads like the observation.
 #[derive(Debug)]
 pub struct Seen<O, T = (), S = ()> {
@@ -45,6 +48,8 @@ pub struct Memory<T = (), S = ()> {
     made_up: u32,
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
+    /// Creations that were sent in earlier reconciles, and for how long each was held back when this one began.
+    pub(crate) sent: Vec<(S, Duration)>,
     /// What the provider remembers: what it wrote, how far it is.
     pub own: T,
 }
@@ -58,6 +63,7 @@ impl<T: Default, S> Default for Memory<T, S> {
             asked: Duration::ZERO,
             made_up: 0,
             refusals: Refusals::default(),
+            sent: Vec::new(),
             own: T::default(),
         }
     }
@@ -81,6 +87,15 @@ impl<T, S> Memory<T, S> {
     #[must_use]
     pub fn waited_in_all(&self) -> Duration {
         self.waited
+    }
+
+    /// How long to wait before the next look for what came of such a creation. `None`: none was sent, or it may be sent again.
+    pub fn sought(&self, is_it: impl Fn(&S) -> bool) -> Option<Duration> {
+        let (shortest, longest) = LOOKS;
+        let mut those = self.sent.iter().filter(|(step, _)| is_it(step));
+        let left =
+            those.find_map(|(_, left)| left.checked_sub(self.waited).filter(|left| !left.is_zero()))?;
+        Some((left / 2).clamp(shortest, longest).min(left))
     }
 
     /// How long to wait before the next look.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ServiceSpec;
 
+use crate::sent::SentBook;
 use crate::{AnnotationSpec, Changeability, Kept, ServiceFacts};
 
 /// How long a write is held back that was refused once. The time doubles with each further refusal.
@@ -31,14 +33,18 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// The Service of a reconcile. What a person asks for is in the spec and in the annotations of `table`, but for those that the
-    /// provider writes.
+    /// The Service of a reconcile. What a person asks for is in the spec and in the annotations of `table`, but for what is written
+    /// here: `spec.loadBalancerIP`, whose address is another step anyway, and annotations of the provider's own.
     #[must_use]
     pub fn of(facts: &ServiceFacts, table: &[AnnotationSpec]) -> Self {
         let metadata = &facts.service.metadata;
         let mut hash = DefaultHasher::new();
         facts.is_wanted.hash(&mut hash);
-        format!("{:?}", facts.service.spec).hash(&mut hash);
+        let spec = facts.service.spec.clone().map(|spec| ServiceSpec {
+            load_balancer_ip: None,
+            ..spec
+        });
+        format!("{spec:?}").hash(&mut hash);
         let asked = table.iter().filter(|spec| spec.change != Changeability::Written);
         for spec in asked {
             let value = metadata.annotations.as_ref().and_then(|all| all.get(spec.key));
@@ -66,20 +72,23 @@ impl<S> Refused<S> {
     /// Whether the pause is not over. A clock that was set back ends it: it lasts no longer than it is long.
     fn is_held_back(&self, now: Timestamp) -> bool {
         let passed = Duration::try_from(now.duration_since(self.since));
-        passed.is_ok_and(|passed| passed < pause(self.times))
+        passed.is_ok_and(|passed| passed < pause(self.times, LONGEST))
     }
 }
 
-/// How long a write is held back after so many refusals in a row.
-fn pause(times: u32) -> Duration {
+/// How long a write is held back after so many refusals in a row, or losses, but no longer than `longest`.
+pub(crate) fn pause(times: u32, longest: Duration) -> Duration {
     let doublings = times.saturating_sub(1).min(16);
-    SHORTEST.saturating_mul(1 << doublings).min(LONGEST)
+    SHORTEST.saturating_mul(1 << doublings).min(longest)
 }
 
 /// What was refused to each Service, for as long as the process lives. A field of the provider; see
-/// [`Reconciler::refusals`](crate::Reconciler::refusals).
+/// [`Reconciler::refusals`](crate::Reconciler::refusals). And what was created for each, and may not be listed yet.
 #[derive(Debug)]
-pub struct RefusalBook<S>(Kept<String, Page<S>>);
+pub struct RefusalBook<S> {
+    refused: Kept<String, Page<S>>,
+    pub(crate) sent: SentBook<S>,
+}
 
 #[derive(Debug)]
 struct Page<S> {
@@ -89,14 +98,17 @@ struct Page<S> {
 
 impl<S> Default for RefusalBook<S> {
     fn default() -> Self {
-        Self(Kept::default())
+        Self {
+            refused: Kept::default(),
+            sent: SentBook::default(),
+        }
     }
 }
 
 impl<S: Clone> RefusalBook<S> {
     /// What is held back now.
     pub(crate) fn of(&self, asker: &Asker) -> Refusals<S> {
-        self.0.with(&asker.uid, |page| {
+        self.refused.with(&asker.uid, |page| {
             let page = page.as_ref().filter(|page| page.asked == asker.asked);
             let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
             let (held, over): (Vec<_>, Vec<_>) = refused.iter().partition(|one| one.is_held_back(asker.now));
@@ -114,7 +126,7 @@ impl<S: Clone> RefusalBook<S> {
 
     /// A write was refused.
     pub(crate) fn note(&self, asker: &Asker, step: &S, why: &Refusal, is_same: impl Fn(&S) -> bool) {
-        self.0.with(&asker.uid, |page| {
+        self.refused.with(&asker.uid, |page| {
             page.take_if(|page| page.asked != asker.asked);
             let page = page.get_or_insert_with(|| Page {
                 asked: asker.asked,
@@ -133,7 +145,7 @@ impl<S: Clone> RefusalBook<S> {
 
     /// These writes are refused no more.
     pub(crate) fn lift(&self, uid: &String, is_it: impl Fn(&S) -> bool) {
-        self.0.with(uid, |page| {
+        self.refused.with(uid, |page| {
             if let Some(known) = page {
                 known.refused.retain(|one| !is_it(&one.step));
             }
@@ -237,6 +249,8 @@ impl<S: PartialEq> Refusals<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn asker(asked: u64, second: i64) -> Asker {
@@ -257,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_same_is_held_back_for_longer_and_longer() {
-        let pauses = [1, 2, 3, 9, 10, 100].map(|times| pause(times).as_secs());
+        let pauses = [1, 2, 3, 9, 10, 100].map(|times| pause(times, LONGEST).as_secs());
         assert_eq!(pauses, [5, 10, 20, 1_280, 1_800, 1_800]);
         let book = RefusalBook::default();
         note(&book, &asker(1, 100), "a");
@@ -268,6 +282,19 @@ mod tests {
         assert!(!book.of(&asker(1, 114)).is_tried_again(|step| *step == "a"));
         assert_eq!(held(&book, &asker(1, 114)), ["a"]);
         assert!(held(&book, &asker(1, 115)).is_empty());
+    }
+
+    #[test]
+    fn what_is_written_here_is_no_other_wish() {
+        let asked = |field: &str, value: serde_json::Value| {
+            let mut service = serde_json::json!({ "spec": { "loadBalancerIP": "192.0.2.1" } });
+            service["spec"][field] = value;
+            let service = serde_json::from_value(service).unwrap();
+            Asker::of(&ServiceFacts::alone(Arc::new(service)), &[]).asked
+        };
+        let before = asked("loadBalancerIP", serde_json::Value::Null);
+        assert_eq!(asked("loadBalancerIP", "192.0.2.2".into()), before);
+        assert_ne!(asked("externalTrafficPolicy", "Local".into()), before);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct ServiceFacts {
     /// Whether the balancer is wanted. If not, it is to be removed, whatever the Service says by now: its type, class,
     /// ports and annotations may have changed or may not parse.
     pub is_wanted: bool,
+    /// Whether a sync began with it before this one, in this process or another one: its finalizer was on.
+    pub has_begun: bool,
     /// The Nodes to balance over, by name. Where the balancer is not wanted, they only tell which cluster this is.
     pub nodes: Arc<[Arc<Node>]>,
     /// The other Services of the cluster.
@@ -74,6 +76,7 @@ impl ServiceFacts {
     ) -> Self {
         Self {
             is_wanted: facts::is_wanted(&service),
+            has_begun: facts::has_finalizer(&service),
             service,
             nodes,
             services,

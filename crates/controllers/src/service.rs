@@ -24,7 +24,7 @@
 //!   |                     |    (events, and writes to the Service: sync_hooks.rs)
 //!   |                 outcome.rs
 //!   +-- parked, failed ---+--- settled: the status is published (status.rs)
-//!       interruptions.rs
+//!         state.rs
 //! ```
 //!
 //! What others change back on a Service has a key of its own, and is put back without a call to the cloud (`fights.rs`). So has the
@@ -42,13 +42,13 @@ mod delete;
 mod enqueue;
 mod ensure;
 mod fights;
-mod interruptions;
 pub mod left_behind;
 mod needs_update;
 mod node_annotations;
 mod node_changes;
 mod node_sync;
 mod outcome;
+mod state;
 mod status;
 mod sync;
 mod sync_hooks;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_kube_io::{Cache, CacheKey, NodeCache, Recorder, ServiceCache};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use crate::events::OBJECT_NOT_UNDERSTOOD;
+use crate::said::Said;
 
-/// How old an event about what still holds becomes at most.
-const TOLD_AGAIN: Duration = Duration::from_secs(15 * 60);
+/// How often it is looked whether an event about what still holds is due again.
+const LOOK: Duration = Duration::from_secs(5 * 60);
 
 /// Of a kind so many are told of at once: a proxy that spoils one object spoils a thousand.
 const MOST: usize = 100;
@@ -22,24 +23,20 @@ pub async fn tell_of_unreadable(nodes: Arc<NodeCache>, services: Arc<ServiceCach
 
 async fn tell<T: CacheKey>(cache: &Cache<T>, recorder: &Recorder) {
     let mut unreadable = cache.unreadable();
-    let mut told: BTreeMap<T::Key, (String, Instant)> = BTreeMap::new();
+    let mut said: BTreeMap<T::Key, Said> = BTreeMap::new();
     loop {
-        let now = Instant::now();
         let all = unreadable.borrow_and_update().clone();
-        told.retain(|key, _| all.contains_key(key));
+        said.retain(|key, _| all.contains_key(key));
         for (key, it) in all.into_iter().take(MOST) {
-            let is_told = |(why, at): &(String, Instant)| *why == it.why && now < *at + TOLD_AGAIN;
-            if told.get(&key).is_some_and(is_told) {
-                continue;
-            }
             let note = OBJECT_NOT_UNDERSTOOD.note(format!(
                 "The API server shows this object in a way that cannot be understood, so what was known of it stays in force: {}",
                 it.why
             ));
-            recorder.record(&it.object, note.kind, note.reason, note.text);
-            told.insert(key, (it.why, now));
+            if said.entry(key).or_default().is_news(note.reason, &note.text) {
+                recorder.record(&it.object, note.kind, note.reason, note.text);
+            }
         }
         // The cache, which is borrowed, keeps the other end.
-        drop(timeout_at(now + TOLD_AGAIN, unreadable.changed()).await);
+        drop(timeout(LOOK, unreadable.changed()).await);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_transport::{Bucket, Gate, Lines, OpenGate, Places, Rate};
+use bowline_transport::{Bucket, Dates, Gate, Lines, OpenGate, Places, Rate};
 use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;
@@ -96,6 +96,8 @@ pub(crate) struct Link {
     pub(crate) credentials: Option<Arc<Credentials>>,
     /// The connections that are open; in memory there are none.
     pub(crate) lines: Lines,
+    /// What time it is at the API server.
+    pub(crate) dates: Dates,
 }
 
 impl Link {
@@ -182,6 +184,7 @@ impl Kube {
                 strings: Interner::default(),
                 credentials,
                 lines,
+                dates: Dates::default(),
             }),
             speaker: Arc::new(Speaker {
                 user_agent: header(&user_agent),
@@ -205,6 +208,12 @@ impl Kube {
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.link.clock
+    }
+
+    /// What time it is at the API server, by its last answer; `None` if that did not tell.
+    #[must_use]
+    pub fn time_there(&self) -> Option<jiff::Timestamp> {
+        self.link.dates.now()
     }
 
     /// When the credentials of this client end, by their names, in seconds since 1970; those that do not tell are left out.

@@ -308,6 +308,7 @@ impl Kube {
             .begin(method_name(method), &self.link.host, sent, waited);
         let response = client.send(request).await.map_err(|error| transport(&error))?;
         measured.answered(response.status());
+        self.link.dates.note(response.headers());
         if response.status().is_success() {
             return Ok((response, measured));
         }

@@ -19,6 +19,10 @@ mod watch;
 pub use election::{Decision, Election, LeaseTimings};
 pub use watch::LeaseWatch;
 
+/// What the managed fields of a lease call this program: the Go managers have the same `User-Agent`, and nothing else of a lease
+/// tells whose it is.
+pub const PROGRAM: &str = "bowline";
+
 /// What a lease says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LeaseRecord {
@@ -118,7 +122,9 @@ impl LeaseLock {
 
     async fn write(&self, method: Method, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
         let sent = self.object_of(record);
-        let path = self.path(method == Method::PUT);
+        let mut path = self.path(method == Method::PUT);
+        path.push_str("?fieldManager=");
+        path.push_str(PROGRAM);
         let call = Call::send(method, path, JSON, &sent);
         let answer = self.exchange(call).await?;
         self.believe_written(record, &sent, &answer)

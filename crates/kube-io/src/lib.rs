@@ -35,6 +35,7 @@ mod service;
 mod shown;
 mod waits;
 mod watch;
+pub mod workloads;
 mod writers;
 mod writes;
 mod written;
@@ -46,7 +47,7 @@ pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
 pub use drain::Writes;
 pub use error::KubeError;
 pub use events::{EventSink, EventWriter, ObjectRef, Recorder};
-pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch};
+pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, PROGRAM};
 pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
@@ -55,6 +56,6 @@ pub use watch::{watch_config_map, watch_nodes, watch_services};
 pub use written::Written;
 
 // What this stack and the one to clouds have in common.
-pub use bowline_transport::{Gate, GateClosed, OpenGate, Rate};
+pub use bowline_transport::{Dates, Gate, GateClosed, OpenGate, Rate};
 /// The body type of requests, for services that are handed to [`Kube::with_service`].
 pub use kube::client::Body;

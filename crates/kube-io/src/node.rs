@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint};
 use jiff::Timestamp;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use serde_json::{Map, Value, json};
 
@@ -63,9 +63,8 @@ fn understood(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
     let mut wire = WireNode::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = json.deserialize_map(&mut wire).and_then(|()| json.end());
-    match read {
-        Err(error) if !wire.is_read() => return Err(KubeError::Decode(error.to_string())),
-        _ => {}
+    if let (Err(error), false) = (read, wire.is_read()) {
+        return Err(KubeError::Decode(error.to_string()));
     }
     let WireNode {
         kind,
@@ -260,8 +259,7 @@ impl<'de: 'a, 'a> Visitor<'de> for StatusOf<'_, 'a> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
             if self.0.is_read() {
-                // The only way to end early. Whoever asked looks at what was read, not at this.
-                return Err(A::Error::custom("the rest is not looked at"));
+                break; // and the deserializer, which misses the end, reads no further
             }
         }
         Ok(())

@@ -263,7 +263,24 @@ impl Kube {
     ///
     /// Also if what is not found is not this pod: then nothing is known.
     pub async fn has_pod(&self, namespace: &str, name: &str) -> Result<bool, KubeError> {
-        let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(name));
+        self.has("pods", namespace, name).await
+    }
+
+    /// Whether there is a ServiceAccount of this name.
+    ///
+    /// # Errors
+    ///
+    /// Also if what is not found is not this one: then nothing is known.
+    pub async fn has_service_account(&self, namespace: &str, name: &str) -> Result<bool, KubeError> {
+        self.has("serviceaccounts", namespace, name).await
+    }
+
+    async fn has(&self, plural: &str, namespace: &str, name: &str) -> Result<bool, KubeError> {
+        let path = format!(
+            "/api/v1/namespaces/{}/{plural}/{}",
+            segment(namespace),
+            segment(name)
+        );
         match self.exchange(Call::get(path).for_metadata()).await {
             Ok(_) => Ok(true),
             Err(KubeError::NotFound(text)) if text.contains(&format!("\"{name}\"")) => Ok(false),

@@ -50,6 +50,23 @@ struct AccessStatus {
     allowed: bool,
 }
 
+impl UserInfo {
+    /// A ServiceAccount, as its tokens name it.
+    #[must_use]
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let groups = [
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            groups: groups.to_vec(),
+            ..Self::default()
+        }
+    }
+}
+
 impl Kube {
     /// The same connections for reviews. They change nothing, so the write gate does not hold them: a follower is asked for
     /// its metrics, too. Nor do they take part in the [bound on the rate](crate::KubeOptions::pace), which is the
@@ -102,19 +119,21 @@ impl Kube {
     ///
     /// There is no answer.
     pub async fn may(&self, question: &Question) -> Result<bool, KubeError> {
-        let (resource, subresource) = question
-            .resource
-            .split_once('/')
-            .unwrap_or((question.resource, ""));
-        let attributes = json!({
-            "verb": question.verb,
-            "group": question.group,
-            "resource": resource,
-            "subresource": subresource,
-            "namespace": question.namespace.as_deref().unwrap_or_default(),
-            "name": question.name.as_deref().unwrap_or_default(),
-        });
+        let attributes = attributes(question);
         self.for_reviews().review_own_access(attributes).await
+    }
+
+    /// Whether somebody else may do what the question asks for. A closed gate does not hold it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] unless the caller may create `subjectaccessreviews`.
+    pub async fn may_somebody(&self, user: &UserInfo, question: &Question) -> Result<bool, KubeError> {
+        let mut spec = json!(user);
+        spec["resourceAttributes"] = attributes(question);
+        self.for_reviews()
+            .is_allowed("SubjectAccessReview", "subjectaccessreviews", &spec)
+            .await
     }
 
     /// Whether we may do this to a resource.
@@ -131,6 +150,22 @@ impl Kube {
         let answer: Reviewed<AccessStatus> = read(&self.exchange(call).await?)?;
         Ok(answer.status.allowed)
     }
+}
+
+/// A question as a review has it.
+fn attributes(question: &Question) -> Value {
+    let (resource, subresource) = question
+        .resource
+        .split_once('/')
+        .unwrap_or((question.resource, ""));
+    json!({
+        "verb": question.verb,
+        "group": question.group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": question.namespace.as_deref().unwrap_or_default(),
+        "name": question.name.as_deref().unwrap_or_default(),
+    })
 }
 
 #[cfg(test)]

@@ -41,8 +41,31 @@ pub struct SeenLease {
     pub name: String,
     /// What it says.
     pub record: LeaseRecord,
-    /// The program that renewed it last, by its `User-Agent`; `None` if the API server keeps none.
+    /// The program that renewed it last: [`PROGRAM`](crate::PROGRAM), or what stands first in its `User-Agent`; `None` if the API
+    /// server keeps none.
     pub writer: Option<String>,
+    /// When that was, by the clock of the API server.
+    pub written: Option<Timestamp>,
+}
+
+impl SeenLease {
+    fn of(lease: Map<String, Value>) -> Self {
+        let metadata = lease.get("metadata").cloned().unwrap_or_default();
+        let managed = metadata["managedFields"].as_array().cloned().unwrap_or_default();
+        let renewal = [["f:spec", "f:renewTime"].map(str::to_owned).to_vec()];
+        let writer = last_of(managed.clone(), &renewal, "");
+        let is_of_writer = |entry: &&Value| entry["manager"].as_str() == writer.as_deref();
+        let times = managed.iter().filter(is_of_writer);
+        let written = times
+            .filter_map(|entry| entry["time"].as_str()?.parse().ok())
+            .max();
+        Self {
+            name: metadata["name"].as_str().unwrap_or_default().to_owned(),
+            record: LeaseRecord::from_object(lease),
+            writer,
+            written,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -132,6 +155,20 @@ impl Kube {
         Ok(events)
     }
 
+    /// One lease, also if nobody holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::NotFound`] if there is none.
+    pub async fn shown_lease(&self, namespace: &str, name: &str) -> Result<SeenLease, KubeError> {
+        let path = format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}",
+            segment(namespace),
+            segment(name)
+        );
+        Ok(SeenLease::of(read(&self.exchange(Call::get(path)).await?)?))
+    }
+
     /// The leases of a namespace that somebody holds, by their last word: one that ran out is among them.
     ///
     /// # Errors
@@ -143,16 +180,7 @@ impl Kube {
             segment(namespace)
         );
         let List::<Map<String, Value>> { items } = read(&self.exchange(Call::get(folder)).await?)?;
-        let renewal = [["f:spec", "f:renewTime"].map(str::to_owned).to_vec()];
-        let seen = items.into_iter().map(|lease| {
-            let metadata = lease.get("metadata").cloned().unwrap_or_default();
-            let managed = metadata["managedFields"].as_array().cloned().unwrap_or_default();
-            SeenLease {
-                name: metadata["name"].as_str().unwrap_or_default().to_owned(),
-                record: LeaseRecord::from_object(lease),
-                writer: last_of(managed, &renewal, ""),
-            }
-        });
+        let seen = items.into_iter().map(SeenLease::of);
         Ok(seen.filter(|lease| !lease.record.is_released()).collect())
     }
 }

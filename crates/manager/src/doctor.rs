@@ -7,28 +7,32 @@ mod cloud;
 mod comparison;
 mod explain;
 mod kubernetes;
+mod leadership;
+mod managers;
 mod nodes;
 mod permissions;
 mod report;
 mod services;
 mod writes;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service};
+use bowline_cloud_provider::{
+    CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service, ServiceKey,
+};
 use bowline_kube_io::rbac::NAMESPACE;
-use bowline_kube_io::{Kube, KubeError, SeenEvent};
+use bowline_kube_io::{Dates, Kube, KubeError, SeenEvent};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
-
+use crate::manifest;
 use crate::why::{Known, Unserved};
 
 pub use explain::{Target, explain};
-pub use report::{Category, Check, Outcome, Topic, render_json, render_text};
+pub use report::{Category, Check, DOCUMENTATION, Outcome, Topic, render_json, render_text};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,7 +42,9 @@ pub const TOPICS: &[&Topic] = &[
     &kubernetes::ANSWERS,
     &permissions::PERMISSIONS,
     &permissions::ACCOUNTS,
-    &kubernetes::LEASE,
+    &leadership::LEASE,
+    &managers::MANAGERS,
+    &kubernetes::CLOCKS,
     &writes::ADMITTED,
     &cloud::LOGIN,
     &cloud::INSTANCES,
@@ -67,10 +73,73 @@ pub struct Patient<'a> {
     pub kube: Result<Kube, String>,
     /// The cloud.
     pub cloud: Cloud,
+    /// What time it is there.
+    pub cloud_clock: Dates,
+    /// Is told what is waited for.
+    pub progress: Progress,
+    /// Services of files that are not applied yet, by which some of the cluster are replaced.
+    pub manifests: Manifests,
     /// Who this process is.
     pub holder: String,
     /// The newest version of Kubernetes that this program supports.
     pub follows: Option<ServerVersion>,
+}
+
+/// Files with Services that are not applied yet.
+#[derive(Debug, Clone, Default)]
+pub struct Manifests {
+    /// Each file's name and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The namespace of what names none.
+    pub namespace: String,
+}
+
+impl Manifests {
+    /// The Services of all files, as the API server would keep them.
+    ///
+    /// # Errors
+    ///
+    /// Which file cannot be read, and why.
+    pub fn services(&self, known: &[Arc<Service>]) -> Result<Vec<Arc<Service>>, String> {
+        let mut all = Vec::new();
+        for (name, contents) in &self.files {
+            let services = manifest::services(contents, &self.namespace, known);
+            all.extend(services.map_err(|error| format!("{name}: {error}"))?);
+        }
+        Ok(all)
+    }
+}
+
+/// Puts Services in the place of those of the same name, or beside them.
+pub fn put_in(services: &mut Vec<Arc<Service>>, more: &[Arc<Service>]) {
+    for service in more {
+        let key = ServiceKey::of(service);
+        services.retain(|it| ServiceKey::of(it) != key);
+        services.push(Arc::clone(service));
+    }
+}
+
+/// What a command waits for, in words. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Progress(Arc<Mutex<&'static str>>);
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new("asking the API server and the cloud")))
+    }
+}
+
+impl Progress {
+    /// From now on it is at this.
+    pub fn is_at(&self, what: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    /// What it is at.
+    #[must_use]
+    pub fn at(&self) -> &'static str {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What became of the provider.
@@ -79,15 +148,15 @@ pub enum Cloud {
     Built(Arc<dyn CloudProvider>, Duration),
     /// The cloud refused, or could not be asked.
     Refused(String),
-    /// The configuration cannot be used, which was told before.
-    Unknown,
+    /// The configuration cannot be used, for this reason.
+    Unusable(String),
 }
 
 impl Cloud {
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
             Self::Built(provider, _) => Some(&**provider),
-            Self::Refused(_) | Self::Unknown => None,
+            Self::Refused(_) | Self::Unusable(_) => None,
         }
     }
 }
@@ -126,19 +195,27 @@ impl Objects {
 /// May be dropped at any await.
 pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
+    let progress = &patient.progress;
+    progress.is_at("asking the API server");
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
     let provider = patient.cloud.provider();
-    let permitted = permissions::check(patient, kube, provider).await;
-    checks.extend(permitted.checks);
-
     let objects = objects(patient, kube, version).await;
-    checks.push(kubernetes::lease(patient, kube, objects.nodes()).await);
-    checks.push(writes::check(kube, &permitted.granted, &objects).await);
+    progress.is_at("looking for the managers of the cluster");
+    let found = managers::find(kube).await;
+    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let works = managers::check(patient, found.as_ref(), leadership.leader());
+    checks.extend([leadership.check, works]);
+    progress.is_at("asking for the manager's permissions");
+    checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
+    checks.push(writes::check(kube, &objects).await);
+    let place_of_clocks = checks.len();
+    progress.is_at("asking the cloud about instances and load balancers");
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
     checks.extend(cloud::billed(patient, kube, &objects, answers.as_ref()).await);
     checks.extend(cloud::left_behind(patient, kube, &objects, answers.as_ref()).await);
+    checks.insert(place_of_clocks, kubernetes::clocks(patient, kube));
     let now = kube.map(|kube| kube.clock().now());
     let runs = |name| patient.config.controllers.includes(name);
     let initialises = runs(ControllerName::Node);
@@ -152,6 +229,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         .iter()
         .any(|check| *check.topic == cloud::LOAD_BALANCERS && check.outcome == Outcome::Ok);
     let unserved = unserved(patient);
+    progress.is_at("making plans of Services");
     let is_compared = is_read && unserved.is_none() && objects.are_services_read();
     let plans = match is_compared {
         true => comparison::plans(&patient.cloud, &objects, now).await,

@@ -7,12 +7,14 @@
 pub mod cluster;
 pub mod config;
 pub mod controllers;
+pub mod deployed;
 pub mod doctor;
 mod fencing;
 pub mod health;
 mod identities;
 mod leadership;
 mod manager;
+mod manifest;
 pub mod metrics;
 pub mod migration;
 mod parts;

@@ -1,6 +1,5 @@
 //! The series of the process and of the election, and the page that shows all series.
 
-mod books;
 mod exposition;
 pub mod gauges;
 pub mod process;
@@ -98,21 +97,13 @@ impl Metrics {
     ///
     /// A series that cannot be written.
     pub fn render(&self) -> Result<String, std::fmt::Error> {
-        let mut text = encoded(&self.registry)?;
-        books::add_to(&mut text);
-        Ok(exposition::from_open_metrics(&text))
+        exposition::page(&self.registry, true)
     }
 }
 
 /// The series of a registry as text.
 pub(crate) fn page(registry: &Registry) -> Result<String, std::fmt::Error> {
-    Ok(exposition::from_open_metrics(&encoded(registry)?))
-}
-
-fn encoded(registry: &Registry) -> Result<String, std::fmt::Error> {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry)?;
-    Ok(text)
+    exposition::page(registry, false)
 }
 
 impl Series {

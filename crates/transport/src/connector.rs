@@ -269,9 +269,11 @@ impl Stream {
         }
     }
 
+    /// Something is about to be sent.
     fn check(&self) -> io::Result<()> {
         if let Some(line) = &self.line {
             line.check()?;
+            line.ask();
         }
         let Some(gate) = &self.gate else { return Ok(()) };
         gate.check()

@@ -9,7 +9,7 @@
 //! - how a connection is made: [`Connector`], over sockets ([`tcp`]), directly or through the proxies that [`ProxyRules`] name,
 //!   with TLS where the target wants it; kept: [`pool`]; and given up when another one has died without a word: [`Lines`];
 //! - whom to trust: [`client_tls`] checks certificates as Go's programs do, [`roots`] finds the system's authorities;
-//! - how a delay is read that the other side states, [`stated_delay`], and the end of credentials, [`end_of_token`] and
+//! - how a delay is read that the other side states, [`stated_delay`], its clock, [`Dates`], and the end of credentials, [`end_of_token`] and
 //!   [`end_of_certificate`].
 //!
 //! It knows no cloud and no Kubernetes, and it reads neither the environment nor the wall clock: both are handed in.
@@ -19,6 +19,7 @@ mod backoff;
 mod causes;
 mod connector;
 mod credentials;
+mod dates;
 mod delay;
 mod expiry;
 mod gate;
@@ -38,6 +39,7 @@ pub use backoff::{Backoff, Jitter};
 pub use causes::{cause, with_causes};
 pub use connector::{Connector, Io, Sockets, Stream, Way};
 pub use credentials::{CredentialsError, CredentialsFile};
+pub use dates::Dates;
 pub use delay::stated_delay;
 pub use expiry::{end_of_certificate, end_of_token};
 pub use gate::{Gate, GateClosed, OpenGate};

@@ -18,15 +18,25 @@ pub struct Lines(Arc<Mutex<Vec<Weak<Line>>>>);
 impl Lines {
     /// Ends the connections on which nothing was heard for so long; gives how many these were.
     pub fn end_silent(&self, unheard_for: Duration) -> usize {
+        self.end(|state| state.heard.elapsed() >= unheard_for)
+    }
+
+    /// The same for those on which nobody waits for an answer either: where an answer may take longer than that.
+    pub fn end_unused(&self, unheard_for: Duration) -> usize {
+        self.end(|state| !state.is_asked && state.heard.elapsed() >= unheard_for)
+    }
+
+    fn end(&self, is_dead: impl Fn(&State) -> bool) -> usize {
         let lines = self.lines();
         let open = lines.iter().filter_map(Weak::upgrade);
-        open.filter(|line| line.end_silent(unheard_for)).count()
+        open.filter(|line| line.end_if(&is_dead)).count()
     }
 
     /// A connection that is made now.
     pub(crate) fn open(&self) -> Arc<Line> {
         let line = Arc::new(Line(Mutex::new(State {
             heard: Instant::now(),
+            is_asked: false,
             is_ended: false,
             reader: None,
         })));
@@ -49,6 +59,8 @@ pub(crate) struct Line(Mutex<State>);
 struct State {
     /// When something came, or when it was made.
     heard: Instant,
+    /// Something was sent since then.
+    is_asked: bool,
     is_ended: bool,
     /// Who waits for what comes.
     reader: Option<Waker>,
@@ -57,7 +69,13 @@ struct State {
 impl Line {
     /// Takes note that something came.
     pub(crate) fn hear(&self) {
-        self.state().heard = Instant::now();
+        let mut state = self.state();
+        (state.heard, state.is_asked) = (Instant::now(), false);
+    }
+
+    /// Takes note that something is sent.
+    pub(crate) fn ask(&self) {
+        self.state().is_asked = true;
     }
 
     /// Fails if the connection was ended.
@@ -79,16 +97,16 @@ impl Line {
         }
     }
 
-    fn end_silent(&self, unheard_for: Duration) -> bool {
+    fn end_if(&self, is_dead: impl Fn(&State) -> bool) -> bool {
         let mut state = self.state();
-        let is_silent = !state.is_ended && state.heard.elapsed() >= unheard_for;
-        state.is_ended |= is_silent;
-        let reader = state.reader.take_if(|_| is_silent);
+        let ends = !state.is_ended && is_dead(&state);
+        state.is_ended |= ends;
+        let reader = state.reader.take_if(|_| ends);
         drop(state);
         if let Some(reader) = reader {
             reader.wake();
         }
-        is_silent
+        ends
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -225,6 +225,8 @@ pub static KINDS: &[Kind] = &[
     pod::POD,
     plain::SERVICE_ACCOUNT,
     service::SERVICE,
+    plain::DAEMON_SET,
+    plain::DEPLOYMENT,
     lease::LEASE,
     plain::ENDPOINT_SLICE,
 ];

@@ -164,6 +164,10 @@ impl Reconciler for Balancers {
         a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
     }
 
+    fn creates_again(&self, step: &CloudStep, sent: &CloudStep) -> bool {
+        step.creates() && step.asks_the_same(sent)
+    }
+
     /// Most writes are of several calls. What of them is a refusal, their answer tells.
     fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None

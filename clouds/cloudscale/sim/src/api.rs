@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
+use bowline_cloud_kit::clock::{later, pending};
 use bowline_cloud_kit::service::{json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
@@ -346,9 +347,14 @@ impl Call<'_> {
                     .is_some_and(|value| wanted.is_empty() || value == wanted)
             })
         };
+        let is_late = |shown: &Value| {
+            let id = shown["uuid"].as_str().and_then(|id| id.parse().ok());
+            id.is_some_and(|id: Uuid| pending(self.state.listed_from.get(&id).copied()))
+        };
         let mut list: Vec<Value> = objects
             .filter(passes)
             .map(|object| render(&wire, object))
+            .filter(|shown| !is_late(shown))
             .collect();
         if self.state.behaviour.lists_newest_first {
             list.reverse();
@@ -357,8 +363,11 @@ impl Call<'_> {
     }
 
     /// A new object's id and time.
-    fn birth(&self) -> (Uuid, String) {
-        (self.state.seed.uuid(), self.state.clock.rfc3339_micros())
+    fn birth(&mut self) -> (Uuid, String) {
+        let id = self.state.seed.uuid();
+        let listed_from = later(self.state.behaviour.list_lag);
+        self.state.listed_from.extend(listed_from.map(|at| (id, at)));
+        (id, self.state.clock.rfc3339_micros())
     }
 
     fn zone(&self, fields: &mut Fields) -> String {

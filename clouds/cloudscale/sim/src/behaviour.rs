@@ -26,6 +26,9 @@ pub struct Behaviour {
     /// How long a server is `changing` when it is created, started, stopped or rebooted.
     #[serde(rename = "server_change_time_ms", with = "millis")]
     pub server_change_time: Duration,
+    /// How long after its creation lists do not show an object.
+    #[serde(rename = "list_lag_ms", with = "millis")]
+    pub list_lag: Duration,
     /// Whether the answer to a POST of a load balancer says `changing` even if it is ready at once.
     pub create_answers_changing: bool,
     /// What becomes of a write that meets another one on the same load balancer.
@@ -80,6 +83,7 @@ impl Default for Behaviour {
             lb_delete_time: Duration::ZERO,
             lb_write_time: Duration::ZERO,
             server_change_time: Duration::ZERO,
+            list_lag: Duration::ZERO,
             create_answers_changing: true,
             overlap: OverlapMode::ApplyAtOnce,
             refuse_writes_while_changing: None,

@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(crate) listeners: IndexMap<Uuid, Listener>,
     pub(crate) monitors: IndexMap<Uuid, HealthMonitor>,
     pub(crate) floating_ips: IndexMap<IpAddr, FloatingIp>,
+    /// When objects are in lists that are not yet.
+    pub(crate) listed_from: BTreeMap<Uuid, Instant>,
     pub(crate) home: Home,
     /// One lock per load balancer for [`crate::OverlapMode::Hold`].
     pub(crate) lane_locks: BTreeMap<String, Arc<tokio::sync::Mutex<()>>>,
@@ -89,6 +91,7 @@ impl State {
             listeners: IndexMap::new(),
             monitors: IndexMap::new(),
             floating_ips: IndexMap::new(),
+            listed_from: BTreeMap::new(),
             home,
             lane_locks: BTreeMap::new(),
             bound: Vec::new(),

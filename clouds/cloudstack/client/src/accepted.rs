@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::remedy;
 use crate::settings::Keys;
 
 /// How long keys that were good count as good: a Service is looked at right before it is written to, and keys can be taken away.
@@ -36,11 +37,9 @@ impl Accepted {
                 && good.command != command
                 && now.duration_since(good.at).abs() <= GOOD_FOR
         };
-        self.lock().as_ref().is_some_and(is_meant).then(|| {
-            format!(
-                "the keys were good for another command a moment ago: see whether the role of their account allows `{command}`"
-            )
-        })
+        let reason = "the keys were good for another command a moment ago";
+        let is_meant = self.lock().as_ref().is_some_and(is_meant);
+        is_meant.then(|| remedy::of_role(reason, command))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Good>> {

@@ -18,6 +18,9 @@ use crate::sign::Parameters;
 const RULE_CONFLICT: u16 = 537;
 /// Something failed, whatever it was.
 const INTERNAL: u16 = 530;
+/// What a 401 or 432 says of a command that there is not, or that the role of the account lacks (`ApiServer.commandAvailable`,
+/// `DynamicRoleBasedAPIAccessChecker`). Of wrong keys a 401 says something else, and some servers say that of both.
+const OF_ROLE: &str = "is not available for";
 
 /// A call, or the job that it started, that failed.
 ///
@@ -26,8 +29,8 @@ const INTERNAL: u16 = 530;
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
-    /// [`Missing`]. [`Class::Unauthenticated`] may also mean that the command is unknown, or not open to the role of the account; it is
-    /// [`Class::Denied`] where the keys were good for another command a moment ago.
+    /// [`Missing`]. A 401 is [`Class::Denied`] where its words are of the role of the account, or the keys were good for another command
+    /// a moment ago; else it is [`Class::Unauthenticated`], and may mean either.
     pub class: Class,
     /// What the API itself said. `None`: no answer, or one of something in between.
     pub said: Option<Box<Said>>,
@@ -123,6 +126,10 @@ impl ApiError {
         of_role: impl FnOnce() -> Option<String>,
     ) -> Self {
         let remedy = match (&self.http.failure, &self.said) {
+            (_, Some(said)) if said.is_of_role() => Some(remedy::of_role(
+                "these keys may not use it",
+                self.http.call.operation,
+            )),
             (Failure::Status(failure), said) if self.is_of_keys() => {
                 let said = said.as_ref();
                 let of_role = || {
@@ -185,6 +192,9 @@ impl ApiError {
         if class == Class::Invalid && said.missing.as_ref().is_some_and(counts) {
             class = Class::NotFound;
         }
+        if said.is_of_role() {
+            class = Class::Denied;
+        }
         said.text = http.call.redact(&said.text);
         if !matches!(http.failure, Failure::Status(_)) {
             // The answer came with a good status; what it says is what counts.
@@ -224,7 +234,7 @@ impl ApiError {
 
     /// Whether the server refuses the keys, or says so of a command that the role of their account lacks.
     pub(crate) fn is_of_keys(&self) -> bool {
-        self.code() == Some(401)
+        self.code() == Some(401) && !self.said.as_ref().is_some_and(|said| said.is_of_role())
     }
 
     /// Whether the other side could not be trusted, or does not speak TLS.
@@ -238,6 +248,13 @@ impl ApiError {
             Some(said) => Some(said.code),
             None => self.http.status().map(|status| status.as_u16()),
         }
+    }
+}
+
+impl Said {
+    /// Whether the role of the account lacks the command.
+    fn is_of_role(&self) -> bool {
+        matches!(self.code, 401 | 432) && self.text.contains(OF_ROLE)
     }
 }
 

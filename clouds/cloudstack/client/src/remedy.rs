@@ -1,4 +1,5 @@
-//! What to do about answers whose cause lies with who asked: a clock that is wrong, or a URL that is not the API's.
+//! What to do about answers whose cause lies with who asked: a role that lacks a command, a clock that is wrong, or a URL that is not the
+//! API's.
 
 use bowline_cloud_http::{Failure, HeaderMap, HttpError, StatusCode, Url};
 use jiff::Timestamp;
@@ -9,6 +10,11 @@ const TELLING_MINUTES: u64 = 2;
 
 /// How the URL ends on servers that were installed as documented.
 const USUAL_PATH: &str = "/client/api";
+
+/// What to do where a command is refused, and not for its keys (`reason`).
+pub(crate) fn of_role(reason: &str, command: &str) -> String {
+    format!("{reason}: see whether the role of their account allows `{command}`")
+}
 
 /// What to do where a signature was refused and our clock is not that of the answer. The management server itself sends no
 /// `Date` (`ServerDaemon.java`: `setSendDateHeader(false)`); proxies in front of it do.

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer, RefusalBook};
+use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
 use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
 
-use crate::balancers::Balancers;
-use crate::instances::Instances;
-use crate::observe::reads::Reads;
-use crate::options::Options;
+use crate::config::Options;
+use crate::config::start::Introduction;
+use crate::load_balancer::Balancers;
+use crate::nodes::Instances;
 use crate::provider_id::PROVIDER_NAME;
-use crate::start::Introduction;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
@@ -43,10 +42,12 @@ impl CloudStack {
         let virtual_machines = Arc::new(VirtualMachines::new(&client));
         let version = ServerVersion::new(&client, options.version.clone(), introduction.version);
         Self {
-            balancers: Arc::new(Balancers {
-                reads: Reads::new(&client, Arc::clone(&virtual_machines), version, clock),
-                refusals: RefusalBook::default(),
-            }),
+            balancers: Arc::new(Balancers::new(
+                &client,
+                Arc::clone(&virtual_machines),
+                version,
+                clock,
+            )),
             instances: Arc::new(Instances::new(virtual_machines, options.nodes.clone())),
         }
     }

@@ -9,8 +9,6 @@ use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Class, Client};
 use tokio::time::Instant;
 
-use crate::objects::Abilities;
-
 /// The shortest time between two questions for the version when the first failed.
 const INTERVAL: Duration = Duration::from_secs(5);
 
@@ -39,6 +37,15 @@ enum Release {
     /// What comes before it, such as `SNAPSHOT`.
     Before(String),
     Itself,
+}
+
+/// What the server can do with the list of networks that a rule takes connections from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// Whether it takes one when a rule is made: from 4.18 on. `None` if its version is not known.
+    pub(crate) takes_cidrs: Option<bool>,
+    /// Whether it changes that of a rule: from 4.22 on.
+    pub(crate) changes_cidrs: bool,
 }
 
 /// A text is no version.

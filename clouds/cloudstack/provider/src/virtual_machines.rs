@@ -12,9 +12,6 @@ use bowline_cloudstack_client::{
 };
 use tokio::time::Instant;
 
-use crate::members::{self, MemberIndex};
-use crate::objects::LB;
-
 /// How long a list that many want at a time waits for them: a new Node concerns all Services, which look at members of their own
 /// before they need to know all virtual machines.
 const GATHER: Duration = Duration::from_millis(50);
@@ -25,6 +22,9 @@ const TIER_LIFE: Duration = Duration::from_secs(30);
 /// How long any other network is remembered. Its services change with its offering only. One that offers no load balancing is
 /// not remembered at all: people mend that while a Service waits for it.
 const NETWORK_LIFE: Duration = Duration::from_secs(300);
+
+/// The service of a network that is load balancing.
+pub(crate) const LB: &str = "Lb";
 
 type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
 
@@ -57,7 +57,7 @@ impl VirtualMachines {
             client: client.clone(),
             all: listing(client, Detail::All, Duration::ZERO, VirtualMachineIndex::new),
             members: listing(client, Detail::Networks, GATHER, |listed| {
-                members::index(listed.items.iter().filter_map(members::instance))
+                member_index(listed.items.iter().filter_map(member))
             }),
             networks: Mutex::default(),
         }
@@ -198,6 +198,47 @@ pub(crate) fn of_node<'a, K: Ord, T>(instances: &'a InstanceIndex<K, T>, node: &
     }
 }
 
+/// A virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) id: VirtualMachineId,
+    pub(crate) name: String,
+    /// The networks that it is in; the default one first.
+    pub(crate) networks: Vec<NetworkId>,
+}
+
+/// The virtual machines that rules can lead to, by ID and by name.
+pub(crate) type MemberIndex = InstanceIndex<VirtualMachineId, Instance>;
+
+/// An index of what was listed.
+pub(crate) fn member_index(instances: impl IntoIterator<Item = Instance>) -> MemberIndex {
+    let id = |instance: &Instance| instance.id.clone();
+    let name = |instance: &Instance| instance.name.clone();
+    MemberIndex::new(instances.into_iter().collect(), id, name)
+}
+
+/// A virtual machine as a member of rules; `None` if it is on its way out: the API lists none of these among the members of a rule.
+pub(crate) fn member(instance: &VirtualMachine) -> Option<Instance> {
+    if matches!(
+        instance.state,
+        VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
+    ) {
+        return None;
+    }
+    let nics = instance.default_nic().into_iter().chain(&instance.nics);
+    let mut networks = Vec::new();
+    for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
+        if !networks.contains(id) {
+            networks.push(id.clone());
+        }
+    }
+    Some(Instance {
+        id: instance.id.clone(),
+        name: instance.name.clone(),
+        networks,
+    })
+}
+
 /// Whether a virtual machine is deleted. It can be recovered for a while, but no Node of it is to stay for that.
 pub(crate) fn is_going(instance: &VirtualMachine) -> bool {
     matches!(instance.state, VmState::Destroyed | VmState::Expunging)
@@ -260,5 +301,23 @@ mod tests {
         let index = index(&[("0b6f-AA", "a", "Expunging")]);
         assert!(index.with_id("0B6F-aa").is_some());
         assert!(index.with_id("0b6f").is_none());
+    }
+
+    #[test]
+    fn the_default_network_comes_first_and_what_goes_is_left_out() {
+        let mut read: VirtualMachine = serde_json::from_str(
+            r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
+        )
+        .unwrap();
+        assert_eq!(member(&read).unwrap().networks, ["m", "n"].map(NetworkId::from));
+        for state in [
+            VmState::Destroyed,
+            VmState::Expunging,
+            VmState::Error,
+            VmState::Unknown,
+        ] {
+            read.state = state;
+            assert_eq!(member(&read), None, "no rule leads to it");
+        }
     }
 }

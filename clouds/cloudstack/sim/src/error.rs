@@ -58,16 +58,18 @@ impl ApiError {
         }
     }
 
-    /// A command that there is not, or not for this user.
+    /// A command that there is not, or not for this user: `UnavailableCommandException` of the role's check, or with 401 its
+    /// `PermissionDeniedException` (`ApiServer.commandAvailable`).
     pub(crate) fn unavailable(status: u16, command: &str, user: &str) -> Self {
+        let text = match status {
+            401 => format!("The given command '{command}' either does not exist, is not available for user."),
+            _ => format!(
+                "The API [{command}] does not exist or is not available for the account for user id [{user}]."
+            ),
+        };
         Self {
             is_nameless: true,
-            ..Self::new(
-                status,
-                format!(
-                    "The API [{command}] does not exist or is not available for the account for user id [{user}]."
-                ),
-            )
+            ..Self::new(status, text)
         }
     }
 

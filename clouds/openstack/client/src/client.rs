@@ -12,27 +12,24 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_http::{
-    Class, CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Response, Url, resolve,
+    Class, CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Response, Url, resolve,
 };
+use serde::Serialize;
 use tokio::time::Instant;
 
 pub use self::keys::KeyKind;
 use crate::error::ApiError;
 use crate::login::Login;
-use crate::operation::{CallObserver, Operation};
-use crate::session::{Service, Session};
+use crate::operation::{CallObserver, Operation, Service};
+use crate::session::Session;
 use crate::settings::Settings;
-use crate::wire::{One, Page, Resource};
+use crate::wire::{One, PER_PAGE, Page, Resource, Wrapped};
 
 /// More pages than this no list has: at the least that services allow, a thousand entries each.
 const MOST_PAGES: usize = 1000;
 
 /// How often a list is begun before it is taken for one that cannot be read.
 const MOST_BEGINNINGS: usize = 4;
-
-/// How many entries of a whole list are asked for at once: by itself Neutron has no limit, and of Octavia an operator may take it. A
-/// security group with its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
-pub(crate) const PER_PAGE: usize = 1000;
 
 /// By how much fewer entries are asked for after a page that is too large. A pool shows some 48 bytes of each of its members, so that
 /// a thousand pools of 700 members are more than the 32 MiB that are read of an answer; with a quarter of the pools it takes 2,800.
@@ -112,11 +109,8 @@ pub enum Deleted {
 
 /// One call without its body.
 struct Call<'a> {
-    kind: Kind,
     method: Method,
     operation: Operation,
-    service: Service,
-    path: &'static str,
     segments: &'a [&'a str],
 }
 
@@ -291,6 +285,36 @@ impl Client {
         .await
     }
 
+    /// Creates an object.
+    async fn post<T: Resource>(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        new: &impl Serialize,
+    ) -> Result<T, ApiError> {
+        let call = write(Method::POST, operation, segments);
+        self.change(call, |request| request.json(&Wrapped(T::ONE, new)))
+            .await
+    }
+
+    /// Changes an object.
+    async fn put<T: Resource>(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        update: &impl Serialize,
+    ) -> Result<T, ApiError> {
+        let call = write(Method::PUT, operation, segments);
+        self.change(call, |request| request.json(&Wrapped(T::ONE, update)))
+            .await
+    }
+
+    /// Deletes an object.
+    async fn remove(&self, operation: Operation, segments: &[&str]) -> Result<Deleted, ApiError> {
+        let call = write(Method::DELETE, operation, segments);
+        self.delete(call, |request| request).await
+    }
+
     async fn delete(&self, call: Call<'_>, dress: impl Fn(Request) -> Request) -> Result<Deleted, ApiError> {
         self.observed(call.operation, async {
             match self.send(&call, dress).await {
@@ -304,18 +328,23 @@ impl Client {
 
     async fn send(&self, call: &Call<'_>, dress: impl Fn(Request) -> Request) -> Result<Response, ApiError> {
         let url = self.url(call).await?;
-        let request = match call.kind {
-            Kind::Read => Request::read(call.method.clone(), call.operation.name, url),
-            Kind::Write => Request::write(call.method.clone(), call.operation.name, url),
+        let request = match call.method {
+            Method::GET => Request::read(Method::GET, call.operation.name, url),
+            _ => Request::write(call.method.clone(), call.operation.name, url),
         };
         self.session.send(dress(request)).await
     }
 
     async fn url(&self, call: &Call<'_>) -> Result<Url, ApiError> {
-        let endpoint = self.session.endpoint(call.service).await?;
-        let url = resolve(&endpoint.base, call.path, call.segments).map_err(|error| {
+        let endpoint = self.session.endpoint(call.operation.service).await?;
+        let url = resolve(&endpoint.base, call.operation.path, call.segments).map_err(|error| {
             let failure = Failure::Unsendable(error.to_string());
-            HttpError::new(call.operation.name, call.method.clone(), call.path, failure)
+            HttpError::new(
+                call.operation.name,
+                call.method.clone(),
+                call.operation.path,
+                failure,
+            )
         })?;
         Ok(url)
     }
@@ -342,34 +371,18 @@ impl Client {
 fn proves_absence(call: &Call<'_>, error: &ApiError) -> bool {
     let message = error.message.as_deref().unwrap_or_default();
     let names_it = call.segments.last().is_some_and(|id| message.contains(id));
-    let is_own_word = call.service != Service::Compute || error.word.as_deref() == Some(NO_SERVER);
+    let is_own_word = call.operation.service != Service::Compute || error.word.as_deref() == Some(NO_SERVER);
     error.class == Class::NotFound && names_it && is_own_word
 }
 
-fn read<'a>(service: Service, operation: Operation, path: &'static str, segments: &'a [&'a str]) -> Call<'a> {
-    Call {
-        kind: Kind::Read,
-        method: Method::GET,
-        operation,
-        service,
-        path,
-        segments,
-    }
+fn read<'a>(operation: Operation, segments: &'a [&'a str]) -> Call<'a> {
+    write(Method::GET, operation, segments)
 }
 
-fn write<'a>(
-    service: Service,
-    method: Method,
-    operation: Operation,
-    path: &'static str,
-    segments: &'a [&'a str],
-) -> Call<'a> {
+fn write<'a>(method: Method, operation: Operation, segments: &'a [&'a str]) -> Call<'a> {
     Call {
-        kind: Kind::Write,
         method,
         operation,
-        service,
-        path,
         segments,
     }
 }

@@ -157,7 +157,7 @@ impl ApiError {
 
     /// Whether it was the login that failed, so that the call itself was never made.
     fn is_of_login(&self) -> bool {
-        matches!(&self.cause, Cause::Http(http) if http.call.operation == crate::operation::LOGIN.name)
+        matches!(&self.cause, Cause::Http(http) if http.call.operation == crate::operation::LOGIN)
     }
 }
 

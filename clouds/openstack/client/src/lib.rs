@@ -28,7 +28,6 @@ pub use bowline_cloud_http::Class;
 pub use client::{Client, Deleted, KeyKind};
 pub use error::ApiError;
 pub use login::{Credentials, Login, LoginError};
-pub use operation::{CallObserver, Operation};
-pub use session::Service;
+pub use operation::{CallObserver, Operation, Service};
 pub use settings::{Interface, Settings};
 pub use wire::*;

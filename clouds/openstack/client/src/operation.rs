@@ -1,6 +1,19 @@
-//! The names of calls.
+//! The services, and the calls: names and paths, each once.
 
 use std::time::Duration;
+
+/// A service of the cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Service {
+    /// Servers: Nova.
+    Compute,
+    /// Networks: Neutron.
+    Network,
+    /// Load balancers: Octavia.
+    LoadBalancer,
+    /// Certificates: Barbican.
+    KeyManager,
+}
 
 /// A kind of call, with its names in metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +22,10 @@ pub struct Operation {
     pub name: &'static str,
     /// Its name in `openstack_api_requests_total` and its kin: that of the Go manager where it counts this call too.
     pub request: Option<&'static str>,
+    /// Which service is asked.
+    pub(crate) service: Service,
+    /// The path below the service's endpoint.
+    pub(crate) path: &'static str,
 }
 
 /// Is told of every call, whatever number of requests it took.
@@ -18,82 +35,90 @@ pub trait CallObserver: Send + Sync {
 }
 
 macro_rules! operations {
-    ($($name:ident = $text:literal $(counted $request:literal)?;)*) => {
-        $(pub(crate) const $name: Operation = Operation {
+    ($($service:ident {$($name:ident = $text:literal at $path:literal $(counted $request:literal)?;)*})*) => {
+        $($(pub(crate) const $name: Operation = Operation {
             name: $text,
             request: operations!(@request $($request)?),
-        };)*
+            service: Service::$service,
+            path: $path,
+        };)*)*
 
         #[cfg(test)]
-        const ALL: &[Operation] = &[$($name),*];
+        const ALL: &[Operation] = &[$($($name),*),*];
     };
     (@request) => { None };
     (@request $request:literal) => { Some($request) };
 }
 
+// Calls on the way to a service.
+pub(crate) const LOGIN: &str = "tokens.create";
+pub(crate) const IDENTITY_VERSIONS: &str = "identity-versions.list";
+pub(crate) const COMPUTE_VERSIONS: &str = "compute-versions.list";
+pub(crate) const NETWORK_VERSIONS: &str = "network-versions.list";
+pub(crate) const BALANCER_VERSIONS: &str = "load-balancer-versions.list";
+pub(crate) const KEY_VERSIONS: &str = "key-manager-versions.list";
+
 operations!(
-    LOGIN = "tokens.create";
-    IDENTITY_VERSIONS = "identity-versions.list";
-    COMPUTE_VERSIONS = "compute-versions.list";
-    NETWORK_VERSIONS = "network-versions.list";
-    BALANCER_VERSIONS = "load-balancer-versions.list";
-    KEY_VERSIONS = "key-manager-versions.list";
-
-    SERVERS_LIST = "servers.list" counted "server_list";
-    SERVERS_GET = "servers.get" counted "server_get";
-    FLAVORS_LIST = "flavors.list" counted "flavor_list";
-    FLAVORS_GET = "flavors.get" counted "flavor_get";
-
-    EXTENSIONS_LIST = "extensions.list" counted "network_extension_list";
-    NETWORKS_LIST = "networks.list" counted "network_list";
-    NETWORKS_GET = "networks.get" counted "network_get";
-    SUBNETS_LIST = "subnets.list" counted "subnet_list";
-    PORTS_LIST = "ports.list" counted "port_list";
-    PORTS_GET = "ports.get" counted "port_get";
-    PORTS_UPDATE = "ports.update" counted "port_update";
-    PORTS_DELETE = "ports.delete" counted "port_delete";
-    PORT_TAGS_DELETE = "port-tags.delete" counted "port_tag_delete";
-    ROUTERS_GET = "routers.get" counted "router_get";
-    ROUTERS_UPDATE = "routers.update" counted "router_update";
-    ROUTERS_ADD_ROUTES = "routers.add-extraroutes" counted "router_update";
-    ROUTERS_REMOVE_ROUTES = "routers.remove-extraroutes" counted "router_update";
-    FLOATING_IPS_LIST = "floating-ips.list" counted "floating_ip_list";
-    FLOATING_IPS_CREATE = "floating-ips.create" counted "floating_ip_create";
-    FLOATING_IPS_UPDATE = "floating-ips.update" counted "floating_ip_update";
-    FLOATING_IPS_DELETE = "floating-ips.delete" counted "floating_ip_delete";
-    SECURITY_GROUPS_LIST = "security-groups.list" counted "security_group_list";
-    SECURITY_GROUPS_CREATE = "security-groups.create" counted "security_group_create";
-    SECURITY_GROUPS_DELETE = "security-groups.delete" counted "security_group_delete";
-    SECURITY_GROUP_RULES_CREATE = "security-group-rules.create" counted "security_group_rule_create";
-    SECURITY_GROUP_RULES_DELETE = "security-group-rules.delete" counted "security_group_rule_delete";
-
-    API_VERSIONS_LIST = "versions.list" counted "version_list";
-    LOAD_BALANCERS_LIST = "load-balancers.list" counted "loadbalancer_list";
-    LOAD_BALANCERS_GET = "load-balancers.get" counted "loadbalancer_get";
-    LOAD_BALANCERS_CREATE = "load-balancers.create" counted "loadbalancer_create";
-    LOAD_BALANCERS_UPDATE = "load-balancers.update" counted "loadbalancer_update";
-    LOAD_BALANCERS_DELETE = "load-balancers.delete" counted "loadbalancer_delete";
-    LISTENERS_LIST = "listeners.list" counted "loadbalancer_listener_list";
-    LISTENERS_CREATE = "listeners.create" counted "loadbalancer_listener_create";
-    LISTENERS_UPDATE = "listeners.update" counted "loadbalancer_listener_update";
-    LISTENERS_DELETE = "listeners.delete" counted "loadbalancer_listener_delete";
-    POOLS_LIST = "pools.list" counted "loadbalancer_pool_list";
-    POOLS_CREATE = "pools.create" counted "loadbalancer_pool_create";
-    POOLS_UPDATE = "pools.update" counted "loadbalancer_pool_update";
-    POOLS_DELETE = "pools.delete" counted "loadbalancer_pool_delete";
-    MEMBERS_LIST = "members.list" counted "loadbalancer_member_list";
-    MEMBERS_REPLACE = "members.replace" counted "loadbalancer_members_update";
-    MEMBERS_CREATE = "members.create" counted "loadbalancer_member_create";
-    MEMBERS_UPDATE = "members.update" counted "loadbalancer_member_update";
-    MEMBERS_DELETE = "members.delete" counted "loadbalancer_member_delete";
-    MONITORS_LIST = "health-monitors.list" counted "loadbalancer_healthmonitor_list";
-    MONITORS_GET = "health-monitors.get" counted "loadbalancer_healthmonitor_get";
-    MONITORS_CREATE = "health-monitors.create" counted "loadbalancer_healthmonitor_create";
-    MONITORS_UPDATE = "health-monitors.update" counted "loadbalancer_healthmonitor_update";
-    MONITORS_DELETE = "health-monitors.delete" counted "loadbalancer_healthmonitor_delete";
-
-    CONTAINERS_GET = "containers.get";
-    SECRETS_GET = "secrets.get";
+    Compute {
+        SERVERS_LIST = "servers.list" at "servers/detail" counted "server_list";
+        SERVERS_GET = "servers.get" at "servers" counted "server_get";
+        FLAVORS_LIST = "flavors.list" at "flavors" counted "flavor_list";
+        FLAVORS_GET = "flavors.get" at "flavors" counted "flavor_get";
+    }
+    Network {
+        EXTENSIONS_LIST = "extensions.list" at "extensions" counted "network_extension_list";
+        NETWORKS_LIST = "networks.list" at "networks" counted "network_list";
+        NETWORKS_GET = "networks.get" at "networks" counted "network_get";
+        SUBNETS_LIST = "subnets.list" at "subnets" counted "subnet_list";
+        PORTS_LIST = "ports.list" at "ports" counted "port_list";
+        PORTS_GET = "ports.get" at "ports" counted "port_get";
+        PORTS_UPDATE = "ports.update" at "ports" counted "port_update";
+        PORTS_DELETE = "ports.delete" at "ports" counted "port_delete";
+        PORT_TAGS_DELETE = "port-tags.delete" at "ports" counted "port_tag_delete";
+        ROUTERS_GET = "routers.get" at "routers" counted "router_get";
+        ROUTERS_UPDATE = "routers.update" at "routers" counted "router_update";
+        ROUTERS_ADD_ROUTES = "routers.add-extraroutes" at "routers" counted "router_update";
+        ROUTERS_REMOVE_ROUTES = "routers.remove-extraroutes" at "routers" counted "router_update";
+        FLOATING_IPS_LIST = "floating-ips.list" at "floatingips" counted "floating_ip_list";
+        FLOATING_IPS_CREATE = "floating-ips.create" at "floatingips" counted "floating_ip_create";
+        FLOATING_IPS_UPDATE = "floating-ips.update" at "floatingips" counted "floating_ip_update";
+        FLOATING_IPS_DELETE = "floating-ips.delete" at "floatingips" counted "floating_ip_delete";
+        SECURITY_GROUPS_LIST = "security-groups.list" at "security-groups" counted "security_group_list";
+        SECURITY_GROUPS_CREATE = "security-groups.create" at "security-groups" counted "security_group_create";
+        SECURITY_GROUPS_DELETE = "security-groups.delete" at "security-groups" counted "security_group_delete";
+        SECURITY_GROUP_RULES_CREATE = "security-group-rules.create" at "security-group-rules" counted "security_group_rule_create";
+        SECURITY_GROUP_RULES_DELETE = "security-group-rules.delete" at "security-group-rules" counted "security_group_rule_delete";
+    }
+    LoadBalancer {
+        API_VERSIONS_LIST = "versions.list" at "" counted "version_list";
+        LOAD_BALANCERS_LIST = "load-balancers.list" at "loadbalancers" counted "loadbalancer_list";
+        LOAD_BALANCERS_GET = "load-balancers.get" at "loadbalancers" counted "loadbalancer_get";
+        LOAD_BALANCERS_CREATE = "load-balancers.create" at "loadbalancers" counted "loadbalancer_create";
+        LOAD_BALANCERS_UPDATE = "load-balancers.update" at "loadbalancers" counted "loadbalancer_update";
+        LOAD_BALANCERS_DELETE = "load-balancers.delete" at "loadbalancers" counted "loadbalancer_delete";
+        LISTENERS_LIST = "listeners.list" at "listeners" counted "loadbalancer_listener_list";
+        LISTENERS_CREATE = "listeners.create" at "listeners" counted "loadbalancer_listener_create";
+        LISTENERS_UPDATE = "listeners.update" at "listeners" counted "loadbalancer_listener_update";
+        LISTENERS_DELETE = "listeners.delete" at "listeners" counted "loadbalancer_listener_delete";
+        POOLS_LIST = "pools.list" at "pools" counted "loadbalancer_pool_list";
+        POOLS_CREATE = "pools.create" at "pools" counted "loadbalancer_pool_create";
+        POOLS_UPDATE = "pools.update" at "pools" counted "loadbalancer_pool_update";
+        POOLS_DELETE = "pools.delete" at "pools" counted "loadbalancer_pool_delete";
+        MEMBERS_LIST = "members.list" at "pools" counted "loadbalancer_member_list";
+        MEMBERS_REPLACE = "members.replace" at "pools" counted "loadbalancer_members_update";
+        MEMBERS_CREATE = "members.create" at "pools" counted "loadbalancer_member_create";
+        MEMBERS_UPDATE = "members.update" at "pools" counted "loadbalancer_member_update";
+        MEMBERS_DELETE = "members.delete" at "pools" counted "loadbalancer_member_delete";
+        MONITORS_LIST = "health-monitors.list" at "healthmonitors" counted "loadbalancer_healthmonitor_list";
+        MONITORS_GET = "health-monitors.get" at "healthmonitors" counted "loadbalancer_healthmonitor_get";
+        MONITORS_CREATE = "health-monitors.create" at "healthmonitors" counted "loadbalancer_healthmonitor_create";
+        MONITORS_UPDATE = "health-monitors.update" at "healthmonitors" counted "loadbalancer_healthmonitor_update";
+        MONITORS_DELETE = "health-monitors.delete" at "healthmonitors" counted "loadbalancer_healthmonitor_delete";
+    }
+    KeyManager {
+        CONTAINERS_GET = "containers.get" at "containers";
+        SECRETS_GET = "secrets.get" at "secrets";
+    }
 );
 
 #[cfg(test)]

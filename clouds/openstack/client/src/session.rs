@@ -13,24 +13,11 @@ pub(crate) use self::discovery::choices;
 use self::token::{Ticket, Tokens};
 use crate::error::ApiError;
 use crate::login::Login;
-use crate::operation::{self, Operation};
+use crate::operation::{self, Service};
 use crate::settings::Settings;
 
 /// The shortest time between two requests for the same token or version list when the first failed.
 const INTERVAL: Duration = Duration::from_millis(500);
-
-/// A service of the cloud.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Service {
-    /// Servers: Nova.
-    Compute,
-    /// Networks: Neutron.
-    Network,
-    /// Load balancers: Octavia.
-    LoadBalancer,
-    /// Certificates: Barbican.
-    KeyManager,
-}
 
 impl Service {
     const ALL: [Self; 4] = [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager];
@@ -53,7 +40,7 @@ impl Service {
         }
     }
 
-    fn versions(self) -> Operation {
+    fn versions(self) -> &'static str {
         match self {
             Self::Compute => operation::COMPUTE_VERSIONS,
             Self::Network => operation::NETWORK_VERSIONS,

@@ -17,7 +17,7 @@ mod security_group;
 mod words;
 
 pub use self::compute::{Flavor, Server, ServerAddress, ServerFlavor};
-pub(crate) use self::envelope::{One, Page, Resource, Wrapped};
+pub(crate) use self::envelope::{One, PER_PAGE, Page, Resource, Wrapped};
 pub use self::floating_ip::{FloatingIp, FloatingIpFilter, NewFloatingIp};
 pub use self::ids::{
     FlavorId, FloatingIpId, ListenerId, LoadBalancerId, MemberId, MonitorId, NetworkId, PoolId, PortId,

@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | below all | `annotations`, `names`; `features` of Octavia and its providers; `members`, `subnets`, `security_groups`, `vip_ports`; `step`, one write as data |
 //! | `intent` | what the Service asks for, and what is wrong with it |
-//! | `observe` | what the cloud says, and what a reconcile remembers; `leaks`, `made_groups` and `under_way` outlive it |
+//! | `observed`, `memory` | what the cloud said, and what a reconcile remembers beside that |
 //! | `evidence` | whose a load balancer, a listener or a pool is |
+//! | `observe` | the reads, and what they are for; `leaks`, `made_groups` and `under_way` outlive a reconcile |
 //! | `plan` | what comes next; `remedies` for what the cloud refuses |
-//! | `apply`, `learn` | one write, and what its answer tells |
+//! | `apply`, `learned`, `learn` | one write, its answer, and what that tells |
 //! | `status` | what is published |
 //!
 //! `reconciler` puts them together, and `reaper` is the background work beside it.
@@ -20,10 +21,13 @@ mod features;
 mod intent;
 mod leaks;
 mod learn;
+mod learned;
 mod made_groups;
 mod members;
+mod memory;
 mod names;
 mod observe;
+mod observed;
 mod plan;
 mod reaper;
 pub(crate) mod reconciler;

@@ -7,13 +7,17 @@
 //! ```text
 //! routes/change.rs       one change, read                                       (pure)
 //! routes/router.rs       the router's list: all at once, or as a whole with its revision
+//! routes/portion.rs      how much one write of it asks for
 //! routes/pairs.rs        the address pairs of the Nodes' ports
+//! routes/ports.rs        those ports, read                                      (pure)
 //! routes/extensions.rs   what this cloud's Neutron can do
 //! ```
 
 mod change;
 mod extensions;
 mod pairs;
+mod portion;
+mod ports;
 mod router;
 
 use std::collections::BTreeSet;
@@ -31,14 +35,11 @@ use ipnet::IpNet;
 
 use change::{Change, Results, is_same, range};
 use extensions::{Extensions, KnownExtensions};
-use router::Portion;
+use portion::Portion;
 
 /// The changes of one call. A call ends when the ports of all of its Nodes are written, some side by side; with more of them
 /// it could take so long that it looks stuck.
 const CHANGES_PER_CALL: usize = 50;
-
-/// How often something that somebody else changed meanwhile is read again.
-const TRIES: usize = 5;
 
 /// The routes of a router that a client reaches, for tests and for the provider. Makes no call.
 #[must_use]
@@ -175,7 +176,7 @@ impl RouteTable {
         let ports = self.ports_of(&hops).await?;
         let lacks_pair = |route: &&Route| {
             let port = route.next_hop.and_then(|hop| ports.get(&hop));
-            port.is_some_and(|port| !pairs::lets_through(port, &route.destination))
+            port.is_some_and(|port| !ports::lets_through(port, &route.destination))
         };
         let without = routes.iter().filter(lacks_pair);
         Ok(without.map(|route| route.name.clone()).collect())

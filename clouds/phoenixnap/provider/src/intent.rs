@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
@@ -30,6 +30,8 @@ pub(crate) struct Identity {
     pub(crate) field: String,
     /// The claim on it.
     pub(crate) claim: Option<Claim>,
+    /// Whether a sync began with the Service before this one.
+    pub(crate) has_begun: bool,
     /// Whether there is anything in the claim's place, a claim or not.
     pub(crate) has_claim_text: bool,
     /// kube-vip's annotation on it.
@@ -45,6 +47,8 @@ pub(crate) struct Wanted {
     pub(crate) identity: Identity,
     /// The Service itself, for its present status.
     pub(crate) service: Arc<Service>,
+    /// All Services.
+    pub(crate) services: Arc<dyn ServicesView>,
     /// Where a block would be bought.
     pub(crate) location: Option<String>,
     /// The annotation by which it says so.
@@ -124,6 +128,7 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
             .and_then(|spec| spec.load_balancer_ip.clone())
             .unwrap_or_default(),
         claim: Claim::of(&facts.service),
+        has_begun: facts.has_begun,
         has_claim_text: claim::is_written_on(&facts.service),
         vip: VipAnnotation::of(&facts.service),
         holder: facts.cluster.holder.clone(),
@@ -154,5 +159,6 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
             _ => Families::Ipv4,
         },
         service: Arc::clone(&facts.service),
+        services: Arc::clone(&facts.services),
     }))
 }

@@ -26,6 +26,9 @@ mod absent;
 /// How often a block that is on its way is looked at.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether the network has taken a block of another Service.
+const SOON: Duration = Duration::from_secs(1);
+
 /// How long a block may be on its way before somebody is told.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -197,6 +200,10 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
             })));
         }
     }
+    if let Some(left) = seen.unlisted.filter(|_| identity.claim.is_none()) {
+        let reason = "a block that an earlier process asked for may not be listed yet";
+        return Plan::new(wait(LOOK.min(left), reason.to_owned()));
+    }
     if let Some(Shown::Unknown(why)) = &seen.network {
         let text = format!(
             "no IP block is bought for service {} before it is known whether public network {network} has a place: {why}",
@@ -210,6 +217,10 @@ fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<Clo
     }
     if let Some(full) = &seen.full {
         return refused(full);
+    }
+    if let Some(block) = &seen.unanswered {
+        let reason = format!("whether public network {network} takes IP block {block} is not known yet");
+        return Plan::new(wait(SOON, reason));
     }
     if memory.purchase == Purchase::NamesForgotten {
         return look_at_names();

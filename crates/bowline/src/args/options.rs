@@ -113,7 +113,7 @@ pub struct LoggingOptions {
     pub modules: Vec<(String, u8)>,
     /// Whether info lines go to stdout; `None`: everything goes to stderr.
     pub split: Option<SplitStream>,
-    /// Whether only warnings and errors are logged, whatever the verbosity.
+    /// Whether nothing is logged, whatever the verbosity.
     pub is_quiet: bool,
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use bowline_cloud_provider::CloudProvider;
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
-    Category, Check, Cloud, Outcome, Patient, Topic, examine, render_json, render_text,
+    Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, render_json, render_text,
 };
 use bowline_manager::serving;
 use tokio::time::{Instant, timeout};
 
 use super::reading::{self, Reading};
+use super::terminal::Terminal;
 use super::{Surroundings, exit};
 use crate::args::{DoctorOptions, Options, OutputForm};
 use crate::migration;
@@ -19,36 +20,42 @@ use crate::version::Version;
 
 static PROVIDER: Topic = Topic::new(
     Category::Configuration,
+    "configuration.provider",
     "the provider is built in",
     "docs/guides/troubleshoot.md#the-manager-does-not-start",
 );
 
 static FLAGS: Topic = Topic::new(
     Category::Configuration,
+    "configuration.flags",
     "flags are understood",
     "docs/reference/flags.md",
 );
 
 static SETTINGS: Topic = Topic::new(
     Category::Configuration,
+    "configuration.cloud",
     "the cloud's configuration can be used",
     "docs/guides/troubleshoot.md#the-manager-does-not-start",
 );
 
 static CONTROLLERS: Topic = Topic::new(
     Category::Configuration,
+    "configuration.controllers",
     "the controllers have been told what they need",
     "docs/guides/troubleshoot.md#the-manager-does-not-start",
 );
 
 static MIGRATION: Topic = Topic::new(
     Category::Configuration,
+    "configuration.leader-migration",
     "the file of leader migration can be used",
     "docs/guides/leader-migration.md",
 );
 
 static SECURE_PORT: Topic = Topic::new(
     Category::Configuration,
+    "configuration.secure-port",
     "the files of the secure port can be used",
     "docs/guides/troubleshoot.md#the-manager-does-not-start",
 );
@@ -72,14 +79,14 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// Prints the checks; gives the exit status: 0 nothing is wrong, 1 a check failed, 2 there are warnings.
 #[must_use]
 pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
-    let checks = match reading::block_on(&options, doctor.has_log, async || {
-        checks(&options, surroundings).await
-    }) {
+    let terminal = Terminal::of_stdout(&surroundings.environment);
+    let work = async |progress: &Progress| checks(&options, surroundings, progress).await;
+    let checks = match reading::telling(&options, doctor.has_log, work) {
         Ok(checks) => checks,
         Err(error) => return super::complain(&[error], ""),
     };
     let text = match doctor.output {
-        OutputForm::Text => render_text(&checks),
+        OutputForm::Text => terminal.dress(&render_text(&checks)),
         OutputForm::Json => render_json(&checks) + "\n",
     };
     match super::print(&text) {
@@ -105,7 +112,8 @@ pub(super) fn status_of(outcomes: impl Iterator<Item = Outcome>) -> u8 {
 }
 
 /// The checks that [`doctor`] prints.
-pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check> {
+pub async fn checks(options: &Options, surroundings: Surroundings, progress: &Progress) -> Vec<Check> {
+    progress.is_at("reading the configuration");
     let mut reading = Reading::new(options, surroundings);
     let mut checks = vec![flags(&reading.options)];
     if let Some(file) = &reading.options.migration {
@@ -122,7 +130,7 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
     let cloud = build(&reading, &mut checks).await;
     checks.push(match &cloud {
         Cloud::Built(provider, _) => controllers(options, &**provider),
-        Cloud::Refused(_) | Cloud::Unknown => CONTROLLERS.skipped("there is no provider"),
+        Cloud::Refused(_) | Cloud::Unusable(_) => CONTROLLERS.skipped("there is no provider"),
     });
     checks.push(match &options.serving {
         Some(config) => match serving::check_files(config).await {
@@ -134,12 +142,17 @@ pub async fn checks(options: &Options, surroundings: Surroundings) -> Vec<Check>
         },
         None => SECURE_PORT.skipped("--secure-port is 0"),
     });
-    checks.extend(examine(&patient(&reading, cloud, "doctor").await).await);
+    checks.extend(examine(&patient(&reading, cloud, "doctor", progress).await).await);
     checks
 }
 
 /// What there is to look at.
-pub(super) async fn patient<'a>(reading: &'a Reading, cloud: Cloud, word: &str) -> Patient<'a> {
+pub(super) async fn patient<'a>(
+    reading: &'a Reading,
+    cloud: Cloud,
+    word: &str,
+    progress: &Progress,
+) -> Patient<'a> {
     let options = &reading.options;
     let serving = options.serving.as_ref();
     let kube = reading.kube(word).await;
@@ -149,6 +162,9 @@ pub(super) async fn patient<'a>(reading: &'a Reading, cloud: Cloud, word: &str) 
         is_manager: options.kube.kubeconfig.is_none() && options.kube.master.is_none(),
         kube: kube.map(|kube| kube.with_timeout(ANSWERED_WITHIN)),
         cloud,
+        cloud_clock: reading.dates.clone(),
+        progress: progress.clone(),
+        manifests: Manifests::default(),
         holder: reading.holder(),
         // Not the one that --version has it report.
         follows: Version::current().follows(),
@@ -176,7 +192,7 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     if let Err(error) = providers::check(options) {
         checks.push(PROVIDER.failed(error.to_string(), "correct --cloud-provider"));
         checks.push(SETTINGS.skipped("there is no provider"));
-        return Cloud::Unknown;
+        return Cloud::Unusable(error.to_string());
     }
     let version = &reading.options.version.git_version;
     checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
@@ -200,7 +216,7 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
         (Ok(Err(error)), _) => {
             let remedy = "correct what the text names, in the file of --cloud-config, in the environment or among the flags";
             checks.push(SETTINGS.failed(error.to_string(), remedy));
-            Cloud::Unknown
+            Cloud::Unusable(error.to_string())
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::ClusterFacts;
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, render_text};
+use bowline_cloud_provider::{ClusterFacts, ServiceKey};
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
+use bowline_manager::doctor::{Manifests, put_in};
 use bowline_manager::plan::{PlanInput, plan_services, tell_last_tries};
 
 use super::reading::{self, Reading};
+use super::terminal::Terminal;
 use super::{Surroundings, exit};
 use crate::args::{Options, OutputForm, PlanOptions};
 use crate::providers;
@@ -18,6 +20,7 @@ use crate::providers;
 /// made or a person has to change something first.
 #[must_use]
 pub fn plan(options: Options, plan: &PlanOptions, surroundings: Surroundings) -> u8 {
+    let terminal = Terminal::of_stdout(&surroundings.environment);
     let reports = match reading::block_on(&options, plan.has_log, async || {
         plan_reports(&options, plan, surroundings).await
     }) {
@@ -27,7 +30,7 @@ pub fn plan(options: Options, plan: &PlanOptions, surroundings: Surroundings) ->
     match reports {
         Ok(reports) => {
             let text = match plan.output {
-                OutputForm::Text => render_text(&reports),
+                OutputForm::Text => terminal.dress(&render_text(&reports)),
                 OutputForm::Json => render_json(&reports) + "\n",
             };
             match super::print(&text) {
@@ -54,8 +57,8 @@ pub async fn plan_reports(
     let reading = Reading::new(options, surroundings);
     let options = &reading.options;
     if !options.manager.controllers.includes(ControllerName::Service) {
-        tracing::warn!(
-            "--controllers switches service-lb-controller off: a manager with these flags does nothing of this"
+        reading::talk(
+            "--controllers switches service-lb-controller off: a manager with these flags does nothing of this",
         );
     }
     let kube = reading.kube("plan").await?;
@@ -70,8 +73,16 @@ pub async fn plan_reports(
         ));
     };
     let uid = cluster::uid(&kube, &*provider).await?;
-    let input = input(&kube, options, uid, reading.holder()).await?;
-    let mut reports = plan_services(&load_balancer, &input, &plan.services).await;
+    let mut input = input(&kube, options, uid, reading.holder()).await?;
+    let manifests = Manifests {
+        files: reading::files(&plan.files)?,
+        namespace: "default".to_owned(),
+    };
+    let of_files = manifests.services(&input.services)?;
+    put_in(&mut input.services, &of_files);
+    let mut only = plan.services.clone();
+    only.extend(of_files.iter().map(|service| ServiceKey::of(service)));
+    let mut reports = plan_services(&load_balancer, &input, &only).await;
     tell_last_tries(&kube, &input, &mut reports).await;
     Ok(reports)
 }

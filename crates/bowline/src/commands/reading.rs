@@ -1,13 +1,15 @@
 //! What the commands that only read have in common: where the cluster is, a closed gate, and where the log goes.
 
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bowline_cloud_http::CancellationToken;
-use bowline_kube_io::{ConnectError, Kube, KubeMetrics, SystemClock};
+use bowline_kube_io::{ConnectError, Dates, Kube, KubeMetrics, SystemClock};
 use bowline_manager::FencingGate;
+use bowline_manager::doctor::Progress;
 
-use super::{Surroundings, connect};
+use super::{Surroundings, connect, terminal};
 use crate::args::{LoggingOptions, Options};
 use crate::{logging, providers};
 
@@ -19,6 +21,8 @@ pub(super) struct Reading {
     /// The options, with the kubeconfig of the environment where none is given.
     pub(super) options: Options,
     surroundings: Surroundings,
+    /// What time it is at the cloud.
+    pub(super) dates: Dates,
 }
 
 impl Reading {
@@ -31,6 +35,7 @@ impl Reading {
         Self {
             options,
             surroundings,
+            dates: Dates::default(),
         }
     }
 
@@ -71,6 +76,7 @@ impl Reading {
             series: providers::Series::default(),
             seed: self.surroundings.seed,
             shown: providers::Shown::default(),
+            dates: self.dates.clone(),
         }
     }
 
@@ -80,7 +86,37 @@ impl Reading {
     }
 }
 
-/// Runs the command. stdout is for what it prints, and stderr for what its reader has to know, unless the log is asked for.
+/// The contents of these files, each with its name; `-` is stdin.
+///
+/// # Errors
+///
+/// Which cannot be read, and why.
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let read = |path: &PathBuf| {
+        let contents = match path.to_str() {
+            Some("-") => {
+                let mut contents = Vec::new();
+                let read = std::io::stdin().read_to_end(&mut contents);
+                read.map(|_| contents)
+            }
+            _ => std::fs::read(path),
+        };
+        let name = path.display().to_string();
+        match contents {
+            Ok(contents) => Ok((name, contents)),
+            Err(error) => Err(format!("--filename {name}: {error}")),
+        }
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Says on stderr what the reader of a command has to know. stdout is for what it prints.
+pub(super) fn talk(text: &str) {
+    // Nobody is left to tell if stderr is gone.
+    let _ = std::io::stderr().write_all(format!("note: {text}\n").as_bytes());
+}
+
+/// Runs the command. No line of the log is written unless it is asked for.
 ///
 /// # Errors
 ///
@@ -89,6 +125,19 @@ pub(super) fn block_on<T>(
     options: &Options,
     has_log: bool,
     work: impl AsyncFnOnce() -> T,
+) -> Result<T, String> {
+    telling(options, has_log, async |_| work().await)
+}
+
+/// The same, for work that says what it is at: shown on stderr if it takes longer than a second.
+///
+/// # Errors
+///
+/// There is no runtime.
+pub(super) fn telling<T>(
+    options: &Options,
+    has_log: bool,
+    work: impl AsyncFnOnce(&Progress) -> T,
 ) -> Result<T, String> {
     logging::start(LoggingOptions {
         split: None,
@@ -99,7 +148,14 @@ pub(super) fn block_on<T>(
         .enable_all()
         .build()
         .map_err(|error| format!("could not start the runtime: {error}"))?;
-    let result = runtime.block_on(work());
+    let progress = Progress::default();
+    let result = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            result = work(&progress) => result,
+            never = terminal::show(&progress) => match never {},
+        }
+    });
     runtime.shutdown_background();
     Ok(result)
 }
@@ -119,7 +175,10 @@ fn kubeconfig_of_environment(options: &Options, surroundings: &Surroundings) -> 
     // If none of them is there, the error names the first one.
     let used = there.next().or(paths.first())?.clone();
     if there.next().is_some() {
-        tracing::warn!(used = %used.display(), "Of the files in $KUBECONFIG only the first one is read");
+        talk(&format!(
+            "of the files in $KUBECONFIG only the first one is read: {}",
+            used.display()
+        ));
     }
     Some(used)
 }

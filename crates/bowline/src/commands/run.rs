@@ -217,6 +217,7 @@ async fn start(
         series: of_provider,
         seed: surroundings.seed,
         shown: providers::Shown::default(),
+        dates: bowline_kube_io::Dates::default(),
     };
     let provider = tokio::select! {
         biased;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::{
-    Connector, Gate, GateClosed, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
+    Connector, Gate, GateClosed, Lines, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
 };
 use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
@@ -119,10 +119,11 @@ impl Sockets {
         })
     }
 
-    /// Connections that send only while the gate is open.
+    /// Connections that send only while the gate is open, and are ended with these lines.
     pub(super) fn open(
         self,
         gate: &Arc<dyn Gate>,
+        lines: Lines,
     ) -> impl tower::Service<
         http::Request<Full<Bytes>>,
         Response = http::Response<Incoming>,
@@ -132,7 +133,7 @@ impl Sockets {
     + Send
     + Sync
     + use<> {
-        let client = pool(self.connector.gated(Arc::clone(gate)));
+        let client = pool(self.connector.gated(Arc::clone(gate)).among(lines));
         let proxies = self.proxies;
         tower::service_fn(move |mut request: http::Request<Full<Bytes>>| {
             if let Some(auth) = proxies.forward_auth(request.uri()) {

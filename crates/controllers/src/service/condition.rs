@@ -6,40 +6,36 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
-use tokio::time::Instant;
 
-use super::tracked::Tracked;
-use super::unsettled::Reason;
+use super::unsettled::{Reason, Unsettled};
 use super::{Key, ServiceController};
 use crate::queue::Stated;
 
 /// Trouble that is over within this time is none: most load balancers are made sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-impl Tracked {
+impl Unsettled {
     /// Whether it is too early to speak of trouble.
     fn is_early(&self) -> bool {
-        let early = |(since, _)| Instant::now() < since + PATIENCE;
-        self.unsettled().is_some_and(early)
+        self.since.elapsed() < PATIENCE
     }
 
-    /// What the condition says: reason and message; `None` if nothing is wrong.
-    fn trouble(&self) -> Option<(&'static str, String)> {
-        let (_, reason) = self.unsettled().filter(|_| !self.is_early())?;
+    /// What the condition says: reason and message.
+    fn shown(&self) -> (&'static str, String) {
         let text = self.trouble.trim_end_matches('.');
-        let message = match reason {
+        let message = match self.reason {
             Reason::Pending => "The last change is being worked on".to_owned(),
             Reason::Waiting | Reason::NoNodes => text.to_owned(),
             _ => format!("{text}. It is tried again by itself, after 5 min or a delay that the cloud states"),
         };
-        Some((reason.name(), message))
+        (self.reason.name(), message)
     }
 }
 
 impl ServiceController {
     /// A sync of a Service has ended: has the condition brought up to date.
     pub(super) fn condition_is_due(&self, key: &ServiceKey) {
-        let since = self.tracked(key, |tracked| tracked.unsettled().map(|(since, _)| since));
+        let since = self.tracked(key, |tracked| tracked.unsettled.as_ref().map(|it| it.since));
         let is_shown = || {
             self.services
                 .get(key)
@@ -61,7 +57,10 @@ impl ServiceController {
             facts::class(it).is_none() && (facts::is_wanted(it) || facts::has_finalizer(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
-        let (is_early, trouble) = self.tracked(key, |tracked| (tracked.is_early(), tracked.trouble()));
+        let (is_early, trouble) = self.tracked(key, |tracked| match &tracked.unsettled {
+            Some(unsettled) if unsettled.is_early() => (true, None),
+            unsettled => (false, unsettled.as_ref().map(Unsettled::shown)),
+        });
         self.forget_unused(key);
         if is_early {
             self.condition_is_due(key); // it was queued for an earlier trouble

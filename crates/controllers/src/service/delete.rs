@@ -8,8 +8,9 @@ use bowline_kube_io::KubeError;
 
 use super::ServiceController;
 use super::outcome::{Failure, Outcome};
+use super::state::{Parked, Progress, State};
 use super::status::is_published;
-use super::tracked::{Causes, Parked, Progress};
+use super::tracked::Causes;
 use crate::events;
 
 const PROBE: &str = "failed to check if load balancer exists before cleanup";
@@ -19,9 +20,15 @@ impl ServiceController {
     /// One sync of a Service whose balancer is to go. The finalizer comes off after the last write to the cloud.
     ///
     /// Always asks the cloud, also where nothing seems to be left: what a broken create left behind is found by its mark.
-    pub(super) async fn delete(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
+    pub(super) async fn delete(
+        &self,
+        key: &ServiceKey,
+        service: Arc<Service>,
+        causes: Causes,
+        before: State,
+    ) -> Outcome {
         // Each write is based on what the one before it left.
-        let (progress, status, mut service) = match self.drive_deletion(key, &service, causes).await {
+        let (progress, status, mut service) = match self.drive_deletion(key, &service, causes, before).await {
             Ok(driven) => driven,
             Err(outcome) => return *outcome,
         };
@@ -85,8 +92,9 @@ impl ServiceController {
         key: &ServiceKey,
         vanished: Arc<Service>,
         causes: Causes,
+        before: State,
     ) -> Outcome {
-        match self.drive_deletion(key, &vanished, causes).await {
+        match self.drive_deletion(key, &vanished, causes, before).await {
             Ok((progress, ..)) => {
                 // It may have been gone already, or be another cluster's.
                 if progress.has_written {
@@ -105,18 +113,12 @@ impl ServiceController {
         key: &ServiceKey,
         service: &Arc<Service>,
         causes: Causes,
+        before: State,
     ) -> Result<(Progress, LoadBalancerStatus, Arc<Service>), Box<Outcome>> {
-        let parked = self.tracked(key, |tracked| {
-            tracked.unfinished = None; // each try of a removal is announced for itself
-            tracked.take_parked(true)
-        });
+        let parked = before.resume(true, |parked| causes.is_empty() && parked.is_about(service));
         let (mut session, mut progress) = match parked {
-            Some(parked) if causes.is_empty() && parked.is_about(service) => {
-                (parked.session, parked.progress)
-            }
-            other => {
-                let mut progress = other.map(|parked| parked.progress).unwrap_or_default();
-                progress.is_removal = true;
+            Ok(parked) => (parked.session, parked.progress),
+            Err(mut progress) => {
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
                 // The Nodes tell a provider which cluster this is, and so what is not its own.
                 let nodes = self.balanced_nodes().nodes;

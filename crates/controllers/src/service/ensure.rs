@@ -12,14 +12,15 @@ use bowline_plan::Refusal;
 
 use super::ServiceController;
 use super::node_sync::NodeIdentities;
-use super::outcome::{Failure, Outcome};
+use super::outcome::{Failure, Outcome, Settled};
+use super::state::{Parked, Progress, State};
 use super::status::is_published;
-use super::tracked::{Causes, Parked, Progress};
+use super::tracked::Causes;
 use crate::events;
 
 /// What failed, in upstream's words: its update of a balancer's Nodes has an event of its own, which says it already.
 fn ensuring(progress: Progress) -> &'static str {
-    if progress.causes.is_nodes_only() {
+    if progress.causes == Causes::NODES {
         ""
     } else {
         "failed to ensure load balancer"
@@ -39,8 +40,14 @@ impl ServiceController {
     ///
     /// May stop after any await: the next sync observes what was done and goes on. The finalizer is on before the first
     /// write to the cloud.
-    pub(super) async fn ensure(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
-        let begun = match self.resume(key, &service, causes) {
+    pub(super) async fn ensure(
+        &self,
+        key: &ServiceKey,
+        service: Arc<Service>,
+        causes: Causes,
+        before: State,
+    ) -> Outcome {
+        let begun = match self.resume(&service, causes, before) {
             Ok(parked) => Ok(parked),
             Err(progress) => self.begin(key, &service, progress).await,
         };
@@ -50,7 +57,7 @@ impl ServiceController {
             }) => (session, progress),
             Err(outcome) => return *outcome,
         };
-        let before = Arc::clone(&session.facts().service);
+        let old = Arc::clone(&session.facts().service);
         let driven = self.drive(key, &mut *session, &mut progress).await;
         let ServiceFacts { service, nodes, .. } = session.facts();
         match driven {
@@ -61,13 +68,14 @@ impl ServiceController {
                         let lacks_nodes =
                             identities.is_empty() && self.provider.load_balancer.follows_nodes();
                         let has_old_labels = self.has_old_labels(service, nodes);
-                        self.tracked(key, |tracked| {
-                            tracked.lacks_nodes = lacks_nodes;
-                            tracked.has_old_labels = has_old_labels;
-                            let is_vain = !progress.has_written && is_published(&before, &status);
-                            tracked.fights.look_settled(is_vain);
-                        });
-                        Outcome::Settled(identities, again)
+                        let is_vain = !progress.has_written && is_published(&old, &status);
+                        self.tracked(key, |tracked| tracked.fights.look_settled(is_vain));
+                        Outcome::Settled(Settled {
+                            identities,
+                            again,
+                            lacks_nodes,
+                            has_old_labels,
+                        })
                     }
                     Err(outcome) => *outcome,
                 }
@@ -101,7 +109,11 @@ impl ServiceController {
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })
                 if error.kind() == ErrorKind::ImplementedElsewhere =>
             {
-                Outcome::Settled(self.identities(nodes), None) // another controller's work: silence, no status
+                // Another controller's work: silence, no status.
+                Outcome::Settled(Settled {
+                    identities: self.identities(nodes),
+                    ..Settled::default()
+                })
             }
             Err(error) => {
                 if may_be_served(service) {
@@ -127,7 +139,7 @@ impl ServiceController {
             tracked.synced = Some(Arc::clone(service));
             tracked.fights.look_begins();
         });
-        if progress.causes.changed && !progress.is_announced {
+        if progress.causes.has(Causes::CHANGED) && !progress.is_announced {
             progress.is_announced = true;
             let object = &**service;
             self.ctx.event(object, events::ENSURING_LOAD_BALANCER.verbatim());
@@ -179,7 +191,7 @@ impl ServiceController {
     ) -> Result<(), Box<Outcome>> {
         self.publish_status(key, service, status, progress).await?;
         // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
-        if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
+        if progress.causes == Causes::NODES && (progress.has_written || identities.is_empty()) {
             self.tell_updated(service, identities);
         } else if progress.is_announced {
             self.ctx
@@ -197,7 +209,8 @@ impl ServiceController {
         status: &LoadBalancerStatus,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
-        let is_changed = !self.insists(key) && self.tracked(key, |tracked| tracked.causes.changed);
+        let is_changed =
+            !self.insists(key) && self.tracked(key, |tracked| tracked.causes.has(Causes::CHANGED));
         if is_changed
             || !self
                 .services
@@ -230,21 +243,13 @@ impl ServiceController {
     }
 
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.
-    fn resume(&self, key: &ServiceKey, service: &Service, causes: Causes) -> Result<Parked, Progress> {
-        let (parked, unfinished) = self.tracked(key, |tracked| {
-            (tracked.take_parked(false), tracked.take_unfinished(false))
-        });
-        let earlier = match parked {
-            Some(parked) if causes.is_empty() && parked.is_about(service) && self.has_its_nodes(&parked) => {
-                return Ok(parked);
-            }
-            Some(parked) => parked.progress,
-            None => unfinished,
-        };
-        Err(Progress {
+    fn resume(&self, service: &Service, causes: Causes, before: State) -> Result<Parked, Progress> {
+        let will_do =
+            |parked: &Parked| causes.is_empty() && parked.is_about(service) && self.has_its_nodes(parked);
+        before.resume(false, will_do).map_err(|earlier| Progress {
             causes: earlier.causes.and(causes),
             // A new change is announced again; what the earlier sync was for is not forgotten.
-            is_announced: earlier.is_announced && !causes.changed,
+            is_announced: earlier.is_announced && !causes.has(Causes::CHANGED),
             is_unverified: false, // it begins with a full read
             ..earlier
         })

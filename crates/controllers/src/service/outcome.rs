@@ -7,9 +7,9 @@ use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::{Refusal, RefusedBy};
 
-use super::interruptions::{Interruption, Interruptions};
 use super::node_sync::NodeIdentities;
-use super::tracked::{Causes, Parked, Progress, Tracked};
+use super::state::{Interruption, Parked, Progress};
+use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
 use crate::events;
@@ -29,8 +29,8 @@ const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
 
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {
-    /// All is as it should be with these Nodes; perhaps it is looked again after a time.
-    Settled(NodeIdentities, Option<Duration>),
+    /// All is as it should be.
+    Settled(Settled),
     /// The balancer is gone and the Service needs us no longer.
     Removed,
     /// Nothing had to be done.
@@ -43,6 +43,19 @@ pub(super) enum Outcome {
     Moved(Failure, Progress),
     /// It failed.
     Failed(Failure, Progress),
+}
+
+/// What a sync has come to that has settled.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// The Nodes that it went by.
+    pub(super) identities: NodeIdentities,
+    /// It is looked again after this time.
+    pub(super) again: Option<Duration>,
+    /// There is no Node for it to lead to, and it needs some.
+    pub(super) lacks_nodes: bool,
+    /// Labels by which the Service may select Nodes have changed meanwhile.
+    pub(super) has_old_labels: bool,
 }
 
 impl Outcome {
@@ -101,15 +114,21 @@ impl Failure {
             RefusedBy::Denial => DENIED,
             RefusedBy::Plan | RefusedBy::Cloud => "",
         };
+        let reason = match refusal.by {
+            _ if refusal.is_limit => Reason::Quota,
+            RefusedBy::Plan => Reason::Refused,
+            RefusedBy::Denial => Reason::Denied,
+            RefusedBy::Cloud => Reason::Invalid,
+        };
+        Self::of_person(prefix, &refusal.to_string(), advice, reason)
+    }
+
+    /// One whose remedy is a person's.
+    fn of_person(prefix: &str, text: &str, advice: &str, reason: Reason) -> Self {
         Self {
-            text: said(prefix, &refusal.to_string()) + advice,
+            text: said(prefix, text) + advice,
             words: None,
-            reason: match refusal.by {
-                _ if refusal.is_limit => Reason::Quota,
-                RefusedBy::Plan => Reason::Refused,
-                RefusedBy::Denial => Reason::Denied,
-                RefusedBy::Cloud => Reason::Invalid,
-            },
+            reason,
             stated: Stated::Nothing,
             is_quiet: true,
         }
@@ -118,13 +137,7 @@ impl Failure {
     /// The API server took a write of the finalizer, and what it stored says otherwise.
     pub(super) fn undone(prefix: &str) -> Self {
         let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
-        Self {
-            text: said(prefix, text),
-            words: None,
-            reason: Reason::Kubernetes,
-            stated: Stated::Nothing,
-            is_quiet: true,
-        }
+        Self::of_person(prefix, text, "", Reason::Kubernetes)
     }
 
     /// `during` are the words for the step that failed, if it was one.
@@ -153,11 +166,9 @@ impl Failure {
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
         );
         Self {
-            text: said(prefix, &text),
-            words: None,
-            reason: Reason::Kubernetes,
             stated: Stated::by_kube(error),
             is_quiet,
+            ..Self::of_person(prefix, &text, "", Reason::Kubernetes)
         }
     }
 }
@@ -204,7 +215,7 @@ impl ServiceController {
         if matches!(outcome, Outcome::Parked(..)) {
             return;
         }
-        let begun = self.tracked(key, |tracked| tracked.begun.take());
+        let begun = self.tracked(key, |tracked| tracked.work.begun());
         let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Moved(..));
         if let Some((kind, begun)) = begun.filter(|_| is_over) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
@@ -225,40 +236,7 @@ impl ServiceController {
     pub(super) fn conclude(&self, key: &ServiceKey, outcome: Outcome) {
         let queued = Key::Service(key.clone());
         match outcome {
-            Outcome::Settled(identities, again) => {
-                self.tracked(key, Tracked::leave_node_syncs);
-                if self.tracked(key, |tracked| tracked.lacks_nodes) {
-                    // All is done that can be done, and nobody is served.
-                    self.tracked(key, |tracked| {
-                        tracked.stays_unsettled(Reason::NoNodes, events::UNAVAILABLE_LOAD_BALANCER.message)
-                    });
-                } else {
-                    self.observe_settled(key);
-                }
-                let current = self.balanced_nodes().identities;
-                let is_current = identities == current;
-                // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
-                let has_old_labels = self.tracked(key, |tracked| std::mem::take(&mut tracked.has_old_labels));
-                let is_behind = has_old_labels || !is_current && !self.node_changes.is_pending();
-                let follows_nodes = self.provider.load_balancer.follows_nodes();
-                self.tracked(key, |tracked| {
-                    if follows_nodes || !is_behind {
-                        tracked.nodes = Some(identities);
-                    }
-                    tracked.settled();
-                });
-                self.queue.forget(&queued);
-                let rest = self.tracked(key, |tracked| tracked.removal.rest());
-                if let Some(after) = again.into_iter().chain(rest).min() {
-                    self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
-                    self.queue.add_after(queued, after);
-                }
-                if is_behind && follows_nodes {
-                    self.enqueue(key, Causes::NODES);
-                } else if is_behind {
-                    self.update_nothing(key, &current);
-                }
-            }
+            Outcome::Settled(settled) => self.conclude_settled(key, settled),
             Outcome::Removed | Outcome::Nothing => {
                 if matches!(outcome, Outcome::Removed) {
                     self.observe_settled(key);
@@ -270,7 +248,7 @@ impl ServiceController {
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
                     tracked.stays_unsettled(Reason::Waiting, &parked.reason);
-                    tracked.parked = Some(parked);
+                    tracked.work.wait(parked);
                 });
                 self.queue.add_after(queued, after);
             }
@@ -281,6 +259,40 @@ impl ServiceController {
         self.condition_is_due(key);
     }
 
+    fn conclude_settled(&self, key: &ServiceKey, settled: Settled) {
+        let queued = Key::Service(key.clone());
+        if settled.lacks_nodes {
+            // All is done that can be done, and nobody is served.
+            let text = events::UNAVAILABLE_LOAD_BALANCER.message;
+            self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes, text));
+        } else {
+            self.observe_settled(key);
+        }
+        let current = self.balanced_nodes().identities;
+        let is_current = settled.identities == current;
+        // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
+        let is_behind = settled.has_old_labels || !is_current && !self.node_changes.is_pending();
+        let follows_nodes = self.provider.load_balancer.follows_nodes();
+        let rest = self.tracked(key, |tracked| {
+            tracked.leave_node_syncs();
+            if follows_nodes || !is_behind {
+                tracked.nodes = Some(settled.identities);
+            }
+            tracked.settled();
+            tracked.removal.rest()
+        });
+        self.queue.forget(&queued);
+        if let Some(after) = settled.again.into_iter().chain(rest).min() {
+            self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
+            self.queue.add_after(queued, after);
+        }
+        if is_behind && follows_nodes {
+            self.enqueue(key, Causes::NODES);
+        } else if is_behind {
+            self.update_nothing(key, &current);
+        }
+    }
+
     fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, progress: Progress) {
         let queued = Key::Service(key.clone());
         let known = self.services.get(key);
@@ -288,13 +300,12 @@ impl ServiceController {
             .as_deref()
             .and_then(|it| it.metadata.resource_version.as_deref());
         let (is_changed, interruption) = self.tracked(key, |tracked| {
-            tracked.unfinished = Some(progress);
-            let interruption = tracked.interruptions.add(version);
+            let interruption = tracked.work.interrupt(progress, version);
             if interruption != Interruption::Passing {
                 let trouble = by.map_or(INTERRUPTED, |failure| &failure.text);
                 tracked.stays_unsettled(Reason::Kubernetes, trouble);
             }
-            (tracked.causes.changed, interruption)
+            (tracked.causes.has(Causes::CHANGED), interruption)
         });
         if interruption == Interruption::Outdated
             && let Some(known) = &known
@@ -302,7 +313,7 @@ impl ServiceController {
             self.services.ask_about(known);
         }
         if let Some(failure) = by
-            && self.tracked(key, |tracked| tracked.interruptions.are_told())
+            && self.tracked(key, |tracked| tracked.work.is_told())
         {
             self.tell_failed(key, failure, progress);
         }
@@ -323,7 +334,7 @@ impl ServiceController {
 
     fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
         let queued = Key::Service(key.clone());
-        let was_nodes_only = progress.causes.is_nodes_only();
+        let was_nodes_only = progress.causes == Causes::NODES;
         // Whatever else is refused, without Nodes nobody would be served.
         let reason = match failure.reason {
             Reason::Refused | Reason::Invalid if !progress.is_removal && self.has_no_nodes() => {
@@ -331,16 +342,12 @@ impl ServiceController {
             }
             reason => reason,
         };
-        let retry = Causes {
-            retry: true,
-            ..progress.causes
-        };
+        let retry = progress.causes.and(Causes::RETRY);
         self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             tracked.fights.look_ended(true);
             tracked.stays_unsettled(reason, &failure.text);
-            tracked.interruptions = Interruptions::default();
-            tracked.unfinished = Some(Progress {
+            tracked.work.fail(Progress {
                 causes: retry,
                 ..progress
             });
@@ -385,7 +392,7 @@ impl ServiceController {
                 None => String::new(),
             };
             events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer{of}: {cause}"))
-        } else if progress.causes.is_nodes_only() {
+        } else if progress.causes == Causes::NODES {
             events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
         } else {
             events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))

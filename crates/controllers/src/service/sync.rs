@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use super::ServiceController;
 use super::outcome::Outcome;
-use super::tracked::{Causes, Progress, Removal, Tracked};
+use super::state::{Progress, State};
+use super::tracked::{Causes, Removal, Tracked};
 
 impl ServiceController {
     /// One sync of one Service.
@@ -22,8 +23,8 @@ impl ServiceController {
         });
         let is_turn = |tracked: &mut Tracked| successor.is_none() || tracked.removal.begin();
         if let Some(vanished) = vanished.filter(|_| self.tracked(key, is_turn)) {
-            self.tracked(key, |tracked| tracked.begin(ReconcileKind::Delete, causes));
-            let outcome = self.delete_vanished(key, vanished, causes).await;
+            let before = self.begins(key, ReconcileKind::Delete, causes);
+            let outcome = self.delete_vanished(key, vanished, causes, before).await;
             self.count(key, ReconcileKind::Delete, &outcome);
             let is_long = self.tracked(key, |tracked| tracked.removal.is_long());
             match outcome {
@@ -60,19 +61,19 @@ impl ServiceController {
         // now, or somebody took the finalizer off.
         let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
         if is_to_go {
-            self.tracked(key, |tracked| tracked.begin(ReconcileKind::Delete, causes));
-            let outcome = self.delete(key, service, causes).await;
+            let before = self.begins(key, ReconcileKind::Delete, causes);
+            let outcome = self.delete(key, service, causes, before).await;
             self.count(key, ReconcileKind::Delete, &outcome);
             outcome
         } else if is_wanted {
             let begun = Instant::now();
-            let kind = if causes.is_nodes_only() {
+            let kind = if causes == Causes::NODES {
                 ReconcileKind::Update
             } else {
                 ReconcileKind::Ensure
             };
-            self.tracked(key, |tracked| tracked.begin(kind, causes));
-            let outcome = self.ensure(key, service, causes).await;
+            let before = self.begins(key, kind, causes);
+            let outcome = self.ensure(key, service, causes, before).await;
             if kind == ReconcileKind::Update {
                 self.ctx
                     .metrics
@@ -84,6 +85,11 @@ impl ServiceController {
         } else {
             Outcome::Nothing
         }
+    }
+
+    /// A sync begins; gives where the work on the Service had got to.
+    fn begins(&self, key: &ServiceKey, kind: ReconcileKind, causes: Causes) -> State {
+        self.tracked(key, |tracked| tracked.work.begin(kind, causes))
     }
 
     /// What a provider is handed of a Service.

@@ -10,7 +10,8 @@ use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
 use futures::future::BoxFuture;
 
-use super::tracked::{Progress, Tracked, is_lasting};
+use super::state::Progress;
+use super::tracked::{Causes, Tracked, is_lasting};
 use super::{Key, ServiceController, lock};
 use crate::events;
 
@@ -54,7 +55,7 @@ impl ServiceController {
 
     /// Whether too many syncs of a Service in a row were interrupted, so that this one goes to its end whatever changes.
     pub(super) fn insists(&self, key: &ServiceKey) -> bool {
-        self.tracked(key, |tracked| tracked.interruptions.are_to_end())
+        self.tracked(key, |tracked| tracked.work.insists())
     }
 }
 
@@ -125,7 +126,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         let causes = self.progress().causes;
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
-            let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes.is_verify_only();
+            let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes == Causes::VERIFY;
             // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
             let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
             let mut news = tracked.said.news(notes, |reason| !is_end || is_lasting(reason));
@@ -148,7 +149,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         }
         let mut progress = lock(&self.progress);
         progress.has_written = true;
-        if !progress.is_announced && !progress.causes.is_nodes_only() {
+        if !progress.is_announced && progress.causes != Causes::NODES {
             progress.is_announced = true;
             let event = if facts.is_wanted {
                 events::ENSURING_LOAD_BALANCER
@@ -164,7 +165,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             || self.gives_way
                 && self
                     .controller
-                    .tracked(self.key, |tracked| tracked.causes.changed)
+                    .tracked(self.key, |tracked| tracked.causes.has(Causes::CHANGED))
     }
 
     fn write<'b>(

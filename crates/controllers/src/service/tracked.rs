@@ -8,14 +8,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, ServiceFacts, facts};
+use bowline_cloud_provider::{KubeWrite, Service, facts};
 use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
-use super::interruptions::Interruptions;
 use super::needs_update::{changed_entries, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
-use super::unsettled::Reason;
+use super::state::Work;
+use super::unsettled::{Reason, Unsettled};
 use crate::events;
 use crate::put_back::Part;
 use crate::said::Said;
@@ -34,98 +34,31 @@ pub(super) fn is_lasting(reason: &str) -> bool {
 
 /// Why a Service is to be looked at. Causes add up until the next sync takes them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Causes {
-    /// A person (or a program on their behalf) changed the Service: the sync is announced by events.
-    pub(super) changed: bool,
-    /// The set of Nodes changed.
-    pub(super) nodes: bool,
-    /// It is time to look whether all is still as it should be; also the first look after a start.
-    pub(super) verify: bool,
-    /// An earlier sync failed.
-    pub(super) retry: bool,
-}
+pub(super) struct Causes(u8);
 
 impl Causes {
-    const NONE: Self = Self {
-        changed: false,
-        nodes: false,
-        verify: false,
-        retry: false,
-    };
-    /// The Service changed.
-    pub(super) const CHANGED: Self = Self {
-        changed: true,
-        ..Self::NONE
-    };
-    /// The Nodes changed.
-    pub(super) const NODES: Self = Self {
-        nodes: true,
-        ..Self::NONE
-    };
+    /// A person (or a program on their behalf) changed the Service: the sync is announced by events.
+    pub(super) const CHANGED: Self = Self(1);
+    /// The set of Nodes changed. With no other cause the sync is upstream's "update", in contrast to its "ensure".
+    pub(super) const NODES: Self = Self(2);
+    /// It is time to look whether all is still as it should be; also the first look after a start.
+    pub(super) const VERIFY: Self = Self(4);
     /// An earlier sync did not come to its end.
-    pub(super) const RETRY: Self = Self {
-        retry: true,
-        ..Self::NONE
-    };
-    /// It is time to look.
-    pub(super) const VERIFY: Self = Self {
-        verify: true,
-        ..Self::NONE
-    };
+    pub(super) const RETRY: Self = Self(8);
 
     /// Whether there is no cause: then a sync only goes on with what is parked.
     pub(super) fn is_empty(self) -> bool {
-        self == Self::NONE
+        self.0 == 0
     }
 
     /// Both.
     pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            changed: self.changed || other.changed,
-            nodes: self.nodes || other.nodes,
-            verify: self.verify || other.verify,
-            retry: self.retry || other.retry,
-        }
+        Self(self.0 | other.0)
     }
 
-    /// Whether nothing is known to have changed.
-    pub(super) fn is_verify_only(self) -> bool {
-        self == Self::VERIFY
-    }
-
-    /// Whether this is about Nodes and nothing else: upstream's "update" in contrast to its "ensure".
-    pub(super) fn is_nodes_only(self) -> bool {
-        self == Self::NODES
-    }
-}
-
-/// How far a sync has come; survives being parked.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Progress {
-    /// The balancer was to go: what came of that says nothing to a sync that is to make it, nor the other way round.
-    pub(super) is_removal: bool,
-    /// All causes that the sync serves.
-    pub(super) causes: Causes,
-    /// Its beginning was said in an event.
-    pub(super) is_announced: bool,
-    /// It wrote to the cloud.
-    pub(super) has_written: bool,
-    /// It wrote to the cloud since the last full read.
-    pub(super) is_unverified: bool,
-}
-
-/// A reconcile that waits for the cloud.
-pub(super) struct Parked {
-    /// What it waits for.
-    pub(super) reason: String,
-    pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
-    pub(super) progress: Progress,
-}
-
-impl Parked {
-    /// Whether it is that of this very Service, and not of one that bore its name before.
-    pub(super) fn is_about(&self, service: &Service) -> bool {
-        self.session.facts().service.metadata.uid == service.metadata.uid
+    /// Whether one of these is among them.
+    pub(super) fn has(self, some: Self) -> bool {
+        self.0 & some.0 != 0
     }
 }
 
@@ -136,14 +69,10 @@ pub(super) struct Tracked {
     pub(super) causes: Causes,
     /// The node syncs that wait for it.
     node_syncs: Vec<Arc<NodeSyncTimer>>,
-    /// When the oldest change was seen that no settled sync has served yet, else when the first sync since then did not settle.
-    unsettled_since: Option<Instant>,
-    /// It was a change.
-    is_since_change: bool,
-    /// What came of the last sync, if that has not settled.
-    reason: Reason,
-    /// The same in words.
-    pub(super) trouble: String,
+    /// Where the work on it has got to.
+    pub(super) work: Work,
+    /// Why it is not as it should be; `None`: it is, as far as is known.
+    pub(super) unsettled: Option<Unsettled>,
     /// This process wrote the condition that tells it.
     pub(super) is_trouble_told: bool,
     /// The Service as it was last handed to a sync, with our own annotations since then.
@@ -152,28 +81,16 @@ pub(super) struct Tracked {
     expected: Option<Arc<Service>>,
     /// The Nodes of the last sync that succeeded, or that failed where somebody may be served.
     pub(super) nodes: Option<NodeIdentities>,
-    /// The last sync that succeeded had no Node for it to lead to, and it needs some.
-    pub(super) lacks_nodes: bool,
-    /// Labels by which the Service may select Nodes have changed while a sync that succeeded was under way; taken with its end.
-    pub(super) has_old_labels: bool,
-    /// The sync that waits for the cloud.
-    pub(super) parked: Option<Parked>,
-    /// What the reconcile under way is to do, and when it began.
-    pub(super) begun: Option<(ReconcileKind, Instant)>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
     /// What was said in events.
     pub(super) said: Said,
-    /// What the last sync had come to when it ended early: the next one goes on with its causes, and does not announce it again.
-    pub(super) unfinished: Option<Progress>,
     /// Services that vanished before their balancers were removed.
     pub(super) vanished: Vec<Arc<Service>>,
     /// How far the removal of the first of these is, where another Service has the name by now.
     pub(super) removal: Removal,
     /// It was seen with a class: its finalizer and balancer belong to another controller.
     pub(super) is_foreign: bool,
-    /// The syncs in a row that something moved under.
-    pub(super) interruptions: Interruptions,
     /// What this process wrote on it, and others change back.
     pub(super) fights: Fights,
 }
@@ -223,25 +140,18 @@ impl Tracked {
             since: None,
             until: Some(Instant::now() + REMOVAL_REST),
         };
-        (self.parked, self.unfinished) = (None, None);
     }
 
     /// Adds causes to look again.
     pub(super) fn add_causes(&mut self, causes: Causes) {
-        if causes.changed || causes.nodes {
+        if causes.has(Causes::CHANGED.and(Causes::NODES)) {
+            let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
             // Where something had failed before, the change is what is waited for from now on.
-            if !std::mem::replace(&mut self.is_since_change, true) {
-                self.unsettled_since = Some(Instant::now());
+            if !std::mem::replace(&mut unsettled.is_since_change, true) {
+                unsettled.since = Instant::now();
             }
         }
         self.causes = self.causes.and(causes);
-    }
-
-    /// A sync begins. Without a cause it only goes on with a reconcile that waited for the cloud.
-    pub(super) fn begin(&mut self, kind: ReconcileKind, causes: Causes) {
-        if !causes.is_empty() || self.begun.is_none() {
-            self.begun = Some((kind, Instant::now()));
-        }
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -251,49 +161,27 @@ impl Tracked {
 
     /// A sync has come to an end, good or bad: node syncs no longer wait for it, unless they came meanwhile.
     pub(super) fn leave_node_syncs(&mut self) {
-        if !self.causes.nodes {
+        if !self.causes.has(Causes::NODES) {
             self.node_syncs.clear();
         }
     }
 
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
     pub(super) fn served(&mut self) -> Option<Instant> {
-        self.reason = Reason::Pending;
-        self.trouble = String::new();
-        if self.causes.changed || self.causes.nodes {
+        if self.causes.has(Causes::CHANGED.and(Causes::NODES)) {
+            if let Some(unsettled) = &mut self.unsettled {
+                unsettled.because(Reason::Pending, "");
+            }
             return None;
         }
-        let since = self.unsettled_since.take();
-        since.filter(|_| std::mem::take(&mut self.is_since_change))
+        let served = self.unsettled.take().filter(|it| it.is_since_change);
+        served.map(|it| it.since)
     }
 
     /// A sync has ended, and not settled.
     pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: &str) {
-        self.reason = reason;
-        trouble.clone_into(&mut self.trouble);
-        self.unsettled_since.get_or_insert_with(Instant::now);
-    }
-
-    /// Since when it is not as it should be, and why; `None`: it is, as far as is known.
-    pub(super) fn unsettled(&self) -> Option<(Instant, Reason)> {
-        Some((self.unsettled_since?, self.reason))
-    }
-
-    /// Takes what an earlier sync had come to, if that was to the same end: what was wanted before is over.
-    pub(super) fn take_unfinished(&mut self, is_removal: bool) -> Progress {
-        let unfinished = self.unfinished.take();
-        unfinished
-            .filter(|progress| progress.is_removal == is_removal)
-            .unwrap_or(Progress {
-                is_removal,
-                ..Progress::default()
-            })
-    }
-
-    /// Takes the sync that waits for the cloud, if it is to the same end.
-    pub(super) fn take_parked(&mut self, is_removal: bool) -> Option<Parked> {
-        let parked = self.parked.take();
-        parked.filter(|parked| parked.progress.is_removal == is_removal)
+        let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
+        unsettled.because(reason, trouble);
     }
 
     /// Our own write to the Service is about to be sent.
@@ -361,11 +249,6 @@ impl Tracked {
             && !self.expected.as_ref().is_some_and(is_echo)
     }
 
-    /// Whether a sync waits for a newer version of the Service than the one that a write of it was refused for.
-    pub(super) fn waits_for_news(&self) -> bool {
-        self.unfinished.is_some() && self.interruptions.are_over_with_news()
-    }
-
     /// Goes on with a newer version of the Service that asks for the same as the one that was synced, so that no old version
     /// is held in memory beside the one in the cache.
     pub(super) fn keep_newest(&mut self, new: &Arc<Service>) {
@@ -377,18 +260,9 @@ impl Tracked {
         }
     }
 
-    /// A process before this one began to make the balancer, and said so.
-    pub(super) fn was_begun_before(&mut self) {
-        self.unfinished = Some(Progress {
-            is_announced: true,
-            ..Progress::default()
-        });
-    }
-
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
-        self.unfinished = None;
-        self.interruptions = Interruptions::default();
+        self.work.rest();
         FAILURES.iter().for_each(|reason| self.said.over(reason));
     }
 
@@ -396,11 +270,8 @@ impl Tracked {
     pub(super) fn released(&mut self) {
         self.served();
         self.leave_node_syncs();
+        self.work.rest();
         self.synced = None;
-        self.parked = None;
-        self.begun = None;
-        self.unfinished = None;
-        self.interruptions = Interruptions::default();
         self.fights = Fights::default();
         self.said = Said::default();
     }
@@ -408,10 +279,8 @@ impl Tracked {
     /// Whether nothing is remembered that the next sync would need.
     pub(super) fn is_unused(&self) -> bool {
         self.causes.is_empty()
+            && self.work.is_resting()
             && self.synced.is_none()
-            && self.parked.is_none()
-            && self.unfinished.is_none()
-            && self.begun.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
             && !self.is_trouble_told
@@ -470,29 +339,5 @@ mod tests {
                 "not synced yet"
             );
         }
-    }
-
-    #[test]
-    fn what_a_removal_had_come_to_is_nothing_to_a_sync_that_makes_the_balancer() {
-        for (was_removal, is_removal) in [(true, true), (true, false), (false, true), (false, false)] {
-            let mut tracked = Tracked {
-                unfinished: Some(Progress {
-                    is_removal: was_removal,
-                    is_announced: true,
-                    ..Progress::default()
-                }),
-                ..Tracked::default()
-            };
-            let progress = tracked.take_unfinished(is_removal);
-            assert_eq!(progress.is_removal, is_removal);
-            assert_eq!(progress.is_announced, was_removal == is_removal);
-            assert!(tracked.unfinished.is_none());
-        }
-    }
-
-    #[test]
-    fn a_node_change_beside_another_cause_is_a_full_sync() {
-        assert!(Causes::NODES.is_nodes_only());
-        assert!(!Causes::NODES.and(Causes::CHANGED).is_nodes_only());
     }
 }

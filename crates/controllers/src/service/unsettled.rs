@@ -10,10 +10,9 @@ use crate::metrics::gauges::{Standing, UNSETTLED, UNSETTLED_OLDEST};
 use crate::metrics::{Probes, Readings};
 
 /// What came of the last sync of a Service that is not settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// None has ended yet since it was settled.
-    #[default]
     Pending,
     /// The cloud is busy with it.
     Waiting,
@@ -84,6 +83,36 @@ impl From<ErrorKind> for Reason {
     }
 }
 
+/// What is not as it should be with one Service.
+pub(super) struct Unsettled {
+    /// When the oldest change was seen that no settled sync has served yet, else when the first sync since then did not settle.
+    pub(super) since: Instant,
+    /// It was a change.
+    pub(super) is_since_change: bool,
+    /// What came of the last sync.
+    pub(super) reason: Reason,
+    /// The same in words.
+    pub(super) trouble: String,
+}
+
+impl Unsettled {
+    /// From now on.
+    pub(super) fn begin() -> Self {
+        Self {
+            since: Instant::now(),
+            is_since_change: false,
+            reason: Reason::Pending,
+            trouble: String::new(),
+        }
+    }
+
+    /// A sync has ended so.
+    pub(super) fn because(&mut self, reason: Reason, trouble: &str) {
+        self.reason = reason;
+        trouble.clone_into(&mut self.trouble);
+    }
+}
+
 impl ServiceController {
     /// Has the Services that are not settled shown at each scrape.
     pub(super) fn show_unsettled(self: &Arc<Self>, probes: &Probes) {
@@ -99,8 +128,8 @@ impl ServiceController {
         let now = Instant::now();
         let mut standing = [Standing::default(); Reason::ALL.len()];
         for tracked in lock(&self.tracked).values() {
-            if let Some((since, reason)) = tracked.unsettled() {
-                standing[reason as usize].add(now - since);
+            if let Some(unsettled) = &tracked.unsettled {
+                standing[unsettled.reason as usize].add(now - unsettled.since);
             }
         }
         let all = Reason::ALL.into_iter().zip(standing);

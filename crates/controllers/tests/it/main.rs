@@ -13,3 +13,4 @@ mod route;
 mod route_table;
 mod series;
 mod service;
+mod unreadable;

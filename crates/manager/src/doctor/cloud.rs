@@ -20,36 +20,42 @@ use crate::controllers::ControllerName;
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
+    "cloud.provider",
     "the provider can be built",
     "docs/guides/troubleshoot.md#the-cloud",
 );
 
 pub(super) static INSTANCES: Topic = Topic::new(
     Category::Cloud,
+    "cloud.instances",
     "instances are listed",
     "docs/guides/troubleshoot.md#the-cloud",
 );
 
 pub(super) static LOAD_BALANCERS: Topic = Topic::new(
     Category::Cloud,
+    "cloud.load-balancers",
     "load balancers are read",
     "docs/guides/troubleshoot.md#the-cloud",
 );
 
 pub(super) static ROUTES: Topic = Topic::new(
     Category::Cloud,
+    "cloud.routes",
     "routes are read",
     "docs/guides/troubleshoot.md#routes",
 );
 
 pub(super) static BILLED: Topic = Topic::new(
     Category::Cloud,
+    "cloud.billed",
     "what is billed belongs to a Service",
     "docs/runbooks/BowlineIPBlocksOrphaned.md",
 );
 
 pub(super) static LEFT_BEHIND: Topic = Topic::new(
     Category::Cloud,
+    "cloud.left-behind",
     "no load balancer is left behind",
     "docs/explanation/ownership.md#when-a-service-is-gone",
 );
@@ -157,7 +163,7 @@ pub(super) async fn checks(
                 LOAD_BALANCERS.skipped(NO_PROVIDER),
             ];
         }
-        Cloud::Unknown => {
+        Cloud::Unusable(_) => {
             let because = "the configuration cannot be used";
             return vec![
                 LOGIN.skipped(because),

@@ -10,6 +10,7 @@ use crate::why::{Unserved, is_troubled};
 
 pub(super) static AS_ASKED: Topic = Topic::new(
     Category::Services,
+    "services.as-asked",
     "load balancers are as their Services ask",
     "docs/guides/troubleshoot.md#services",
 );

@@ -2,7 +2,10 @@
 
 use bowline_cloud_provider::{NodeName, ServiceKey};
 
-use super::{Cloud, Objects, Outcome, Patient, cloud, events, known, kubernetes, no_answer, objects, timed};
+use super::{
+    Cloud, Objects, Outcome, Patient, cloud, events, known, kubernetes, leadership, managers, no_answer,
+    objects, put_in, timed, unread,
+};
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Cause, Why};
@@ -16,59 +19,107 @@ pub enum Target {
     Node(NodeName),
 }
 
-/// Tells of each target why it is as it is, in the order given. Nothing is written.
+/// Tells of each target why it is as it is, in the order given. Nothing is written. What cannot be found out is a cause itself.
 ///
 /// # Errors
 ///
-/// The API server does not answer, or does not let Nodes and Services be read.
+/// A file with Services cannot be read.
 ///
 /// # Cancellation
 ///
 /// May be dropped at any await.
 pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Why>, String> {
+    patient.progress.is_at("asking the API server");
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
-    let Some(kube) = kube else {
-        return Err(format!("{}; {}", answer.seen, answer.remedy));
-    };
-    let objects = objects(patient, Some(kube), version).await;
-    for (kind, error) in [
-        ("Nodes", objects.nodes.as_ref().and_then(|it| it.as_ref().err())),
-        (
-            "Services",
-            objects.services.as_ref().and_then(|it| it.as_ref().err()),
-        ),
-    ] {
-        if let Some(error) = error {
-            return Err(format!("reading {kind}: {error}"));
+    let mut objects = objects(patient, kube, version).await;
+    let mut targets = targets.to_vec();
+    let of_files = patient.manifests.services(objects.services())?;
+    for service in &of_files {
+        let target = Target::Service(ServiceKey::of(service));
+        if !targets.contains(&target) {
+            targets.push(target);
         }
     }
-    let leads = kubernetes::lease(patient, Some(kube), objects.nodes()).await;
+    let new: Vec<ServiceKey> = {
+        let is_there = |key: &ServiceKey| objects.services().iter().any(|it| ServiceKey::of(it) == *key);
+        let keys = of_files.iter().map(|service| ServiceKey::of(service));
+        keys.filter(|key| !is_there(key)).collect()
+    };
+    if !of_files.is_empty() {
+        let services = objects.services.get_or_insert_with(|| Ok(Vec::new()));
+        if let Ok(services) = services {
+            put_in(services, &of_files);
+        }
+    }
+    let found = managers::find(kube).await;
+    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let works = managers::check(patient, found.as_ref(), leads.leader());
     let is_of_node = |target: &Target| matches!(target, Target::Node(_));
     let answers = match targets.iter().any(is_of_node) {
         true => cloud::ask(&patient.cloud, objects.nodes()).await,
         false => None,
     };
     let mut all = Vec::new();
-    for target in targets {
-        let mut why = match target {
-            Target::Service(key) => of_service(patient, &objects, key).await,
-            Target::Node(name) => of_node(patient, &objects, name, answers.as_ref()).await,
+    patient.progress.is_at("asking the cloud");
+    for target in &targets {
+        let read = match target {
+            Target::Service(_) => objects.services.as_ref().map(|it| it.as_ref().err()),
+            Target::Node(_) => objects.nodes.as_ref().map(|it| it.as_ref().err()),
         };
-        if let Cloud::Refused(error) = &patient.cloud {
-            let text = format!("the provider cannot be built: {error}");
-            let remedy = "the manager ends at its start for that: `doctor` says more";
-            why.first(
-                Cause::new(Outcome::Failed, text, remedy),
-                "nothing, as long as that is so",
-            );
+        let mut why = match (read, target) {
+            (None, _) => of_failure(target, &answer.seen, &answer.remedy),
+            (Some(Some(error)), _) => of_failure(target, &error.to_string(), unread(error)),
+            (Some(None), Target::Service(key)) => of_service(patient, &objects, key).await,
+            (Some(None), Target::Node(name)) => of_node(patient, &objects, name, answers.as_ref()).await,
+        };
+        let (text, remedy) = match &patient.cloud {
+            Cloud::Built(..) => ("", ""),
+            Cloud::Refused(error) => (
+                error.as_str(),
+                "the manager ends at its start for that, or waits: `doctor` says more",
+            ),
+            Cloud::Unusable(error) => (
+                error.as_str(),
+                "give the command the flags, variables and files of the manager; without them only the cluster is known",
+            ),
+        };
+        if !text.is_empty() {
+            let cause = Cause::new(Outcome::Failed, format!("the cloud is not asked: {text}"), remedy);
+            let next = why.next.clone();
+            why.first(cause, &next);
         }
-        if leads.outcome == Outcome::Failed {
-            let cause = Cause::new(Outcome::Failed, leads.seen.clone(), leads.remedy.clone());
-            why.first(cause, "nothing that can be relied on, until one manager leads");
+        if kube.is_some() {
+            for check in [&works, &leads.check] {
+                if check.outcome == Outcome::Failed {
+                    let cause = Cause::new(Outcome::Failed, check.seen.clone(), check.remedy.clone());
+                    why.first(cause, "nothing that can be relied on, until one manager leads");
+                }
+            }
+        }
+        if let Target::Service(key) = target
+            && new.contains(key)
+        {
+            why.is.insert(
+                0,
+                "not applied yet: this is what would be made of the file".to_owned(),
+            );
         }
         all.push(why);
     }
     Ok(all)
+}
+
+/// Nothing can be said of the object itself.
+fn of_failure(target: &Target, text: &str, remedy: &str) -> Why {
+    let mut why = Why::new(match target {
+        Target::Service(key) => format!("service/{key}"),
+        Target::Node(name) => format!("node/{name}"),
+    });
+    why.is.push("not known: the cluster does not tell".to_owned());
+    why.causes
+        .push(Cause::new(Outcome::Failed, text.to_owned(), remedy.to_owned()));
+    "nothing can be told, until the API server answers".clone_into(&mut why.next);
+    why
 }
 
 fn unknown(object: String, kind: &str) -> Why {

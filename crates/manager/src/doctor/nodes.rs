@@ -12,22 +12,30 @@ use super::{Category, Check, Topic, some_lines, some_of, unread};
 use crate::why::node::{TWINS, without_cloud};
 use crate::why::of_answer;
 
-pub(super) static READ: Topic = Topic::new(Category::Nodes, "Nodes are read", "docs/reference/rbac.md");
+pub(super) static READ: Topic = Topic::new(
+    Category::Nodes,
+    "nodes.read",
+    "Nodes are read",
+    "docs/reference/rbac.md",
+);
 
 pub(super) static OWNERS: Topic = Topic::new(
     Category::Nodes,
+    "nodes.cloud",
     "Nodes are of this cloud",
     "docs/guides/troubleshoot.md#nodes",
 );
 
 pub(super) static INSTANCES: Topic = Topic::new(
     Category::Nodes,
+    "nodes.instances",
     "Nodes have their instances",
     "docs/guides/troubleshoot.md#nodes",
 );
 
 pub(super) static INITIALIZED: Topic = Topic::new(
     Category::Nodes,
+    "nodes.initialized",
     "Nodes are initialised",
     "docs/runbooks/BowlineNodeNotInitialized.md",
 );

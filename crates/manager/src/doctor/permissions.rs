@@ -1,24 +1,26 @@
 //! What the manager may do, asked of the API server rule by rule.
 
-use std::collections::BTreeSet;
-
 use bowline_cloud_provider::{CloudProvider, ClusterUid};
-use bowline_kube_io::rbac::{Account, Named, Part, Question, questions};
-use bowline_kube_io::{Kube, KubeError};
+use bowline_kube_io::rbac::{Account, NAMESPACE, Named, Part, Question, questions};
+use bowline_kube_io::{Kube, KubeError, UserInfo};
 use futures::StreamExt as _;
 
+use super::managers::Found;
 use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
+use crate::deployed::Deployed;
 
 pub(super) static PERMISSIONS: Topic = Topic::new(
     Category::Kubernetes,
+    "kubernetes.permissions",
     "the manager has its permissions",
     "docs/reference/rbac.md",
 );
 
 pub(super) static ACCOUNTS: Topic = Topic::new(
     Category::Kubernetes,
+    "kubernetes.controller-accounts",
     "the ServiceAccounts of the controllers have theirs",
     "docs/reference/rbac.md",
 );
@@ -26,64 +28,152 @@ pub(super) static ACCOUNTS: Topic = Topic::new(
 /// Questions at once.
 const AT_ONCE: usize = 8;
 
-/// What was found, and what may be done.
-pub(super) struct Permitted {
-    pub(super) checks: Vec<Check>,
-    /// The questions that were answered with yes, as they are shown.
-    pub(super) granted: BTreeSet<String>,
+/// Whose permissions are asked for.
+enum Whose {
+    /// Those of whoever asks: in the manager's pod they are its own.
+    Own,
+    /// Those of a ServiceAccount.
+    Account(UserInfo),
 }
 
-/// Asks for every permission. Those of other ServiceAccounts are not asked for: it would take a token of theirs, and to make
-/// one is a write.
+impl Whose {
+    async fn may(&self, kube: &Kube, question: &Question) -> Result<bool, KubeError> {
+        match self {
+            Self::Own => kube.may(question).await,
+            Self::Account(user) => kube.may_somebody(user, question).await,
+        }
+    }
+}
+
+/// Asks for every permission of the manager: outside of its pod for those of its ServiceAccount, as far as the caller may ask for
+/// others.
 pub(super) async fn check(
     patient: &Patient<'_>,
     kube: Option<&Kube>,
     provider: Option<&dyn CloudProvider>,
-) -> Permitted {
+    found: Option<&Found>,
+) -> Vec<Check> {
     let Some(kube) = kube else {
-        return Permitted {
-            checks: vec![PERMISSIONS.skipped("the API server does not answer")],
-            granted: BTreeSet::new(),
-        };
+        return vec![PERMISSIONS.skipped("the API server does not answer")];
     };
     let config = patient.config;
     let needed = parts(config, patient.lookup, provider);
     let is_own = |part: &&Part| !config.service_accounts || part.account() == Account::Process;
     let own: Vec<Part> = needed.iter().filter(is_own).copied().collect();
-    let asked = questions(&own, &named(config, provider));
-    let count = asked.len();
-    let answers = async {
-        let all = asked.into_iter().map(|question| async move {
-            let answer = kube.may(&question).await;
-            (question, answer)
-        });
-        futures::stream::iter(all)
-            .buffered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await
+    let named = named(config, provider);
+    let asked = questions(&own, &named);
+    let needs = Needs {
+        annotations: provider
+            .and_then(CloudProvider::load_balancer)
+            .is_none_or(|balancer| balancer.needs_annotations()),
+        authorities: patient.lookup == Some(Lookup::Required),
     };
-    let mut granted = BTreeSet::new();
-    let mut checks = vec![match timed(answers).await {
+    let (whose, remark) = subject(patient, kube, found).await;
+    let mut checks = vec![match answers(kube, &whose, asked).await {
         None => PERMISSIONS.failed(no_answer(), "look at the API server"),
-        Some((answers, _)) => {
-            let needs = Needs {
-                annotations: provider
-                    .and_then(CloudProvider::load_balancer)
-                    .is_none_or(|balancer| balancer.needs_annotations()),
-                authorities: patient.lookup == Some(Lookup::Required),
-            };
-            let yes = answers.iter().filter(|(_, answer)| *answer == Ok(true));
-            granted.extend(yes.map(|(question, _)| question.to_string()));
-            judge(count, answers, needs, patient.is_manager)
-        }
+        Some(answers) => judge(&PERMISSIONS, &answers, needs, &remark),
     }];
     if own.len() < needed.len() {
-        checks.push(ACCOUNTS.skipped(
+        checks.push(of_accounts(kube, &whose, &needed, &named, needs).await);
+    }
+    checks
+}
+
+/// Whose permissions count, and how that is told.
+async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (Whose, String) {
+    if patient.is_manager {
+        return (Whose::Own, String::new());
+    }
+    let managers = found
+        .and_then(|it| it.managers.as_deref().ok())
+        .unwrap_or_default();
+    let mut managers: Vec<&Deployed> = managers.iter().collect();
+    managers.sort_by_key(|it| it.program);
+    let account = match managers.first() {
+        Some(manager) => Some((
+            manager.namespace.as_str(),
+            manager.account_name(),
+            manager.object(),
+        )),
+        // Where nothing is deployed, or the process runs elsewhere, the account of all manifests may be there.
+        None => {
+            let there = timed(kube.has_service_account(NAMESPACE, ACCOUNT)).await;
+            matches!(there, Some((Ok(true), _))).then(|| (NAMESPACE, ACCOUNT, "the manifests".to_owned()))
+        }
+    };
+    let may_ask = Question {
+        verb: "create",
+        group: "authorization.k8s.io",
+        resource: "subjectaccessreviews",
+        namespace: None,
+        name: None,
+        rules: Vec::new(),
+    };
+    match account {
+        Some((namespace, name, of)) if matches!(timed(kube.may(&may_ask)).await, Some((Ok(true), _))) => (
+            Whose::Account(UserInfo::service_account(namespace, name)),
+            format!("; asked for the ServiceAccount {namespace}/{name} of {of}"),
+        ),
+        Some(_) => (
+            Whose::Own,
+            "; asked for the user of the kubeconfig, who may not ask for those of others: in the pod it is the manager's own".to_owned(),
+        ),
+        None => (
+            Whose::Own,
+            "; asked for the user of the kubeconfig, because no manager is found: in the pod it is the manager's own".to_owned(),
+        ),
+    }
+}
+
+/// The ServiceAccount of all manifests.
+const ACCOUNT: &str = "cloud-controller-manager";
+
+type Answers = Vec<(Question, Result<bool, KubeError>)>;
+
+async fn answers(kube: &Kube, whose: &Whose, asked: Vec<Question>) -> Option<Answers> {
+    let all = asked.into_iter().map(|question| async move {
+        let answer = whose.may(kube, &question).await;
+        (question, answer)
+    });
+    let answers = futures::stream::iter(all).buffered(AT_ONCE).collect::<Vec<_>>();
+    timed(answers).await.map(|(answers, _)| answers)
+}
+
+/// The ServiceAccounts of single controllers. Only who may ask for others can tell: to ask as one of them takes a token of its, and to
+/// make one is a write.
+async fn of_accounts(kube: &Kube, whose: &Whose, needed: &[Part], named: &Named, needs: Needs) -> Check {
+    if matches!(whose, Whose::Own) {
+        return ACCOUNTS.skipped(
             "not asked under --use-service-account-credentials; ask with `kubectl auth can-i --list \
              --as=system:serviceaccount:kube-system:node-controller`, and the same for the others",
-        ));
+        );
     }
-    Permitted { checks, granted }
+    let mut all = Vec::new();
+    let mut names = Vec::new();
+    for account in [Account::Node, Account::Service, Account::Route, Account::Provider] {
+        let name = account
+            .name()
+            .or(named.account.as_deref())
+            .unwrap_or("service-controller");
+        let parts: Vec<Part> = needed
+            .iter()
+            .filter(|part| part.account() == account)
+            .copied()
+            .collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let whose = Whose::Account(UserInfo::service_account(NAMESPACE, name));
+        match answers(kube, &whose, questions(&parts, named)).await {
+            None => return ACCOUNTS.failed(no_answer(), "look at the API server"),
+            Some(answers) => all.extend(answers),
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let remark = format!("; asked for {} in {NAMESPACE}", names.join(", "));
+    judge(&ACCOUNTS, &all, needs, &remark)
 }
 
 /// The parts that ask the API server for something in this installation.
@@ -164,17 +254,8 @@ fn is_spared(question: &Question, needs: Needs) -> bool {
     })
 }
 
-fn judge(
-    count: usize,
-    answers: Vec<(Question, Result<bool, KubeError>)>,
-    needs: Needs,
-    is_manager: bool,
-) -> Check {
-    let whose = if is_manager {
-        ""
-    } else {
-        "; asked for the user of the kubeconfig, in the pod it is the manager's own"
-    };
+fn judge(topic: &'static Topic, answers: &Answers, needs: Needs, whose: &str) -> Check {
+    let count = answers.len();
     let mut is_fatal = false;
     let mut lines = Vec::new();
     let mut unknown = None;
@@ -182,7 +263,7 @@ fn judge(
         match answer {
             Ok(true) => {}
             Ok(false) => {
-                is_fatal |= !is_spared(&question, needs);
+                is_fatal |= !is_spared(question, needs);
                 let loses: Vec<String> = question
                     .rules
                     .iter()
@@ -198,16 +279,16 @@ fn judge(
         }
     }
     if let (Some(error), true) = (&unknown, lines.is_empty()) {
-        return PERMISSIONS.failed(error.to_string(), "look at the API server");
+        return topic.failed(error.to_string(), "look at the API server");
     }
     if lines.is_empty() {
-        return PERMISSIONS.ok(format!("all {count}{whose}"));
+        return topic.ok(format!("all {count}{whose}"));
     }
     let seen = format!("{} of {count} are missing{whose}", lines.len());
     let remedy = "apply the manager's ClusterRole, its Role and their bindings of this release again, or add these rules";
     let check = match is_fatal {
-        true => PERMISSIONS.failed(seen, remedy),
-        false => PERMISSIONS.warning(seen, remedy),
+        true => topic.failed(seen, remedy),
+        false => topic.warning(seen, remedy),
     };
     check.with(some_lines(lines))
 }
@@ -243,7 +324,7 @@ mod tests {
             annotations: false,
             authorities,
         };
-        judge(answers.len(), answers, needs, true)
+        judge(&PERMISSIONS, &answers, needs, "")
     }
 
     #[test]

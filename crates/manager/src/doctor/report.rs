@@ -64,6 +64,8 @@ impl Outcome {
 pub struct Topic {
     /// The category.
     pub category: Category,
+    /// What programs know it by. It stays as it is from release to release.
+    pub id: &'static str,
     /// What has to be so, in one line.
     pub name: &'static str,
     /// The page about it, from the root of the project, with an anchor.
@@ -85,11 +87,31 @@ pub struct Check {
     pub remedy: String,
 }
 
+/// What the JSON is called. It gets another name when something that a program may go by changes its form or goes.
+const SCHEMA: &str = "bowline/doctor/v1";
+
+/// Where the build says that the documentation is, with a slash at its end; else it is a path in the sources.
+pub const DOCUMENTATION: &str = match option_env!("BOWLINE_DOCUMENTATION_URL") {
+    Some(url) => url,
+    None => "",
+};
+
 impl Topic {
+    /// The page about it.
+    #[must_use]
+    pub fn link(&self) -> String {
+        format!("{DOCUMENTATION}{}", self.help)
+    }
+
     /// This has to be so, and that page is about it.
     #[must_use]
-    pub const fn new(category: Category, name: &'static str, help: &'static str) -> Self {
-        Self { category, name, help }
+    pub const fn new(category: Category, id: &'static str, name: &'static str, help: &'static str) -> Self {
+        Self {
+            category,
+            id,
+            name,
+            help,
+        }
     }
 
     /// It is as it should be.
@@ -164,7 +186,7 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
         }
         if !remedy.is_empty() {
             writeln!(text, "           do:  {remedy}")?;
-            writeln!(text, "           see: {}", topic.help)?;
+            writeln!(text, "           see: {}", topic.link())?;
         }
     }
     let count = |wanted| checks.iter().filter(|check| check.outcome == wanted).count();
@@ -178,28 +200,35 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
     )
 }
 
-/// One JSON array with an object for each check.
+/// One JSON object, with one of each check in it.
 #[must_use]
 pub fn render_json(checks: &[Check]) -> String {
     let all = checks.iter().map(|check| {
         json!({
+            "id": check.topic.id,
             "category": check.topic.category.name(),
             "check": check.topic.name,
             "outcome": check.outcome.name(),
             "seen": check.seen,
             "details": check.details,
             "remedy": check.remedy,
-            "help": check.topic.help,
+            "help": check.topic.link(),
         })
     });
-    format!("{:#}", all.collect::<serde_json::Value>())
+    let checks = all.collect::<serde_json::Value>();
+    format!("{:#}", json!({ "schema": SCHEMA, "checks": checks }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    static DOOR: Topic = Topic::new(Category::Cloud, "the door is open", "docs/README.md");
+    static DOOR: Topic = Topic::new(
+        Category::Cloud,
+        "cloud.door",
+        "the door is open",
+        "docs/README.md",
+    );
 
     #[test]
     fn text_and_json_tell_the_same() {
@@ -222,12 +251,15 @@ mod tests {
         );
         let parsed: serde_json::Value = serde_json::from_str(&render_json(&checks)).unwrap();
         assert_eq!(
-            parsed[1],
-            json!({
-                "category": "cloud", "check": "the door is open", "outcome": "failed", "seen": "it is shut",
-                "details": ["by the wind"], "remedy": "open it", "help": "docs/README.md",
-            })
+            (&parsed["schema"], &parsed["checks"][1]),
+            (
+                &json!("bowline/doctor/v1"),
+                &json!({
+                    "id": "cloud.door", "category": "cloud", "check": "the door is open", "outcome": "failed", "seen": "it is shut",
+                    "details": ["by the wind"], "remedy": "open it", "help": format!("{DOCUMENTATION}docs/README.md"),
+                })
+            )
         );
-        assert_eq!(parsed.as_array().unwrap().len(), 3);
+        assert_eq!(parsed["checks"].as_array().unwrap().len(), 3);
     }
 }

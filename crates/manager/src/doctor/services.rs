@@ -9,10 +9,16 @@ use bowline_kube_io::KubeError;
 use super::{Category, Check, NAMED, Outcome, Topic, some_of, unread};
 use crate::why::{self, Known, Unserved, Why};
 
-pub(super) static READ: Topic = Topic::new(Category::Services, "Services are read", "docs/reference/rbac.md");
+pub(super) static READ: Topic = Topic::new(
+    Category::Services,
+    "services.read",
+    "Services are read",
+    "docs/reference/rbac.md",
+);
 
 pub(super) static SETTLED: Topic = Topic::new(
     Category::Services,
+    "services.addresses",
     "Services have their addresses",
     "docs/guides/troubleshoot.md#services",
 );

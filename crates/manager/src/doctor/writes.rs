@@ -1,20 +1,20 @@
 //! Whether the API server takes the manager's writes: admission may refuse what a role allows.
 
-use std::collections::BTreeSet;
-
 use bowline_cloud_provider::{ServiceKey, facts};
+use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Kube, KubeError};
 
 use super::{Category, Check, Objects, Topic, no_answer, timed};
 
 pub(super) static ADMITTED: Topic = Topic::new(
     Category::Kubernetes,
+    "kubernetes.admission",
     "writes are admitted",
     "docs/runbooks/BowlineKubernetesFailing.md#look",
 );
 
-/// Tries one of each kind of write, with what changes nothing, as a dry run; only those that the role allows.
-pub(super) async fn check(kube: Option<&Kube>, granted: &BTreeSet<String>, objects: &Objects) -> Check {
+/// Tries one of each kind of write, with what changes nothing, as a dry run; only those that whoever asks may make.
+pub(super) async fn check(kube: Option<&Kube>, objects: &Objects) -> Check {
     let Some(kube) = kube else {
         return ADMITTED.skipped("the API server does not answer");
     };
@@ -26,13 +26,21 @@ pub(super) async fn check(kube: Option<&Kube>, granted: &BTreeSet<String>, objec
     let mut tried = Vec::new();
     for part in ["", "/status"] {
         if let Some(node) = node
-            && granted.contains(&format!("patch nodes{part}"))
+            && may_patch(kube, if part.is_empty() { "nodes" } else { "nodes/status" }).await
         {
             let answer = timed(kube.rehearse_node(node, part)).await;
             tried.push((format!("patch nodes{part} {}", node.name), answer.map(|it| it.0)));
         }
         if let Some(service) = service
-            && granted.contains(&format!("patch services{part}"))
+            && may_patch(
+                kube,
+                if part.is_empty() {
+                    "services"
+                } else {
+                    "services/status"
+                },
+            )
+            .await
         {
             let answer = timed(kube.rehearse_service(service, part)).await;
             let key = ServiceKey::of(service);
@@ -40,6 +48,18 @@ pub(super) async fn check(kube: Option<&Kube>, granted: &BTreeSet<String>, objec
         }
     }
     judge(tried)
+}
+
+async fn may_patch(kube: &Kube, resource: &'static str) -> bool {
+    let question = Question {
+        verb: "patch",
+        group: "",
+        resource,
+        namespace: None,
+        name: None,
+        rules: Vec::new(),
+    };
+    matches!(timed(kube.may(&question)).await, Some((Ok(true), _)))
 }
 
 /// What the API server says where a webhook that acts elsewhere would have to be asked.

@@ -5,21 +5,45 @@
 //! managers answer in this format whatever a scraper prefers, and so does this. Families and their series are sorted,
 //! so that two pages can be compared.
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 
 /// The counters whose names do not end in `_total`.
 const WITHOUT_TOTAL: &[&str] = &["authenticated_user_requests", "authentication_attempts"];
 
-/// Writes what the registry's encoder wrote in the form of the older format.
-pub(super) fn from_open_metrics(text: &str) -> String {
-    let families = read(text);
+/// What this registry never has, and the Go managers' registry counts: name, help.
+const NONE: [(&str, &str); 3] = [
+    (
+        "hidden_metrics_total",
+        "[BETA] Families of series that are hidden: none",
+    ),
+    (
+        "disabled_metrics_total",
+        "[BETA] Families of series that are switched off: none",
+    ),
+    (
+        "cardinality_enforcement_unexpected_categorizations_total",
+        "[ALPHA] Values of labels that were not expected: no label is bounded by a list of values",
+    ),
+];
+
+/// The series of a registry; with what the Go managers' registry counts of itself, if that is wanted.
+pub(super) fn page(registry: &Registry, counts_itself: bool) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    encode(&mut text, registry)?;
+    let mut families = read(&text);
+    if counts_itself {
+        count(&mut families);
+    }
     let mut page = String::with_capacity(text.len());
     for (name, family) in &families {
-        family.write(name, &mut page);
+        family.write(name, &mut page)?;
     }
-    page
+    Ok(page)
 }
 
 #[derive(Default)]
@@ -29,77 +53,99 @@ struct Family<'a> {
     samples: Vec<Sample<'a>>,
 }
 
-/// One line with a value. Label values stay escaped, because both formats escape alike.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// A label by name, its value still escaped: both formats escape alike.
+type Label<'a> = (&'a str, &'a str);
+
+/// One line with a value.
 struct Sample<'a> {
     /// By name, without the bound of a bucket.
-    labels: Vec<(&'a str, &'a str)>,
-    part: Part<'a>,
-    value: &'a str,
+    labels: Vec<Label<'a>>,
+    /// What it is of its series: `_bucket`, `_sum`, `_count`, or empty.
+    suffix: &'a str,
+    bound: Option<&'a str>,
+    value: Cow<'a, str>,
 }
 
-/// What a sample is of its series, in the order in which they are written.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Part<'a> {
-    Whole,
-    Bucket(Bound<'a>),
-    Sum,
-    Count,
-}
+impl<'a> Sample<'a> {
+    fn new(labels: Vec<Label<'a>>, value: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            labels,
+            suffix: "",
+            bound: None,
+            value: value.into(),
+        }
+    }
 
-/// The upper bound of a bucket; ordered by size.
-#[derive(PartialEq, Eq)]
-struct Bound<'a>(&'a str);
-
-impl Bound<'_> {
-    fn size(&self) -> f64 {
-        self.0.parse().unwrap_or(f64::INFINITY)
+    /// Where it is written. The encoder has the buckets of a series in the order of their bounds.
+    fn place(&self) -> impl Ord {
+        let part = ["", "_bucket", "_sum", "_count"];
+        (&self.labels, part.iter().position(|part| *part == self.suffix))
     }
 }
 
-impl Ord for Bound<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.size().total_cmp(&other.size())
+/// Counts the families that state a level, these counters among them.
+fn count(families: &mut BTreeMap<Cow<'_, str>, Family<'_>>) {
+    let counter = |help, samples| Family {
+        help,
+        kind: "counter",
+        samples,
+    };
+    for (name, help) in NONE {
+        families.insert(name.into(), counter(help, vec![Sample::new(Vec::new(), "0")]));
     }
+    let mut by_level = BTreeMap::from([("BETA", 1)]);
+    for family in families.values() {
+        if let Some((level, _)) = family
+            .help
+            .strip_prefix('[')
+            .and_then(|help| help.split_once(']'))
+        {
+            *by_level.entry(level).or_insert(0) += 1;
+        }
+    }
+    let samples = by_level.into_iter().map(|(level, families)| {
+        let labels = vec![("deprecated_version", ""), ("stability_level", level)];
+        Sample::new(labels, families.to_string())
+    });
+    let help = "[BETA] Families of series that have a value, by level";
+    let family = counter(help, samples.collect());
+    families.insert("registered_metrics_total".into(), family);
 }
 
-impl PartialOrd for Bound<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-fn read(text: &str) -> BTreeMap<String, Family<'_>> {
-    let mut families: BTreeMap<String, Family<'_>> = BTreeMap::new();
+fn read(text: &str) -> BTreeMap<Cow<'_, str>, Family<'_>> {
+    let mut families: BTreeMap<Cow<'_, str>, Family<'_>> = BTreeMap::new();
     // Samples follow the head of their family.
-    let (mut stem, mut current) = ("", String::new());
-    for line in text.lines() {
+    let (mut stem, mut current) = ("", Family::default());
+    let mut name = Cow::Borrowed("");
+    for line in text.lines().chain(["# HELP"]) {
         let mut words = line.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
-            (Some("#"), Some("HELP"), Some(name), Some(help)) => {
-                (stem, current) = (name, name.to_owned());
-                // The registry ends every text with a full stop; the Go managers' texts have none.
-                let help = help.trim_end_matches('.');
-                families.entry(current.clone()).or_default().help = help;
-            }
-            (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
-                if kind == "counter" && !WITHOUT_TOTAL.contains(&name) {
-                    let family = families.remove(name).unwrap_or_default();
-                    current = format!("{name}_total");
-                    families.entry(current.clone()).or_insert(family);
+            (Some("#"), Some("HELP"), next, help) => {
+                let family = std::mem::take(&mut current);
+                if !stem.is_empty() {
+                    let known = families.entry(name).or_default();
+                    (known.help, known.kind) = (family.help, family.kind);
+                    known.samples.extend(family.samples);
                 }
-                families.entry(current.clone()).or_default().kind = kind;
+                stem = next.unwrap_or_default();
+                name = Cow::Borrowed(stem);
+                // The registry ends every text with a full stop; the Go managers' texts have none.
+                current.help = help.unwrap_or_default().trim_end_matches('.');
+            }
+            (Some("#"), Some("TYPE"), Some(_), Some(kind)) => {
+                current.kind = kind;
+                if kind == "counter" && !WITHOUT_TOTAL.contains(&stem) {
+                    name = Cow::Owned(format!("{stem}_total"));
+                }
             }
             (Some("#"), ..) | (None, ..) => {}
-            _ => {
-                if let (Some(sample), Some(family)) = (sample(stem, line), families.get_mut(&current)) {
-                    family.samples.push(sample);
-                }
-            }
+            _ => current.samples.extend(sample(stem, line)),
         }
     }
     for family in families.values_mut() {
-        family.samples.sort();
+        family
+            .samples
+            .sort_by(|one, other| one.place().cmp(&other.place()));
     }
     families
 }
@@ -112,24 +158,15 @@ fn sample<'a>(stem: &str, line: &'a str) -> Option<Sample<'a>> {
         None => (Vec::new(), rest),
     };
     labels.sort_unstable();
-    let part = match suffix {
-        "_bucket" => {
-            let at = labels.iter().position(|(name, _)| *name == "le")?;
-            Part::Bucket(Bound(labels.remove(at).1))
-        }
-        "_sum" => Part::Sum,
-        "_count" => Part::Count,
-        _ => Part::Whole,
-    };
+    let bound = labels
+        .iter()
+        .position(|(name, _)| suffix == "_bucket" && *name == "le");
     Some(Sample {
-        labels,
-        part,
-        value: rest.split_whitespace().next()?,
+        bound: bound.map(|at| labels.remove(at).1),
+        suffix: if suffix == "_total" { "" } else { suffix },
+        ..Sample::new(labels, rest.split_whitespace().next()?)
     })
 }
-
-/// A label by name, its value still escaped.
-type Label<'a> = (&'a str, &'a str);
 
 /// The labels up to the closing brace, and what follows it.
 fn labels(mut rest: &str) -> Option<(Vec<Label<'_>>, &str)> {
@@ -151,34 +188,26 @@ fn labels(mut rest: &str) -> Option<(Vec<Label<'_>>, &str)> {
 }
 
 impl Family<'_> {
-    fn write(&self, name: &str, page: &mut String) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(page, "# HELP {name} {}", self.help);
+    fn write(&self, name: &str, page: &mut String) -> fmt::Result {
         let kind = if self.kind == "unknown" {
             "untyped"
         } else {
             self.kind
         };
-        let _ = writeln!(page, "# TYPE {name} {kind}");
+        writeln!(page, "# HELP {name} {}\n# TYPE {name} {kind}", self.help)?;
         for sample in &self.samples {
-            let (suffix, bound) = match &sample.part {
-                Part::Whole => ("", None),
-                Part::Bucket(bound) => ("_bucket", Some(number(bound.0))),
-                Part::Sum => ("_sum", None),
-                Part::Count => ("_count", None),
-            };
-            let _ = write!(page, "{name}{suffix}");
+            write!(page, "{name}{}", sample.suffix)?;
+            let bound = sample.bound.map(number);
             let bound = bound.as_deref().map(|bound| ("le", bound));
             let mut opening = '{';
             for (label, value) in sample.labels.iter().copied().chain(bound) {
-                let _ = write!(page, "{opening}{label}=\"{value}\"");
+                write!(page, "{opening}{label}=\"{value}\"")?;
                 opening = ',';
             }
-            if opening == ',' {
-                page.push('}');
-            }
-            let _ = writeln!(page, " {}", number(sample.value));
+            let closing = if opening == ',' { "}" } else { "" };
+            writeln!(page, "{closing} {}", number(&sample.value))?;
         }
+        Ok(())
     }
 }
 
@@ -210,22 +239,14 @@ fn number(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prometheus_client::encoding::text::encode;
     use prometheus_client::metrics::counter::Counter;
     use prometheus_client::metrics::family::Family;
     use prometheus_client::metrics::gauge::Gauge;
     use prometheus_client::metrics::histogram::Histogram;
-    use prometheus_client::registry::Registry;
 
     use super::*;
 
     type Labels = Vec<(&'static str, String)>;
-
-    fn page(registry: &Registry) -> String {
-        let mut text = String::new();
-        encode(&mut text, registry).unwrap();
-        from_open_metrics(&text)
-    }
 
     #[test]
     fn the_page_has_the_form_of_the_go_managers() {
@@ -248,7 +269,7 @@ mod tests {
         let gauge = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
         gauge.set(f64::INFINITY);
         registry.register("ttl_seconds", "Rest", gauge);
-        insta::assert_snapshot!(page(&registry), @r#"
+        insta::assert_snapshot!(page(&registry, false).unwrap(), @r#"
         # HELP authenticated_user_requests [ALPHA] Users
         # TYPE authenticated_user_requests counter
         authenticated_user_requests{username="a \"b\\\n,}="} 1
@@ -269,6 +290,26 @@ mod tests {
         # TYPE ttl_seconds gauge
         ttl_seconds +Inf
         "#);
+    }
+
+    #[test]
+    fn families_are_counted_by_level_and_those_without_one_are_left_out() {
+        let mut registry = Registry::default();
+        for (name, help) in [("a", "[ALPHA] A"), ("b", "[BETA] B [STABLE]"), ("c", "C [ALPHA]")] {
+            registry.register(name, help, Gauge::<i64>::default());
+        }
+        let page = page(&registry, true).unwrap();
+        let lines: Vec<&str> = page.lines().filter(|line| line.contains("_total")).collect();
+        assert_eq!(lines.len(), 4 * 2 + 5, "{page}");
+        for line in [
+            "hidden_metrics_total 0",
+            "disabled_metrics_total 0",
+            "cardinality_enforcement_unexpected_categorizations_total 0",
+            r#"registered_metrics_total{deprecated_version="",stability_level="ALPHA"} 2"#,
+            r#"registered_metrics_total{deprecated_version="",stability_level="BETA"} 4"#,
+        ] {
+            assert!(lines.contains(&line), "{line}\n{page}");
+        }
     }
 
     #[test]

@@ -41,7 +41,10 @@ async fn a_busy_api_server_does_not_have_the_doctor_wait_for_more_than_half_a_mi
             lookup: None,
             is_manager: false,
             kube: Ok(kube),
-            cloud: Cloud::Unknown,
+            cloud: Cloud::Unusable(String::new()),
+            cloud_clock: Default::default(),
+            progress: Default::default(),
+            manifests: Default::default(),
             holder: "test".to_owned(),
             follows: None,
         })
@@ -96,6 +99,9 @@ async fn a_load_balancer_that_no_service_asks_for_is_told_with_the_service_that_
             KubeOptions::new("bowline/test"),
         )),
         cloud: Cloud::Built(Arc::new(cloud), Duration::ZERO),
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
         holder: "test".to_owned(),
         follows: None,
     })
@@ -147,6 +153,9 @@ async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
         is_manager: false,
         kube: Ok(kube()),
         cloud: Cloud::Built(cloud.clone(), Duration::ZERO),
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
         holder: "test".to_owned(),
         follows: None,
     };

@@ -74,3 +74,29 @@ pub(super) const ENDPOINT_SLICE: Kind = Kind {
     registry: "endpointslices",
     ..DEFAULT
 };
+
+/// Nothing runs its pods.
+pub(super) const DAEMON_SET: Kind = Kind {
+    group: "apps",
+    kind: "DaemonSet",
+    plural: "daemonsets",
+    singular: "daemonset",
+    short_names: &["ds"],
+    categories: &["all"],
+    has_status: true,
+    registry: "daemonsets",
+    ..DEFAULT
+};
+
+/// Nothing runs its pods.
+pub(super) const DEPLOYMENT: Kind = Kind {
+    group: "apps",
+    kind: "Deployment",
+    plural: "deployments",
+    singular: "deployment",
+    short_names: &["deploy"],
+    categories: &["all"],
+    has_status: true,
+    registry: "deployments",
+    ..DEFAULT
+};

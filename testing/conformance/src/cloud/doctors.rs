@@ -38,6 +38,9 @@ async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String
         is_manager: true,
         kube,
         cloud: Cloud::Built(world.provider(), Duration::ZERO),
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
         holder: "conformance".to_owned(),
         follows: ServerVersion::parse("1", "37"),
     })

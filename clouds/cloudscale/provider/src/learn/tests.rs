@@ -181,6 +181,7 @@ impl Stage {
         ServiceFacts {
             service: Arc::new(service.clone()),
             is_wanted: true,
+            has_begun: false,
             nodes: nodes.map(|(_, node)| Arc::clone(node)).collect(),
             services: Arc::new(Vec::<Arc<Service>>::new()),
             cluster: Arc::new(ClusterFacts {

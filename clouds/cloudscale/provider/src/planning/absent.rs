@@ -45,6 +45,16 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalan
             seen.memory.pause(CONFIRMATIONS),
             format!("load balancer {} ({}) is being deleted", going.name, going.uuid),
         )
+    } else if let Some(after) = seen
+        .memory
+        .sought(|sent| matches!(sent, CloudStep::CreateBalancer { .. }))
+        && seen.gone.is_empty()
+    {
+        // What shows up after the last look would belong to nobody.
+        wait(
+            after,
+            "a load balancer that was asked for may show up yet".to_owned(),
+        )
     } else {
         Answer::Settled(LoadBalancerStatus::empty())
     };

@@ -66,6 +66,10 @@ impl Behaves for Behaviour {
             "The status of a load balancer follows the health of its members.",
             CLIENTS,
         ),
+        on_demand(
+            "list_lag_ms",
+            "Lists do not show an object for this time after its creation.",
+        ),
         on_demand("maintenance", "Every request is answered with 503."),
         on_demand("quota", "What exceeds a limit of the project is refused."),
         on_demand(

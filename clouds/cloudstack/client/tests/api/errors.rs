@@ -162,6 +162,25 @@ async fn one_command_that_is_refused_while_its_keys_are_good_for_others_points_t
     }
 }
 
+/// The words of `ApiServer.commandAvailable` and of `DynamicRoleBasedAPIAccessChecker`.
+#[tokio::test]
+async fn a_command_that_is_refused_by_the_words_for_a_role_is_no_matter_of_keys() {
+    let old = "The given command 'associateIpAddress' either does not exist, is not available for user.";
+    let new =
+        "The API [associateIpAddress] does not exist or is not available for the account for user id [3c1d].";
+    for (code, words) in [(401, old), (432, new)] {
+        let error = write(refusal(code, words)).await;
+        assert_eq!((error.class, error.maybe_applied()), (Class::Denied, false));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "CloudStack API error {code} (CSExceptionErrorCode: 4350): {words}; these keys may not use it: see whether the role of \
+                 their account allows `associateIpAddress`"
+            )
+        );
+    }
+}
+
 #[tokio::test]
 async fn what_answers_at_a_url_that_is_not_the_apis_is_told_with_what_is_expected() {
     let error = async |url: &str, answer: Answer| {

@@ -682,6 +682,28 @@ async fn a_command_that_is_refused_like_wrong_keys_while_others_work_is_named_fo
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_that_the_role_lacks_costs_its_own_step_only() {
+    for status in [401, 432] {
+        let world = World::with_service().await;
+        world.sim.set_behaviour(|behaviour| {
+            behaviour.forbidden_status = status;
+            behaviour
+                .forbidden_to_users
+                .insert("createFirewallRule".to_owned());
+        });
+        let run = world.run(WEB).await;
+        assert!(matches!(run.outcome, Outcome::Refused(_)), "{status}: {run:#?}");
+        let advice = "see whether the role of their account allows `createFirewallRule`";
+        assert!(run.complaint().contains(advice), "{}", run.complaint());
+        assert_eq!(
+            (world.rules().len(), world.sim.addresses().len()),
+            (2, 1),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_services_that_claim_one_address_only_one_keeps_it() {
     let mut world = World::new().await;
     let keys = ["shop/first", "shop/second"];

@@ -40,10 +40,11 @@ async fn where_both_questions_are_forbidden_the_manager_starts_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn good_keys_that_may_ask_neither_question_are_told_from_wrong_ones_by_a_third() {
     let site = Site::new();
-    site.sim.set_behaviour(|behaviour| {
-        behaviour.forbidden_status = 401;
-        behaviour.forbidden_to_users.insert("listCapabilities".to_owned());
-    });
+    let refused = r#"{"response":{"errorcode":401,"errortext":"unable to verify user credentials"}}"#;
+    for question in ["listManagementServersMetrics", "listCapabilities"] {
+        let question = Fault::operation(question).always();
+        site.sim.faults().add(question.answer(Canned::json(401, refused)));
+    }
     site.start().await.unwrap();
     assert_eq!(
         site.commands(),

@@ -6,13 +6,9 @@ use serde::Deserialize;
 use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
-use crate::session::Service::LoadBalancer as Octavia;
+use crate::operation::Service;
 use crate::session::choices;
-use crate::wire::{
-    ApiVersion, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer, Resource, Wrapped,
-};
-
-const BALANCERS: &str = "loadbalancers";
+use crate::wire::{ApiVersion, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer};
 
 impl Client {
     /// The versions of the API, in its own order: the last one is the newest.
@@ -26,7 +22,7 @@ impl Client {
             versions: Vec<ApiVersion>,
         }
         self.observed(operation::API_VERSIONS_LIST, async {
-            let root = self.session.endpoint(Octavia).await?.root.clone();
+            let root = self.session.endpoint(Service::LoadBalancer).await?.root.clone();
             let request = Request::read(Method::GET, operation::API_VERSIONS_LIST.name, root).preliminary();
             let versions: Versions = match self.session.send(request).await {
                 Ok(response) => response.json()?,
@@ -46,7 +42,7 @@ impl Client {
     pub async fn load_balancers(&self, name: Option<&str>) -> Result<Vec<LoadBalancer>, ApiError> {
         let mut query = self.session.ticket().await?.of_project();
         query.extend(name.map(|name| ("name", name.to_owned())));
-        let call = read(Octavia, operation::LOAD_BALANCERS_LIST, BALANCERS, &[]);
+        let call = read(operation::LOAD_BALANCERS_LIST, &[]);
         let mut balancers: Vec<LoadBalancer> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;
         balancers.retain(|balancer| !ticket.is_foreign(balancer.project_id.as_deref()));
@@ -59,13 +55,8 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn load_balancer(&self, id: &LoadBalancerId) -> Result<Option<LoadBalancer>, ApiError> {
-        self.one(read(
-            Octavia,
-            operation::LOAD_BALANCERS_GET,
-            BALANCERS,
-            &[id.as_str()],
-        ))
-        .await
+        self.one(read(operation::LOAD_BALANCERS_GET, &[id.as_str()]))
+            .await
     }
 
     /// Creates a load balancer with all parts that it is given.
@@ -78,15 +69,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn create_load_balancer(&self, new: &NewLoadBalancer) -> Result<LoadBalancer, ApiError> {
-        let call = write(
-            Octavia,
-            Method::POST,
-            operation::LOAD_BALANCERS_CREATE,
-            BALANCERS,
-            &[],
-        );
-        self.change(call, |request| request.json(&Wrapped(LoadBalancer::ONE, new)))
-            .await
+        self.post(operation::LOAD_BALANCERS_CREATE, &[], new).await
     }
 
     /// Changes a load balancer.
@@ -99,15 +82,7 @@ impl Client {
         id: &LoadBalancerId,
         update: &LoadBalancerUpdate,
     ) -> Result<LoadBalancer, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::PUT,
-            operation::LOAD_BALANCERS_UPDATE,
-            BALANCERS,
-            &segments,
-        );
-        self.change(call, |request| request.json(&Wrapped(LoadBalancer::ONE, update)))
+        self.put(operation::LOAD_BALANCERS_UPDATE, &[id.as_str()], update)
             .await
     }
 
@@ -123,13 +98,7 @@ impl Client {
         cascade: bool,
     ) -> Result<Deleted, ApiError> {
         let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::DELETE,
-            operation::LOAD_BALANCERS_DELETE,
-            BALANCERS,
-            &segments,
-        );
+        let call = write(Method::DELETE, operation::LOAD_BALANCERS_DELETE, &segments);
         self.delete(call, |request| {
             if cascade {
                 request.query("cascade", "true")

@@ -3,7 +3,6 @@
 use super::{Client, read};
 use crate::error::ApiError;
 use crate::operation::{FLAVORS_GET, FLAVORS_LIST, SERVERS_GET, SERVERS_LIST};
-use crate::session::Service::Compute;
 use crate::wire::{Flavor, Server};
 
 impl Client {
@@ -13,8 +12,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class), as for every call.
     pub async fn servers(&self) -> Result<Vec<Server>, ApiError> {
-        self.list(read(Compute, SERVERS_LIST, "servers/detail", &[]), &[])
-            .await
+        self.list(read(SERVERS_LIST, &[]), &[]).await
     }
 
     /// One server, or `None` if Nova says that there is none. The id comes from a node's provider ID and may be any text.
@@ -23,7 +21,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn server(&self, id: &str) -> Result<Option<Server>, ApiError> {
-        self.one(read(Compute, SERVERS_GET, "servers", &[id])).await
+        self.one(read(SERVERS_GET, &[id])).await
     }
 
     /// All flavors that the project sees.
@@ -32,7 +30,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn flavors(&self) -> Result<Vec<Flavor>, ApiError> {
-        self.list(read(Compute, FLAVORS_LIST, "flavors", &[]), &[]).await
+        self.list(read(FLAVORS_LIST, &[]), &[]).await
     }
 
     /// One flavor by its id, or `None` if Nova says that there is none.
@@ -41,6 +39,6 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn flavor(&self, id: &str) -> Result<Option<Flavor>, ApiError> {
-        self.one(read(Compute, FLAVORS_GET, "flavors", &[id])).await
+        self.one(read(FLAVORS_GET, &[id])).await
     }
 }

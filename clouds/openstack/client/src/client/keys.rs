@@ -5,7 +5,6 @@ use bowline_cloud_http::Class;
 use super::{Client, read};
 use crate::error::ApiError;
 use crate::operation;
-use crate::session::Service::KeyManager as Barbican;
 
 /// What a certificate is kept in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,14 +22,11 @@ impl Client {
     ///
     /// See [`Class`], as for every call.
     pub async fn has_key(&self, kind: KeyKind, id: &str) -> Result<bool, ApiError> {
-        let (operation, path) = match kind {
-            KeyKind::Container => (operation::CONTAINERS_GET, "containers"),
-            KeyKind::Secret => (operation::SECRETS_GET, "secrets"),
+        let operation = match kind {
+            KeyKind::Container => operation::CONTAINERS_GET,
+            KeyKind::Secret => operation::SECRETS_GET,
         };
-        match self
-            .send(&read(Barbican, operation, path, &[id]), |request| request)
-            .await
-        {
+        match self.send(&read(operation, &[id]), |request| request).await {
             Ok(_) => Ok(true),
             Err(error) if error.class == Class::NotFound => Ok(false),
             Err(error) => Err(error),

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation::{self, Operation};
-use crate::session::Service::Network as Neutron;
 use crate::wire::{
     Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NewFloatingIp, Port,
     PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter, Wrapped,
@@ -29,7 +28,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class), as for every call.
     pub async fn extensions(&self) -> Result<Vec<Extension>, ApiError> {
-        let call = read(Neutron, operation::EXTENSIONS_LIST, "extensions", &[]);
+        let call = read(operation::EXTENSIONS_LIST, &[]);
         self.list(call, &[]).await
     }
 
@@ -39,7 +38,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn networks(&self) -> Result<Vec<Network>, ApiError> {
-        let call = read(Neutron, operation::NETWORKS_LIST, "networks", &[]);
+        let call = read(operation::NETWORKS_LIST, &[]);
         self.list(call, &in_pages(Vec::new())).await
     }
 
@@ -49,8 +48,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn network(&self, id: &NetworkId) -> Result<Option<Network>, ApiError> {
-        self.one(read(Neutron, operation::NETWORKS_GET, "networks", &[id.as_str()]))
-            .await
+        self.one(read(operation::NETWORKS_GET, &[id.as_str()])).await
     }
 
     /// The subnets that fulfil all conditions.
@@ -59,7 +57,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn subnets(&self, filter: &SubnetFilter<'_>) -> Result<Vec<Subnet>, ApiError> {
-        let call = read(Neutron, operation::SUBNETS_LIST, "subnets", &[]);
+        let call = read(operation::SUBNETS_LIST, &[]);
         self.list(call, &in_pages(filter.query())).await
     }
 
@@ -70,7 +68,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn ports(&self, filter: &PortFilter<'_>) -> Result<Vec<Port>, ApiError> {
-        let call = read(Neutron, operation::PORTS_LIST, "ports", &[]);
+        let call = read(operation::PORTS_LIST, &[]);
         self.list(call, &filter.query()).await
     }
 
@@ -80,8 +78,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn port(&self, id: &PortId) -> Result<Option<Port>, ApiError> {
-        self.one(read(Neutron, operation::PORTS_GET, "ports", &[id.as_str()]))
-            .await
+        self.one(read(operation::PORTS_GET, &[id.as_str()])).await
     }
 
     /// Changes a port, if `revision` is what it was read with; `None` changes it as it is now.
@@ -96,7 +93,7 @@ impl Client {
         revision: Option<u64>,
     ) -> Result<Port, ApiError> {
         let segments = [id.as_str()];
-        let call = write(Neutron, Method::PUT, operation::PORTS_UPDATE, "ports", &segments);
+        let call = write(Method::PUT, operation::PORTS_UPDATE, &segments);
         self.change(call, |request| {
             only_if(request, revision).json(&Wrapped(Port::ONE, update))
         })
@@ -109,15 +106,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_port(&self, id: &PortId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Neutron,
-            Method::DELETE,
-            operation::PORTS_DELETE,
-            "ports",
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::PORTS_DELETE, &[id.as_str()]).await
     }
 
     /// Takes a tag off a port.
@@ -126,15 +115,8 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); a tag that is not there is none.
     pub async fn delete_port_tag(&self, id: &PortId, tag: &str) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str(), "tags", tag];
-        let call = write(
-            Neutron,
-            Method::DELETE,
-            operation::PORT_TAGS_DELETE,
-            "ports",
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::PORT_TAGS_DELETE, &[id.as_str(), "tags", tag])
+            .await
     }
 
     /// One router, or `None` if Neutron says that there is none.
@@ -143,8 +125,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn router(&self, id: &RouterId) -> Result<Option<Router>, ApiError> {
-        self.one(read(Neutron, operation::ROUTERS_GET, "routers", &[id.as_str()]))
-            .await
+        self.one(read(operation::ROUTERS_GET, &[id.as_str()])).await
     }
 
     /// Replaces the routes of a router, if `revision` is what it was read with; `None` replaces them as they are now.
@@ -195,7 +176,7 @@ impl Client {
         struct Routes<'a> {
             routes: &'a [RouterRoute],
         }
-        let call = write(Neutron, Method::PUT, operation, "routers", segments);
+        let call = write(Method::PUT, operation, segments);
         self.change(call, |request| {
             only_if(request, revision).json(&Wrapped(Router::ONE, &Routes { routes }))
         })
@@ -210,7 +191,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn floating_ips(&self, filter: &FloatingIpFilter<'_>) -> Result<Vec<FloatingIp>, ApiError> {
-        let call = read(Neutron, operation::FLOATING_IPS_LIST, "floatingips", &[]);
+        let call = read(operation::FLOATING_IPS_LIST, &[]);
         let mut floating_ips: Vec<FloatingIp> = self.list(call, &in_pages(filter.query())).await?;
         let ticket = self.session.ticket().await?;
         for floating_ip in &mut floating_ips {
@@ -246,15 +227,7 @@ impl Client {
     ///
     /// [`Class::Exhausted`](crate::Class::Exhausted) if the subnet or the network has no address left.
     pub async fn create_floating_ip(&self, new: &NewFloatingIp) -> Result<FloatingIp, ApiError> {
-        let call = write(
-            Neutron,
-            Method::POST,
-            operation::FLOATING_IPS_CREATE,
-            "floatingips",
-            &[],
-        );
-        self.change(call, |request| request.json(&Wrapped(FloatingIp::ONE, new)))
-            .await
+        self.post(operation::FLOATING_IPS_CREATE, &[], new).await
     }
 
     /// Leads a floating IP to an address of a port, `None` nowhere, if `revision` is what it was read with: Neutron takes one that leads
@@ -284,13 +257,7 @@ impl Client {
             port_id: port,
             fixed_ip_address,
         };
-        let call = write(
-            Neutron,
-            Method::PUT,
-            operation::FLOATING_IPS_UPDATE,
-            "floatingips",
-            &segments,
-        );
+        let call = write(Method::PUT, operation::FLOATING_IPS_UPDATE, &segments);
         self.change(call, |request| {
             only_if(request, revision).json(&Wrapped(FloatingIp::ONE, &target))
         })
@@ -303,14 +270,6 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_floating_ip(&self, id: &FloatingIpId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Neutron,
-            Method::DELETE,
-            operation::FLOATING_IPS_DELETE,
-            "floatingips",
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::FLOATING_IPS_DELETE, &[id.as_str()]).await
     }
 }

@@ -7,16 +7,11 @@ use serde::Serialize;
 use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
-use crate::session::Service::LoadBalancer as Octavia;
 use crate::wire::{
     Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, MemberSettings, MemberUpdate,
     Monitor, MonitorId, MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
-    Resource, SubnetId, Wrapped,
+    SubnetId,
 };
-
-const LISTENERS: &str = "listeners";
-const POOLS: &str = "pools";
-const MONITORS: &str = "healthmonitors";
 
 fn of(balancer: Option<&LoadBalancerId>) -> Option<(&'static str, String)> {
     balancer.map(|id| ("loadbalancer_id", id.to_string()))
@@ -64,7 +59,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class), as for every call.
     pub async fn listeners(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Listener>, ApiError> {
-        let call = read(Octavia, operation::LISTENERS_LIST, LISTENERS, &[]);
+        let call = read(operation::LISTENERS_LIST, &[]);
         let query = of(balancer).into_iter().collect();
         self.list(call, &in_pages(query)).await
     }
@@ -75,9 +70,7 @@ impl Client {
     ///
     /// [`Class::Conflict`](crate::Class::Conflict) if another listener of the load balancer has the port.
     pub async fn create_listener(&self, new: &NewListener) -> Result<Listener, ApiError> {
-        let call = write(Octavia, Method::POST, operation::LISTENERS_CREATE, LISTENERS, &[]);
-        self.change(call, |request| request.json(&Wrapped(Listener::ONE, new)))
-            .await
+        self.post(operation::LISTENERS_CREATE, &[], new).await
     }
 
     /// Changes a listener.
@@ -90,15 +83,7 @@ impl Client {
         id: &ListenerId,
         update: &ListenerUpdate,
     ) -> Result<Listener, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::PUT,
-            operation::LISTENERS_UPDATE,
-            LISTENERS,
-            &segments,
-        );
-        self.change(call, |request| request.json(&Wrapped(Listener::ONE, update)))
+        self.put(operation::LISTENERS_UPDATE, &[id.as_str()], update)
             .await
     }
 
@@ -108,15 +93,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_listener(&self, id: &ListenerId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::DELETE,
-            operation::LISTENERS_DELETE,
-            LISTENERS,
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::LISTENERS_DELETE, &[id.as_str()]).await
     }
 
     /// The pools of a load balancer, or all of the project.
@@ -125,7 +102,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn pools(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Pool>, ApiError> {
-        let call = read(Octavia, operation::POOLS_LIST, POOLS, &[]);
+        let call = read(operation::POOLS_LIST, &[]);
         let query = of(balancer).into_iter().collect();
         self.list(call, &in_pages(query)).await
     }
@@ -136,9 +113,7 @@ impl Client {
     ///
     /// [`Class::Conflict`](crate::Class::Conflict) if the listener has a pool.
     pub async fn create_pool(&self, new: &NewPool) -> Result<Pool, ApiError> {
-        let call = write(Octavia, Method::POST, operation::POOLS_CREATE, POOLS, &[]);
-        self.change(call, |request| request.json(&Wrapped(Pool::ONE, new)))
-            .await
+        self.post(operation::POOLS_CREATE, &[], new).await
     }
 
     /// Changes a pool.
@@ -147,10 +122,7 @@ impl Client {
     ///
     /// [`Class::Invalid`](crate::Class::Invalid) for an algorithm that the load balancer's provider does not know.
     pub async fn update_pool(&self, id: &PoolId, update: &PoolUpdate) -> Result<Pool, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(Octavia, Method::PUT, operation::POOLS_UPDATE, POOLS, &segments);
-        self.change(call, |request| request.json(&Wrapped(Pool::ONE, update)))
-            .await
+        self.put(operation::POOLS_UPDATE, &[id.as_str()], update).await
     }
 
     /// Deletes a pool with its members and its monitor.
@@ -159,9 +131,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_pool(&self, id: &PoolId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(Octavia, Method::DELETE, operation::POOLS_DELETE, POOLS, &segments);
-        self.delete(call, |request| request).await
+        self.remove(operation::POOLS_DELETE, &[id.as_str()]).await
     }
 
     /// All members of a pool.
@@ -171,8 +141,7 @@ impl Client {
     /// See [`Class`](crate::Class).
     pub async fn members(&self, pool: &PoolId) -> Result<Vec<Member>, ApiError> {
         let segments = [pool.as_str(), "members"];
-        self.list(read(Octavia, operation::MEMBERS_LIST, POOLS, &segments), &[])
-            .await
+        self.list(read(operation::MEMBERS_LIST, &segments), &[]).await
     }
 
     /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic, and their subnets,
@@ -190,7 +159,7 @@ impl Client {
         let members = members.iter().map(Replacement::of).collect();
         let body = Members { members };
         let segments = [pool.as_str(), "members"];
-        let call = write(Octavia, Method::PUT, operation::MEMBERS_REPLACE, POOLS, &segments);
+        let call = write(Method::PUT, operation::MEMBERS_REPLACE, &segments);
         // The answer is empty.
         self.observed(call.operation, async {
             self.send(&call, |request| request.json(&body)).await.map(drop)
@@ -204,9 +173,7 @@ impl Client {
     ///
     /// [`Class::Conflict`](crate::Class::Conflict) if the pool has one with that address and port.
     pub async fn create_member(&self, pool: &PoolId, new: &NewMember) -> Result<Member, ApiError> {
-        let segments = [pool.as_str(), "members"];
-        let call = write(Octavia, Method::POST, operation::MEMBERS_CREATE, POOLS, &segments);
-        self.change(call, |request| request.json(&Wrapped(Member::ONE, new)))
+        self.post(operation::MEMBERS_CREATE, &[pool.as_str(), "members"], new)
             .await
     }
 
@@ -221,10 +188,12 @@ impl Client {
         id: &MemberId,
         update: &MemberUpdate,
     ) -> Result<Member, ApiError> {
-        let segments = [pool.as_str(), "members", id.as_str()];
-        let call = write(Octavia, Method::PUT, operation::MEMBERS_UPDATE, POOLS, &segments);
-        self.change(call, |request| request.json(&Wrapped(Member::ONE, update)))
-            .await
+        self.put(
+            operation::MEMBERS_UPDATE,
+            &[pool.as_str(), "members", id.as_str()],
+            update,
+        )
+        .await
     }
 
     /// Deletes a member of a pool.
@@ -233,15 +202,11 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_member(&self, pool: &PoolId, id: &MemberId) -> Result<Deleted, ApiError> {
-        let segments = [pool.as_str(), "members", id.as_str()];
-        let call = write(
-            Octavia,
-            Method::DELETE,
+        self.remove(
             operation::MEMBERS_DELETE,
-            POOLS,
-            &segments,
-        );
-        self.delete(call, |request| request).await
+            &[pool.as_str(), "members", id.as_str()],
+        )
+        .await
     }
 
     /// All health monitors of the project: the API knows no list of a load balancer's.
@@ -250,7 +215,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn monitors(&self) -> Result<Vec<Monitor>, ApiError> {
-        let call = read(Octavia, operation::MONITORS_LIST, MONITORS, &[]);
+        let call = read(operation::MONITORS_LIST, &[]);
         self.list(call, &in_pages(Vec::new())).await
     }
 
@@ -260,8 +225,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn monitor(&self, id: &MonitorId) -> Result<Option<Monitor>, ApiError> {
-        self.one(read(Octavia, operation::MONITORS_GET, MONITORS, &[id.as_str()]))
-            .await
+        self.one(read(operation::MONITORS_GET, &[id.as_str()])).await
     }
 
     /// Creates a health monitor.
@@ -270,9 +234,7 @@ impl Client {
     ///
     /// [`Class::Conflict`](crate::Class::Conflict) if the pool has one.
     pub async fn create_monitor(&self, new: &NewMonitor) -> Result<Monitor, ApiError> {
-        let call = write(Octavia, Method::POST, operation::MONITORS_CREATE, MONITORS, &[]);
-        self.change(call, |request| request.json(&Wrapped(Monitor::ONE, new)))
-            .await
+        self.post(operation::MONITORS_CREATE, &[], new).await
     }
 
     /// Changes a health monitor.
@@ -281,16 +243,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn update_monitor(&self, id: &MonitorId, update: &MonitorUpdate) -> Result<Monitor, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::PUT,
-            operation::MONITORS_UPDATE,
-            MONITORS,
-            &segments,
-        );
-        self.change(call, |request| request.json(&Wrapped(Monitor::ONE, update)))
-            .await
+        self.put(operation::MONITORS_UPDATE, &[id.as_str()], update).await
     }
 
     /// Deletes a health monitor.
@@ -299,14 +252,6 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_monitor(&self, id: &MonitorId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Octavia,
-            Method::DELETE,
-            operation::MONITORS_DELETE,
-            MONITORS,
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::MONITORS_DELETE, &[id.as_str()]).await
     }
 }

@@ -1,18 +1,12 @@
 //! Calls to Neutron: security groups.
 
-use bowline_cloud_http::Method;
-
-use super::{Client, Deleted, in_pages, read, write};
+use super::{Client, Deleted, in_pages, read};
 use crate::error::ApiError;
 use crate::operation;
-use crate::session::Service::Network as Neutron;
 use crate::wire::{
-    NewSecurityGroup, NewSecurityGroupRule, Resource, SecurityGroup, SecurityGroupId, SecurityGroupRule,
-    SecurityGroupRuleId, Wrapped,
+    NewSecurityGroup, NewSecurityGroupRule, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+    SecurityGroupRuleId,
 };
-
-const GROUPS: &str = "security-groups";
-const RULES: &str = "security-group-rules";
 
 impl Client {
     /// The security groups of the project, all or those with a name; each with its rules. Neutron also shows those that another
@@ -24,7 +18,7 @@ impl Client {
     pub async fn security_groups(&self, name: Option<&str>) -> Result<Vec<SecurityGroup>, ApiError> {
         let mut query = self.session.ticket().await?.of_project();
         query.extend(name.map(|name| ("name", name.to_owned())));
-        let call = read(Neutron, operation::SECURITY_GROUPS_LIST, GROUPS, &[]);
+        let call = read(operation::SECURITY_GROUPS_LIST, &[]);
         let mut groups: Vec<SecurityGroup> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;
         groups.retain(|group| !ticket.is_foreign(group.project_id.as_deref()));
@@ -41,15 +35,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn create_security_group(&self, new: &NewSecurityGroup) -> Result<SecurityGroup, ApiError> {
-        let call = write(
-            Neutron,
-            Method::POST,
-            operation::SECURITY_GROUPS_CREATE,
-            GROUPS,
-            &[],
-        );
-        self.change(call, |request| request.json(&Wrapped(SecurityGroup::ONE, new)))
-            .await
+        self.post(operation::SECURITY_GROUPS_CREATE, &[], new).await
     }
 
     /// Deletes a security group with its rules.
@@ -58,15 +44,8 @@ impl Client {
     ///
     /// [`Class::Conflict`](crate::Class::Conflict) while a port has it; one that is gone is none.
     pub async fn delete_security_group(&self, id: &SecurityGroupId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Neutron,
-            Method::DELETE,
-            operation::SECURITY_GROUPS_DELETE,
-            GROUPS,
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::SECURITY_GROUPS_DELETE, &[id.as_str()])
+            .await
     }
 
     /// Creates a rule of a security group.
@@ -78,17 +57,7 @@ impl Client {
         &self,
         new: &NewSecurityGroupRule,
     ) -> Result<SecurityGroupRule, ApiError> {
-        let call = write(
-            Neutron,
-            Method::POST,
-            operation::SECURITY_GROUP_RULES_CREATE,
-            RULES,
-            &[],
-        );
-        self.change(call, |request| {
-            request.json(&Wrapped(SecurityGroupRule::ONE, new))
-        })
-        .await
+        self.post(operation::SECURITY_GROUP_RULES_CREATE, &[], new).await
     }
 
     /// Deletes a rule of a security group.
@@ -97,14 +66,7 @@ impl Client {
     ///
     /// See [`Class`](crate::Class); one that is gone is none.
     pub async fn delete_security_group_rule(&self, id: &SecurityGroupRuleId) -> Result<Deleted, ApiError> {
-        let segments = [id.as_str()];
-        let call = write(
-            Neutron,
-            Method::DELETE,
-            operation::SECURITY_GROUP_RULES_DELETE,
-            RULES,
-            &segments,
-        );
-        self.delete(call, |request| request).await
+        self.remove(operation::SECURITY_GROUP_RULES_DELETE, &[id.as_str()])
+            .await
     }
 }

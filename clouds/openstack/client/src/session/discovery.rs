@@ -4,10 +4,10 @@ use bowline_cloud_http::{Class, Failure, Method, Request, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::Endpoint;
 use super::token::Tokens;
-use super::{Endpoint, Service};
 use crate::error::{ApiError, Cause};
-use crate::operation::Operation;
+use crate::operation::Service;
 
 /// A list of versions, in the three forms that services write.
 #[derive(Deserialize)]
@@ -152,8 +152,8 @@ fn is_of_server(error: &ApiError) -> bool {
     error.status().is_some_and(|status| status >= 500)
 }
 
-async fn list(tokens: &Tokens, operation: Operation, url: Url) -> Result<Vec<Version>, ApiError> {
-    let request = Request::read(Method::GET, operation.name, url).preliminary();
+async fn list(tokens: &Tokens, operation: &'static str, url: Url) -> Result<Vec<Version>, ApiError> {
+    let request = Request::read(Method::GET, operation, url).preliminary();
     versions(tokens.send(request).await)
 }
 

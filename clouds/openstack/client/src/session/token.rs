@@ -329,7 +329,7 @@ impl Store {
         let mut url = self.identity(login).await?;
         url.set_path(&format!("{}/auth/tokens", url.path().trim_end_matches('/')));
         // It changes nothing that lasts, so it may be repeated.
-        let request = Request::read(Method::POST, LOGIN.name, url)
+        let request = Request::read(Method::POST, LOGIN, url)
             .conceal(login.secret())
             .preliminary()
             .json(&LoginBody(login));
@@ -370,7 +370,7 @@ impl Store {
     }
 
     async fn find_identity(&self, root: Url) -> Result<Url, ApiError> {
-        let request = Request::read(Method::GET, IDENTITY_VERSIONS.name, root.clone()).preliminary();
+        let request = Request::read(Method::GET, IDENTITY_VERSIONS, root.clone()).preliminary();
         let answer = self.http.send(request).await.map_err(ApiError::from);
         let versions = discovery::versions(answer)?;
         let link = versions

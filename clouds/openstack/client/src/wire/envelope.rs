@@ -7,6 +7,10 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// How many entries of a whole list are asked for at once: by itself Neutron has no limit, and of Octavia an operator may take it. A
+/// security group with its rules is about 3.5 KiB, a port 1.5 KiB, and to an administrator many lists show those of all projects.
+pub(crate) const PER_PAGE: usize = 1000;
+
 /// A kind of object, and the keys under which the APIs write it.
 pub(crate) trait Resource: DeserializeOwned {
     /// The key of one.

@@ -3,8 +3,7 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkId, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
-use crate::client::PER_PAGE;
+use super::{NetworkId, PER_PAGE, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
 
 /// A port of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

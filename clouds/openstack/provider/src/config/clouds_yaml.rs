@@ -5,43 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bowline_cloud_http::{Malformed, Secret, meant, yaml};
+use bowline_cloud_provider::Environment;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::file::Global;
-use super::{Files, OptionError};
-use bowline_cloud_provider::Environment;
-
-/// All keys that are read, for messages.
-const KEYS: &[&str] = &[
-    "clouds",
-    "public-clouds",
-    "profile",
-    "cloud",
-    "auth",
-    "auth_url",
-    "username",
-    "user_id",
-    "password",
-    "project_id",
-    "project_name",
-    "domain_id",
-    "domain_name",
-    "project_domain_id",
-    "project_domain_name",
-    "user_domain_id",
-    "user_domain_name",
-    "application_credential_id",
-    "application_credential_name",
-    "application_credential_secret",
-    "token",
-    "region_name",
-    "interface",
-    "endpoint_type",
-    "cacert",
-    "cert",
-    "key",
-];
+use super::error::OptionError;
+use super::file::Files;
+use super::sections::Global;
 
 /// The variable that names the file.
 const CONFIG_FILE: &str = "OS_CLIENT_CONFIG_FILE";
@@ -60,78 +30,105 @@ struct PublicClouds {
     clouds: BTreeMap<String, Cloud>,
 }
 
-/// An entry. What is not taken over is not read.
-#[derive(Default, Deserialize)]
-struct Cloud {
-    profile: Option<String>,
-    cloud: Option<String>,
-    #[serde(default)]
-    auth: Auth,
-    region_name: Option<String>,
-    interface: Option<String>,
-    endpoint_type: Option<String>,
-    cacert: Option<String>,
-    cert: Option<String>,
-    key: Option<String>,
+/// Defines what is read of an entry: kind, key, and the option of `[Global]` that it fills.
+macro_rules! entries {
+    ($($(#[$doc:meta])* $name:ident {
+        $($key:ident: $kind:ty $(=> $($option:tt).+)?,)*
+    } $(with $part:ident: $of:ty)?;)*) => {
+        /// All keys that are read, for messages.
+        const KEYS: &[&str] = &["clouds", "public-clouds", $($(stringify!($part),)? $(stringify!($key),)*)*];
+
+        $($(#[$doc])*
+        #[derive(Default, Deserialize)]
+        struct $name {
+            $($key: Option<$kind>,)*
+            $(#[serde(default)] $part: $of,)?
+        }
+
+        impl $name {
+            /// This one, and what it does not say from another one. An empty value says nothing.
+            fn over(mut self, base: Self) -> Self {
+                $(self.$key = self.$key.take().filter(Text::is_set).or(base.$key);)*
+                $(self.$part = self.$part.over(base.$part);)?
+                self
+            }
+
+            fn fill(self, global: &mut Global) {
+                $($(self.$key.into_iter().for_each(|value| value.fill(&mut global.$($option).+));)?)*
+                $(self.$part.fill(global);)?
+            }
+        })*
+    };
 }
 
-#[derive(Default, Deserialize)]
-struct Auth {
-    auth_url: Option<String>,
-    username: Option<String>,
-    user_id: Option<String>,
-    password: Option<Secret>,
-    project_id: Option<String>,
-    project_name: Option<String>,
-    domain_id: Option<String>,
-    domain_name: Option<String>,
-    project_domain_id: Option<String>,
-    project_domain_name: Option<String>,
-    user_domain_id: Option<String>,
-    user_domain_name: Option<String>,
-    application_credential_id: Option<String>,
-    application_credential_name: Option<String>,
-    application_credential_secret: Option<Secret>,
-    token: Option<Secret>,
-}
-
-/// Takes from `base` what is not there, or empty.
-macro_rules! fill {
-    ($whole:expr, $base:expr, $($field:ident)*) => {
-        $($whole.$field = $whole.$field.take().filter(Text::is_set).or($base.$field);)*
+entries! {
+    /// An entry. What is not taken over is not read.
+    Cloud {
+        profile: String,
+        cloud: String,
+        region_name: String => region,
+        interface: String => endpoint_type,
+        endpoint_type: String => endpoint_type,
+        cacert: String => ca_file,
+        cert: String => cert_file,
+        key: String => key_file,
+    } with auth: Auth;
+    /// Who logs in.
+    Auth {
+        auth_url: String => auth_url.0,
+        username: String => username,
+        user_id: String => user_id,
+        password: Secret => password,
+        project_id: String => tenant_id,
+        project_name: String => tenant_name,
+        domain_id: String => domain_id,
+        domain_name: String => domain_name,
+        project_domain_id: String => tenant_domain_id,
+        project_domain_name: String => tenant_domain_name,
+        user_domain_id: String => user_domain_id,
+        user_domain_name: String => user_domain_name,
+        application_credential_id: String => application_credential_id,
+        application_credential_name: String => application_credential_name,
+        application_credential_secret: Secret => application_credential_secret,
+        token: Secret => token,
     };
 }
 
 /// A value of the file.
 trait Text {
+    /// What it fills.
+    type Option;
+
     /// Whether it says something.
     fn is_set(&self) -> bool;
+
+    /// Fills what is empty.
+    fn fill(self, option: &mut Self::Option);
 }
 
 impl Text for String {
+    type Option = Self;
+
     fn is_set(&self) -> bool {
         !self.trim().is_empty()
+    }
+
+    fn fill(self, option: &mut Self) {
+        if option.is_empty() {
+            *option = self;
+        }
     }
 }
 
 impl Text for Secret {
+    type Option = Option<Self>;
+
     fn is_set(&self) -> bool {
         !self.expose().is_empty()
     }
-}
 
-impl Cloud {
-    /// This entry, and what it does not say from another one. An empty value says nothing.
-    fn over(mut self, base: Self) -> Self {
-        fill!(self, base, profile cloud region_name interface endpoint_type cacert cert key);
-        fill!(
-            self.auth,
-            base.auth,
-            auth_url username user_id password project_id project_name domain_id domain_name project_domain_id
-            project_domain_name user_domain_id user_domain_name application_credential_id
-            application_credential_name application_credential_secret token
-        );
-        self
+    fn fill(self, option: &mut Option<Self>) {
+        option.get_or_insert(self);
     }
 }
 
@@ -146,47 +143,7 @@ pub(super) fn fill(
     files: Files<'_>,
 ) -> Result<String, OptionError> {
     let (source, cloud) = chosen(global, environment, files)?;
-    let auth = cloud.auth;
-    for (option, value) in [
-        (&mut global.auth_url.0, auth.auth_url),
-        (&mut global.username, auth.username),
-        (&mut global.user_id, auth.user_id),
-        (&mut global.tenant_id, auth.project_id),
-        (&mut global.tenant_name, auth.project_name),
-        (&mut global.domain_id, auth.domain_id),
-        (&mut global.domain_name, auth.domain_name),
-        (&mut global.tenant_domain_id, auth.project_domain_id),
-        (&mut global.tenant_domain_name, auth.project_domain_name),
-        (&mut global.user_domain_id, auth.user_domain_id),
-        (&mut global.user_domain_name, auth.user_domain_name),
-        (
-            &mut global.application_credential_id,
-            auth.application_credential_id,
-        ),
-        (
-            &mut global.application_credential_name,
-            auth.application_credential_name,
-        ),
-        (&mut global.region, cloud.region_name),
-        (&mut global.endpoint_type, cloud.interface.or(cloud.endpoint_type)),
-        (&mut global.ca_file, cloud.cacert),
-        (&mut global.cert_file, cloud.cert),
-        (&mut global.key_file, cloud.key),
-    ] {
-        if option.is_empty() {
-            *option = value.unwrap_or_default();
-        }
-    }
-    for (option, value) in [
-        (&mut global.password, auth.password),
-        (
-            &mut global.application_credential_secret,
-            auth.application_credential_secret,
-        ),
-        (&mut global.token, auth.token),
-    ] {
-        *option = option.take().or(value);
-    }
+    cloud.fill(global);
     Ok(source)
 }
 

@@ -2,65 +2,24 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::iter;
 use std::path::{Path, PathBuf};
 
-use bowline_cloud_http::{CredentialsError, CredentialsFile, Malformed};
-use bowline_cloud_provider::{CloudConfig, Environment};
+use bowline_cloud_http::Malformed;
+use bowline_cloud_provider::Environment;
 use bowline_openstack_client::{Credentials, Login};
 
-use super::file::{File, Global};
-use super::{Files, OptionError, Options, clouds_yaml};
-
-impl Options {
-    /// The login, to be followed while the program runs: in the file, and in those beside it that were read for
-    /// `clouds.yaml`. Only the login is read again: a change of another option needs a new start.
-    ///
-    /// # Errors
-    ///
-    /// A file is not there any more, or holds no login by now.
-    pub fn credentials_file(
-        &self,
-        config: &CloudConfig,
-        environment: &Environment,
-    ) -> Result<Option<CredentialsFile<Login>>, CredentialsError> {
-        let CloudConfig::Given { path, .. } = config else {
-            return Ok(None);
-        };
-        let (known, environment) = (self.clouds_files.clone(), environment.clone());
-        let paths = iter::once(PathBuf::from(path))
-            .chain(known.iter().cloned())
-            .collect();
-        let parse = move |contents: &[&[u8]]| {
-            let (own, others) = contents
-                .split_first()
-                .map_or((&[][..], &[][..]), |(own, others)| (*own, others));
-            let place = |path: &Path| known.iter().position(|known| known == path);
-            let files = |path: &Path| {
-                let contents = place(path).and_then(|place| others.get(place));
-                contents
-                    .map(|contents| contents.to_vec())
-                    .ok_or_else(|| io::ErrorKind::NotFound.into())
-            };
-            login(own, &environment, &files).map_err(|error| match error {
-                Unread::Own(reason) => (0, reason),
-                Unread::Clouds(OptionError::Yaml { path, reason }) => {
-                    (place(Path::new(&path)).map_or(0, |place| place + 1), reason)
-                }
-                Unread::Clouds(_) => (0, Malformed::because("it names no entry of clouds.yaml")),
-            })
-        };
-        CredentialsFile::open_all(paths, parse).map(Some)
-    }
-}
+use super::clouds_yaml;
+use super::error::OptionError;
+use super::file::{File, Files};
+use super::sections::Global;
 
 /// Why files hold no login any more.
-enum Unread {
+pub(super) enum Unread {
     Own(Malformed),
     Clouds(OptionError),
 }
 
-fn login(contents: &[u8], environment: &Environment, files: Files<'_>) -> Result<Login, Unread> {
+pub(super) fn login(contents: &[u8], environment: &Environment, files: Files<'_>) -> Result<Login, Unread> {
     let mut file = File::parse(contents).map_err(|error| Unread::Own(error.place()))?;
     if file.global.use_clouds {
         clouds_yaml::fill(&mut file.global, environment, files).map_err(Unread::Clouds)?;
@@ -108,7 +67,10 @@ pub(super) fn credentials(global: &Global) -> Credentials {
 mod tests {
     use std::time::Duration;
 
+    use bowline_cloud_provider::CloudConfig;
+
     use super::*;
+    use crate::config::Options;
 
     const OPTIONS: &str = "[Global]\nuse-clouds\nauth-url = http://a:5000/v3\npassword = P\n";
 

@@ -1,10 +1,9 @@
 //! What `[LoadBalancer]` and its classes say. An option that is not set, and one that is set to nothing, are `None`.
 
-mod read;
+pub(super) mod read;
 
 use std::collections::BTreeMap;
 
-pub(super) use self::read::read;
 use bowline_openstack_client::{NetworkId, SubnetId};
 
 /// The defaults and limits of load balancers.

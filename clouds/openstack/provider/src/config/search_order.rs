@@ -1,7 +1,7 @@
 //! Where an instance would look for what it is: checked, and otherwise without effect, because everything about Nodes comes
 //! from Nova and Neutron.
 
-use super::SearchOrderError;
+use super::error::SearchOrderError;
 
 /// The words that an order is made of.
 const KNOWN: [&str; 2] = ["configDrive", "metadataService"];

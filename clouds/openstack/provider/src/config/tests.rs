@@ -1,5 +1,13 @@
 use std::collections::BTreeMap;
 
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudConfig, Environment};
+use bowline_openstack_client::Interface;
+use ipnet::IpNet;
+
 use super::*;
 
 mod clouds;
@@ -75,7 +83,7 @@ fn an_option_without_a_value_is_not_set() {
         let names = names.iter().map(|name| format!("{name} =\n")).collect::<String>();
         format!("[{section}]\n{names}{section}-is-unknown =\n")
     };
-    let empty: String = file::OPTIONS
+    let empty: String = sections::OPTIONS
         .iter()
         .filter(|(section, _)| *section != "LoadBalancerClass")
         .map(nothing_in)

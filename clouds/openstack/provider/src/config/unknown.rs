@@ -4,7 +4,7 @@ use std::fmt;
 
 use bowline_cloud_http::{meant, shown_name};
 
-use super::file::OPTIONS;
+use super::sections::OPTIONS;
 
 /// Sections of programs that read the same file.
 const OF_OTHERS: [&str; 1] = ["BlockStorage"];

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, Kept, WriteOutcome};
-use bowline_openstack_client::{
-    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, PortId,
-    PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
-};
+use bowline_cloud_provider::{CloudError, Kept};
+use bowline_openstack_client::{ApiError, Class, Client, Port, PortId, PortUpdate, SecurityGroupId};
 use bowline_plan::{Refusal, Step as _};
 use tokio::time::Instant;
 
 use crate::load_balancer::intent::settings::Setting;
-use crate::load_balancer::observe::PoolSetting;
+use crate::load_balancer::learned::{Learned, Shown, done, shown};
 use crate::load_balancer::remedies;
 use crate::load_balancer::security_groups::ports::{with_group, without_group};
+use crate::load_balancer::step::PoolSetting;
 use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
 
 mod floating_ip;
@@ -27,98 +25,31 @@ const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, 
 /// How often a port is read again because somebody else changed it meanwhile.
 const MAX_TRIES: usize = 5;
 
-/// What the answer to a write told.
-#[derive(Debug)]
-pub(crate) enum Learned {
-    /// It was made; what the object is like now, where the answer shows it.
-    Done(Option<Box<Shown>>),
-    /// Nothing happened: Octavia is at work on the load balancer.
-    Busy,
-    /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
-    PoolLocked,
-    /// The cloud refused it: the same would be refused again.
-    Refused(Refusal),
-    /// It failed otherwise, and holds up nothing else in this reconcile.
-    Failed(Refusal),
-    /// The same if it was sent, and nobody knows what came of it.
-    Unheard(Refusal),
-}
-
-impl Learned {
-    /// Whether the cloud took it.
-    pub(crate) fn outcome(&self) -> WriteOutcome {
-        match self {
-            Self::Done(_) => WriteOutcome::Taken,
-            Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
-            Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
-            Self::Unheard(_) => WriteOutcome::Unknown,
-        }
-    }
-}
-
-/// An object as an answer shows it.
-#[derive(Debug)]
-pub(crate) enum Shown {
-    Balancer(LoadBalancer),
-    Listener(Listener),
-    Pool(Pool),
-    Member(Member),
-    Monitor(Monitor),
-    FloatingIp(FloatingIp),
-    Group(SecurityGroup),
-    Rule(SecurityGroupRule),
-    Port(Port),
-}
-
-/// It was made, and this is what came of it.
-fn shown(shown: Shown) -> Learned {
-    Learned::Done(Some(Box::new(shown)))
-}
-
-/// It was made, and the answer shows nothing.
-fn done<T>(_: T) -> Learned {
-    Learned::Done(None)
-}
-
 /// The groups that ports have, with the revision of the port that has them.
 pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 
-/// Creations of load balancers whose answers were lost, by the load balancer's name.
+/// When the answer to the creation of a load balancer was lost, and for how long that is waited for, by the load balancer's name.
 #[derive(Debug, Default)]
-pub(crate) struct LateCreations(Kept<String, Late>);
+pub(crate) struct LateCreations(Kept<String, (Instant, Duration)>);
 
-/// When a creation was not answered, and for how long it is waited for.
-#[derive(Debug, Clone, Copy)]
-struct Late {
-    since: Instant,
-    wait: Duration,
-}
-
-/// How long a load balancer is waited for at first where the answer does not tell what came of its creation, twice as long each time...
+/// How long a load balancer is waited for whose creation was answered by an error of a server in between; twice as long each time.
 const SHORTEST_WAIT: Duration = Duration::from_secs(5);
 
-/// ... up to this, which is also for how long it is waited for where no answer came in time.
+/// The longest such time, and that after no answer at all.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 impl LateCreations {
     /// Whether the load balancer of this name may still come.
     pub(crate) fn may_come(&self, name: &String) -> bool {
-        self.0.with(name, |late| {
-            late.is_some_and(|late| late.since.elapsed() < late.wait)
-        })
+        let is_waited_for = |(since, wait): (Instant, Duration)| since.elapsed() < wait;
+        self.0.with(name, |late| late.is_some_and(is_waited_for))
     }
 
     fn lost(&self, name: &String, error: &ApiError) {
         self.0.with(name, |late| {
-            let longer = late.map_or(SHORTEST_WAIT, |late| late.wait * 2);
-            *late = Some(Late {
-                since: Instant::now(),
-                wait: if error.is_late() {
-                    LONGEST_WAIT
-                } else {
-                    longer.min(LONGEST_WAIT)
-                },
-            });
+            let wait = late.map_or(SHORTEST_WAIT, |(_, wait)| LONGEST_WAIT.min(wait * 2));
+            let wait = if error.is_late() { LONGEST_WAIT } else { wait };
+            *late = Some((Instant::now(), wait));
         });
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Service, ServiceFacts};
 
 use crate::config::LoadBalancerOptions;
-use crate::load_balancer::intent::{Intent, read};
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::intent::read::read;
 use crate::messages::IGNORED_ANNOTATIONS;
 
 /// Why a Service would be refused for what it says, and which of its annotations have no effect. Empty if there is nothing to

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::Observed;
+use crate::load_balancer::observed::Observed;
 
 pub(crate) mod marks;
 

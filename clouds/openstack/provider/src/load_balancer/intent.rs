@@ -17,10 +17,9 @@ use crate::load_balancer::subnets::floating::WantedSubnet;
 mod namesakes;
 mod notes;
 mod ports;
-mod read;
+pub(crate) mod read;
 pub(crate) mod settings;
 
-pub(crate) use read::read;
 use settings::{Bars, Flaw, Setting};
 
 /// What is asked for.
@@ -289,6 +288,16 @@ impl Wanted {
         let external = members::of_kind(node, AddressType::ExternalIp, family);
         let external = external.filter(|_| self.member_subnet.is_some());
         members::of_kind(node, AddressType::InternalIp, family).chain(external)
+    }
+
+    /// Where the settings of these annotations are written; empty if none of them is.
+    pub(crate) fn origins(&self, what: &[&str]) -> String {
+        let known = self
+            .settings
+            .iter()
+            .filter(|setting| what.contains(&setting.what));
+        let origins: Vec<&str> = known.map(|setting| setting.origin.as_str()).collect();
+        origins.join(" or ")
     }
 
     /// What names the members' subnet and nothing else; `None` if nothing does.

@@ -10,9 +10,11 @@ use bowline_openstack_client::{
 };
 use bowline_plan::Refusal;
 
-use crate::load_balancer::apply::{Learned, Shown};
-use crate::load_balancer::observe::{Memory, Observed, Parts, RefusedCreation, Seen, WrittenMembers, undone};
-use crate::load_balancer::plan::parts::is_at;
+use crate::load_balancer::learned::{Learned, Shown};
+use crate::load_balancer::members::is_at;
+use crate::load_balancer::memory::{Memory, RefusedCreation, Seen, WrittenMembers};
+use crate::load_balancer::observe::confirm;
+use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::remedies;
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 use crate::load_balancer::vip_ports::{self, Place};
@@ -55,7 +57,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());
-            if undone::makes_or_takes(change) {
+            if confirm::makes_or_takes(change) {
                 own.unconfirmed.push(step.clone());
             }
         }

@@ -6,10 +6,6 @@ use bowline_cloud_provider::Kept;
 use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
 use tokio::time::Instant;
 
-use crate::load_balancer::apply::Learned;
-use crate::load_balancer::learn::of_groups;
-use crate::load_balancer::step::{CloudStep, GroupChange};
-
 /// How long a list may be behind. After that a group that no list shows was deleted by somebody else.
 const LATE: Duration = Duration::from_secs(60);
 
@@ -31,16 +27,13 @@ impl MadeGroups {
         listed
     }
 
-    /// Notes what a write to the group of this name did.
-    pub(crate) fn learn(&self, name: &str, step: &CloudStep, learned: &Learned) {
-        let (CloudStep::Group(change), Learned::Done(shown)) = (step, learned) else {
-            return;
-        };
+    /// A write changed the group of this name, or made it.
+    pub(crate) fn change(&self, name: &str, is_new: bool, change: impl FnOnce(&mut Vec<SecurityGroup>)) {
         self.0.with(&name.to_owned(), |made| {
             let (at, known) = made.take().unzip();
-            let at = at.filter(|_| !matches!(change, GroupChange::Create { .. }));
+            let at = at.filter(|_| !is_new);
             let mut groups = Vec::from_iter(known);
-            of_groups(&mut groups, change, shown.as_deref());
+            change(&mut groups);
             *made = groups.pop().map(|group| (at.unwrap_or_else(Instant::now), group));
         });
     }

@@ -3,10 +3,15 @@
 use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 
-use bowline_cloud_provider::{AddressType, Node, Selector};
-use bowline_openstack_client::ServerId;
+use bowline_cloud_provider::{AddressType, Node, Selector, spelling};
+use bowline_openstack_client::{Member, NewMember, ServerId};
 
 use crate::provider_id::{self, Reference};
+
+/// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
+pub(crate) fn is_at(there: &Member, wanted: &NewMember) -> bool {
+    there.protocol_port == wanted.protocol_port && spelling::of_address(&there.address) == wanted.address
+}
 
 /// A version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
@@ -15,9 +15,9 @@ use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::observe::{
-    Memory, Need, Observed, PartRefusals as _, Parts, Seen, View, is_late, is_pending,
-};
+use crate::load_balancer::memory::{Memory, PartRefusals as _, Seen, is_late};
+use crate::load_balancer::observe::view::{Need, View};
+use crate::load_balancer::observed::{Observed, Parts, is_pending};
 use crate::load_balancer::status;
 use crate::load_balancer::step::{CloudStep, PartChange};
 use crate::messages::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
@@ -33,19 +33,20 @@ mod following;
 mod groups;
 mod guards;
 mod ignored;
+pub(crate) mod next;
 pub(crate) mod parts;
 mod placement;
 mod pools;
 pub(crate) mod rename;
+mod sharing;
 mod waiting;
 
 use absent::Left;
 use floating::Addressing;
 use guards::{several, source_ranges_note};
+use next::{Next, annotate, apply, delete_unserving, look_again};
 use parts::PartsPlan;
 use waiting::wait_for;
-
-pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
@@ -115,7 +116,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             let (surplus, kept) = evidence::surplus(seen, twins);
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
-            let there = There::new(wanted, seen, (balancer, role), &surplus);
+            let there = Existing::new(wanted, seen, (balancer, role), &surplus);
             there.next(&mut notes, &mut publishes)
         }
     };
@@ -139,11 +140,11 @@ fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let Found::One { balancer, role, .. } = evidence::resolve(&wanted.identity, seen) else {
         return None;
     };
-    There::new(wanted, seen, (balancer, role), &[]).follow()
+    Existing::new(wanted, seen, (balancer, role), &[]).follow()
 }
 
 /// A load balancer that is there, and everything that its plan is made from.
-struct There<'a> {
+struct Existing<'a> {
     wanted: &'a Wanted,
     features: Features,
     seen: &'a View<'a>,
@@ -154,7 +155,7 @@ struct There<'a> {
     parts: OnceCell<Option<PartsPlan<'a>>>,
 }
 
-impl<'a> There<'a> {
+impl<'a> Existing<'a> {
     fn new(
         wanted: &'a Wanted,
         seen: &'a View<'a>,
@@ -196,7 +197,7 @@ impl<'a> There<'a> {
 
     fn before_parts(&self, notes: &mut Vec<Note>) -> Option<Next> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        let sharing = || guards::sharing(wanted, self.features, seen, (balancer, self.role));
+        let sharing = || sharing::refusal(wanted, self.features, seen, (balancer, self.role));
         if let Some(refusal) = guards::flaw(wanted, self.features, &[Bars::All]).or_else(sharing) {
             return Some(Answer::Refused(refusal));
         }
@@ -353,7 +354,7 @@ impl<'a> There<'a> {
             if let Some((_, removal)) = plan.surplus().next() {
                 return Ok(Some(removal));
             }
-            if let Some(change) = self.vain_tag() {
+            if let Some(change) = self.unused_tag() {
                 return Ok(Some(change));
             }
             let port = listener.protocol_port;
@@ -397,14 +398,14 @@ impl<'a> There<'a> {
 
     /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that
     /// `max-shared-lb` leaves to others. One that people reach here already keeps its place, and waits for the port.
-    fn vain_tag(&self) -> Option<PartChange> {
+    fn unused_tag(&self) -> Option<PartChange> {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let is_in_vain = self.role == Role::Guest
+        let is_unused = self.role == Role::Guest
             && !floating::is_told(identity, self.seen, balancer)
             && !evidence::is_to_be_deleted(identity, self.role, balancer)
             && rename::is_borne_out(identity, self.seen, balancer)
             && absent::own_parts(identity, self.role, self.seen, balancer).is_none();
-        is_in_vain
+        is_unused
             .then(|| absent::without_tag(identity, balancer))
             .flatten()
     }
@@ -418,15 +419,15 @@ impl<'a> There<'a> {
         if is_late(self.seen.memory, &change) {
             return waiting::for_change(&change, self.seen);
         }
-        if own.is_unkept(&change) {
-            return Answer::Refused(self.unkept(change));
+        if own.is_reverted(&change) {
+            return Answer::Refused(self.reverted(change));
         }
-        let is_undone = own.changes.contains(&change);
+        let is_repeated = own.changes.contains(&change);
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
             change,
         };
-        if is_undone {
+        if is_repeated {
             notes.push(IN_ERROR.note(format!(
                 "Octavia took {} of load balancer {} and did not make it: it is written again",
                 step.label(),
@@ -464,25 +465,4 @@ fn ends_leaving(step: &CloudStep) -> Option<&LoadBalancerId> {
             }
     );
     step.balancer().filter(|_| is_end)
-}
-
-/// Deletes one that was made twice.
-fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
-    failed::delete(balancer, false)
-}
-
-fn annotate(key: &str, value: Option<&str>) -> Next {
-    let write = KubeWrite::AnnotateService(vec![(key.to_owned(), value.map(str::to_owned))]);
-    Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
-}
-
-fn apply(steps: Vec<CloudStep>) -> Next {
-    let steps = steps.into_iter().map(LoadBalancerStep::Cloud);
-    Answer::apply_or(steps.collect(), look_again)
-}
-
-fn look_again() -> Next {
-    Answer::LookAgain {
-        reason: "something is not known".to_owned(),
-    }
 }

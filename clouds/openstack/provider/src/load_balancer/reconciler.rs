@@ -15,17 +15,21 @@ use tokio::time::Instant;
 
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::annotations::{NODE_SELECTOR, annotation_table};
-use crate::load_balancer::apply::{self, LateCreations, Learned, PortGroups};
-use crate::load_balancer::intent::{self, Identity, Intent};
+use crate::load_balancer::apply::{self, LateCreations, PortGroups};
+use crate::load_balancer::intent::read::read;
+use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::learn;
+use crate::load_balancer::learned::Learned;
 use crate::load_balancer::members::NodeFilter;
+use crate::load_balancer::memory::{Memory, Remembered, Seen};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::observe::{Memory, Observed, Parts, Remembered, Seen};
-use crate::load_balancer::plan::{self, Next};
+use crate::load_balancer::observed::{Observed, Parts};
+use crate::load_balancer::plan;
+use crate::load_balancer::plan::next::Next;
 use crate::load_balancer::reaper::Reaper;
 use crate::load_balancer::remedies::About;
-use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
 use crate::metrics::Metrics;
 
 /// Who records what plans note, as the Go manager has it.
@@ -118,7 +122,7 @@ impl Replaced {
 impl Balancers {
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
-            reads: Arc::new(Reads::new(&client)),
+            reads: Arc::new(Reads::new(&client, plan::needs)),
             client,
             options: Arc::new(options),
             refusals: RefusalBook::default(),
@@ -186,7 +190,7 @@ impl Reconciler for Balancers {
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
         self.begun.get_or_init(|| facts.now);
-        intent::read(&self.options, facts)
+        read(&self.options, facts)
     }
 
     async fn observe(
@@ -262,10 +266,13 @@ impl Reconciler for Balancers {
                 kept.take_if(|kept| kept.made_way.is_empty() && kept.refused.is_empty());
             });
         }
-        if let CloudStep::Group(_) = step {
+        if let (CloudStep::Group(change), Learned::Done(shown)) = (step, &learned) {
             let Identity { uid, service, .. } = intent.identity();
-            let name = names::security_group(uid, service);
-            self.reads.made_groups.learn(&name, step, &learned);
+            let is_new = matches!(change, GroupChange::Create { .. });
+            let made = &self.reads.made_groups;
+            made.change(&names::security_group(uid, service), is_new, |groups| {
+                learn::of_groups(groups, change, shown.as_deref());
+            });
         }
         let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
         if let (Intent::Wanted(_), true) = (intent, is_repair) {

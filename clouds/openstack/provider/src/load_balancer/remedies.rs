@@ -25,97 +25,52 @@ struct Field {
     remedy: &'static str,
 }
 
-const fn field(what: &'static str, words: &'static [&'static str], remedy: &'static str) -> Field {
-    Field { what, words, remedy }
-}
-
 const NUMBER: &str = "choose another number";
 
 /// Octavia's words for an option that the driver does not know.
 const UNSUPPORTED: &str = "does not support a requested option";
 
-/// The settings that the cloud may refuse, those with the plainer words first.
-const FIELDS: [Field; 22] = [
-    field(keys::TIMEOUT_CLIENT_DATA.key, &["timeout_client_data"], NUMBER),
-    field(
-        keys::TIMEOUT_MEMBER_CONNECT.key,
-        &["timeout_member_connect"],
-        NUMBER,
-    ),
-    field(keys::TIMEOUT_MEMBER_DATA.key, &["timeout_member_data"], NUMBER),
-    field(keys::TIMEOUT_TCP_INSPECT.key, &["timeout_tcp_inspect"], NUMBER),
-    field(keys::CONNECTION_LIMIT.key, &["connection_limit"], NUMBER),
-    field(keys::MONITOR_MAX_RETRIES_DOWN.key, &["max_retries_down"], NUMBER),
-    field(keys::MONITOR_MAX_RETRIES.key, &["max_retries"], NUMBER),
-    field(keys::MONITOR_DELAY.key, &["delay"], NUMBER),
-    field(keys::MONITOR_TIMEOUT.key, &["timeout"], NUMBER),
-    field(
-        keys::LB_METHOD.key,
-        &["lb_algorithm", "algorithm"],
-        "choose a method that the provider of the load balancer knows",
-    ),
-    field(
-        keys::FLAVOR.key,
-        &["flavor_id", "flavor", "Flavor"],
-        "name the ID of a flavor that `openstack loadbalancer flavor list` shows",
-    ),
-    field(
-        keys::ZONE.key,
-        &["availability_zone", "zone"],
-        "name a zone that `openstack loadbalancer availabilityzone list` shows",
-    ),
-    field(
-        ADDRESS,
-        &["vip_address", "VIP", "floating_ip_address"],
-        "take it off the Service, or have the cloud's operator give the project a floating IP of that address; for an internal \
-         Service it is a free address of the load balancer's subnet",
-    ),
-    field(
-        keys::PORT.key,
-        &["vip_port_id", "Port"],
-        "name a port of the project that nothing uses: `openstack port list`",
-    ),
-    field(
-        keys::MEMBER_SUBNET.key,
-        &["subnet_id"],
-        "name a subnet that the project sees: `openstack subnet list`",
-    ),
-    field(
-        keys::SUBNET.key,
-        &["vip_subnet_id", "subnet_id", "Subnet"],
-        "name a subnet that the project sees: `openstack subnet list`",
-    ),
-    field(
-        keys::NETWORK.key,
-        &["vip_network_id", "network"],
-        "name a network with a subnet that the project sees: `openstack network list`",
-    ),
-    field(
-        keys::FLOATING_SUBNET_ID.key,
-        &[],
-        "name a subnet of the floating network, or none",
-    ),
-    field(
-        keys::FLOATING_NETWORK.key,
-        &["floating_network_id"],
-        "name an external network: `openstack network show` tells whether one is",
-    ),
-    field(
-        keys::SOURCE_RANGES.key,
-        &["allowed_cidrs", "CIDR"],
-        "name networks of the load balancer's IP family",
-    ),
-    field(
-        keys::TLS.key,
-        &["default_tls_container_ref", "certificate", "Certificate"],
-        "name a certificate that Octavia may read",
-    ),
-    field(
-        PROVIDER,
-        &["Provider"],
-        "name a provider that `openstack loadbalancer provider list` shows",
-    ),
-];
+/// Defines them: setting, words, remedy.
+macro_rules! fields {
+    ($($what:expr, $words:expr, $remedy:expr;)*) => {
+        /// The settings that the cloud may refuse, those with the plainer words first.
+        const FIELDS: &[Field] = &[$(Field { what: $what, words: &$words, remedy: $remedy }),*];
+    };
+}
+
+fields! {
+    keys::TIMEOUT_CLIENT_DATA.key, ["timeout_client_data"], NUMBER;
+    keys::TIMEOUT_MEMBER_CONNECT.key, ["timeout_member_connect"], NUMBER;
+    keys::TIMEOUT_MEMBER_DATA.key, ["timeout_member_data"], NUMBER;
+    keys::TIMEOUT_TCP_INSPECT.key, ["timeout_tcp_inspect"], NUMBER;
+    keys::CONNECTION_LIMIT.key, ["connection_limit"], NUMBER;
+    keys::MONITOR_MAX_RETRIES_DOWN.key, ["max_retries_down"], NUMBER;
+    keys::MONITOR_MAX_RETRIES.key, ["max_retries"], NUMBER;
+    keys::MONITOR_DELAY.key, ["delay"], NUMBER;
+    keys::MONITOR_TIMEOUT.key, ["timeout"], NUMBER;
+    keys::LB_METHOD.key, ["lb_algorithm", "algorithm"],
+        "choose a method that the provider of the load balancer knows";
+    keys::FLAVOR.key, ["flavor_id", "flavor", "Flavor"],
+        "name the ID of a flavor that `openstack loadbalancer flavor list` shows";
+    keys::ZONE.key, ["availability_zone", "zone"],
+        "name a zone that `openstack loadbalancer availabilityzone list` shows";
+    ADDRESS, ["vip_address", "VIP", "floating_ip_address"],
+        "take it off the Service, or have the cloud's operator give the project a floating IP of that address; for an internal Service it is a free address of the load balancer's subnet";
+    keys::PORT.key, ["vip_port_id", "Port"],
+        "name a port of the project that nothing uses: `openstack port list`";
+    keys::MEMBER_SUBNET.key, ["subnet_id"], "name a subnet that the project sees: `openstack subnet list`";
+    keys::SUBNET.key, ["vip_subnet_id", "subnet_id", "Subnet"],
+        "name a subnet that the project sees: `openstack subnet list`";
+    keys::NETWORK.key, ["vip_network_id", "network"],
+        "name a network with a subnet that the project sees: `openstack network list`";
+    keys::FLOATING_SUBNET_ID.key, [], "name a subnet of the floating network, or none";
+    keys::FLOATING_NETWORK.key, ["floating_network_id"],
+        "name an external network: `openstack network show` tells whether one is";
+    keys::SOURCE_RANGES.key, ["allowed_cidrs", "CIDR"], "name networks of the load balancer's IP family";
+    keys::TLS.key, ["default_tls_container_ref", "certificate", "Certificate"],
+        "name a certificate that Octavia may read";
+    PROVIDER, ["Provider"], "name a provider that `openstack loadbalancer provider list` shows";
+}
 
 /// What Octavia refused a load balancer for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use bowline_openstack_client::{
     ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
     MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
-    PoolUpdate, Port, PortId,
+    PoolUpdate, Port, PortId, SessionPersistence,
 };
 use bowline_plan::{Impact, Lane, Step};
 use serde::Serialize;
@@ -115,6 +115,23 @@ pub(crate) enum PartChange {
     DeleteMonitor { id: MonitorId, name: String },
 }
 
+/// What is asked of a pool, and may be refused by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PoolSetting {
+    /// How it chooses a member.
+    Method(String),
+    /// How it keeps a client at a member.
+    Persistence(Option<SessionPersistence>),
+}
+
+impl PoolSetting {
+    /// The setting that an update changes; `None` if it changes something else.
+    pub(crate) fn of(update: &PoolUpdate) -> Option<Self> {
+        let method = update.lb_algorithm.clone().map(Self::Method);
+        method.or_else(|| update.session_persistence.clone().map(Self::Persistence))
+    }
+}
+
 /// What a quota of the project limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
@@ -180,20 +197,10 @@ impl CloudStep {
                 };
                 new.listeners.is_empty() == other.listeners.is_empty() && alone(new) == alone(other)
             }
-            (
-                Self::Group(Join { group, port }),
-                Self::Group(Join {
-                    group: other,
-                    port: other_port,
-                }),
-            )
-            | (
-                Self::Group(Leave { group, port }),
-                Self::Group(Leave {
-                    group: other,
-                    port: other_port,
-                }),
-            ) => (group, &port.id) == (other, &other_port.id),
+            (Self::Group(Join { group, port }), Self::Group(Join { group: of, port: at }))
+            | (Self::Group(Leave { group, port }), Self::Group(Leave { group: of, port: at })) => {
+                (group, &port.id) == (of, &at.id)
+            }
             (Self::FloatingIp(a @ Attach { id, .. }), Self::FloatingIp(b @ Attach { id: other, .. })) => {
                 id == other && a.place() == b.place()
             }
@@ -277,6 +284,14 @@ impl PartChange {
             (Self::CreateMonitor { new: a }, Self::CreateMonitor { new: b }) => a.pool_id == b.pool_id,
             _ => false,
         }
+    }
+
+    /// Whether it takes a part away.
+    pub(crate) fn takes_part(&self) -> bool {
+        matches!(
+            self,
+            Self::DeleteListener { .. } | Self::DeletePool { .. } | Self::DeleteMonitor { .. }
+        )
     }
 
     /// What it needs room for and makes one of.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId};
 use tokio::time::Instant;
 
-use crate::load_balancer::observe::is_pending;
+use crate::load_balancer::observed::is_pending;
 
 /// How long it is believed how long Octavia takes. A cloud that became faster is found out then: whoever waits for so long does not
 /// see that it was done sooner.

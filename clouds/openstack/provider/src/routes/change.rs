@@ -6,6 +6,9 @@ use bowline_cloud_provider::{AddressType, CloudError, Route, RouteChange};
 use bowline_openstack_client::RouterRoute;
 use ipnet::IpNet;
 
+/// How often something that somebody else changed meanwhile is read again.
+pub(super) const TRIES: usize = 5;
+
 /// What stands between destination and next hop in the name of a route.
 const VIA: &str = " via ";
 

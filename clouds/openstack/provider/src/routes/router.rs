@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{ApiError, Class, RouterId, RouterRoute};
 
-use super::change::{Change, Results, is_same};
+use super::RouteTable;
+use super::change::{Change, Results, TRIES, is_same};
 use super::extensions::Mode;
-use super::{RouteTable, TRIES};
+use super::portion::Portion;
 
 /// An older Neutron's word for a router that has as many routes as it may have (`max_routes`). A newer one has a quota for
 /// them (`quota_router_route`).
@@ -70,43 +71,6 @@ fn without_list(message: Box<str>) -> Box<str> {
 /// So many writes of one kind may fail in one call in a way that names no route. Then the API itself is in trouble, and what is left
 /// waits for the next call.
 const FAILURES_PER_CALL: usize = 2;
-
-/// How much one write asks for: everything, until one fails in a way that names no route. That may be because of a single route on which
-/// Neutron breaks, or because of the size, so the next one asks for half as much, and one that succeeds doubles it again.
-#[derive(Debug)]
-pub(super) struct Portion {
-    most: usize,
-    /// Calls since it is not everything. Each begins with another change, so that none waits for ever behind one that fails.
-    calls: usize,
-}
-
-impl Default for Portion {
-    fn default() -> Self {
-        Self {
-            most: usize::MAX,
-            calls: 0,
-        }
-    }
-}
-
-impl Portion {
-    /// How many changes this call puts off to its end.
-    fn turn(&mut self) -> usize {
-        self.calls = match self.most {
-            usize::MAX => 0,
-            _ => self.calls + 1,
-        };
-        self.calls
-    }
-
-    fn made(&mut self) {
-        self.most = self.most.saturating_mul(2);
-    }
-
-    fn failed(&mut self, asked: usize) {
-        self.most = (asked / 2).max(1);
-    }
-}
 
 impl RouteTable {
     fn portion<T>(&self, look: impl FnOnce(&mut Portion) -> T) -> T {

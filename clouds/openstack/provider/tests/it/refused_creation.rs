@@ -124,8 +124,8 @@ async fn ports_that_came_otherwise_stay() {
 }
 
 /// The time of a Service that is older than any process here.
-fn make_older(world: &World) {
-    world.edit("web", |service| {
+fn make_older(world: &World, name: &str) {
+    world.edit(name, |service| {
         service.metadata.creation_timestamp = Some(Time("1970-01-01T00:00:00Z".parse().unwrap()));
     });
 }
@@ -134,7 +134,7 @@ fn make_older(world: &World) {
 #[tokio::test(start_paused = true)]
 async fn restarts_add_no_port_to_the_one_that_a_refused_creation_left() {
     let mut world = World::with_nodes(1);
-    make_older(&world);
+    make_older(&world, "web");
     limit_members(&world, Some(0));
     world.run("web").await;
     assert_eq!(leaked(&world).len(), 1);
@@ -159,6 +159,23 @@ async fn restarts_add_no_port_to_the_one_that_a_refused_creation_left() {
     limit_members(&world, None);
     world.put(service("young", &[("TCP", 81, 30081)]));
     let (run, writes) = world.writes_of(world.run("young")).await;
+    assert!(!run.settled().has_note("LoadBalancerPortLeft"));
+    assert_eq!(writes.len(), 2, "{:?}", in_short(&writes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_came_after_the_start_of_a_process_is_no_sign_of_an_earlier_try() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    limit_members(&world, Some(0));
+    let other = world.another_cluster();
+    other.put_as("another-c", service("c", &[("TCP", 82, 31082)]));
+    other.run("c").await;
+    assert_eq!(leaked(&world).len(), 1);
+    limit_members(&world, None);
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    make_older(&world, "b");
+    let (run, writes) = world.writes_of(world.run("b")).await;
     assert!(!run.settled().has_note("LoadBalancerPortLeft"));
     assert_eq!(writes.len(), 2, "{:?}", in_short(&writes));
 }

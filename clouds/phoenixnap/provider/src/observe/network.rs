@@ -76,6 +76,8 @@ struct Place {
     since: Instant,
     /// Whether the network has said something to it.
     is_answered: bool,
+    /// Whether an earlier process bought it.
+    is_earlier: bool,
 }
 
 #[derive(Clone)]
@@ -154,8 +156,31 @@ impl Network {
             block: None,
             since: Instant::now(),
             is_answered: false,
+            is_earlier: false,
         });
         Ok(())
+    }
+
+    /// An earlier process bought a block for a Service, and did not get it attached: perhaps the network refuses it.
+    pub(crate) fn found_waiting(&self, service: ServiceKey, block: String) {
+        let mut places = lock(&self.facts.places);
+        if places.iter().all(|place| place.service != service) {
+            places.push(Place {
+                service,
+                block: Some(block),
+                since: Instant::now(),
+                is_answered: false,
+                is_earlier: true,
+            });
+        }
+    }
+
+    /// The block of an earlier process and of another Service to which the network has said nothing yet.
+    pub(crate) fn unanswered_for(&self, service: &ServiceKey) -> Option<String> {
+        let places = lock(&self.facts.places);
+        let is_open = |it: &&Place| it.is_earlier && !it.is_answered && it.since.elapsed() < KEPT;
+        let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
+        open.find_map(|place| place.block.clone())
     }
 
     /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.

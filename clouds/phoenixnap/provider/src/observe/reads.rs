@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept, ServiceKey};
+use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, facts};
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, Listed, Server, TagFilter};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
 use super::network::Network;
 use super::{Memory, Observed, Purchase, Remembered};
-use crate::blocks;
+use crate::blocks::{self, Attachment};
 use crate::claim::PATIENCE;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::servers::ServerIndex;
@@ -20,6 +21,9 @@ use crate::tags::{self, ClusterTags};
 
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
 const GATHER: Duration = Duration::from_millis(25);
+
+/// How long a new process looks for a block of a Service that has none and no claim, but with which an earlier one had begun.
+const LATE: Duration = Duration::from_secs(20);
 
 /// Reads from the APIs.
 pub(crate) struct Reads {
@@ -34,10 +38,14 @@ pub(crate) struct Reads {
     naming: [tokio::sync::Mutex<()>; tags::NAMES.len()],
     /// None while load balancing is off.
     network: Option<Arc<Network>>,
+    /// Whether the blocks that wait for the network since an earlier process were looked for.
+    earlier: OnceCell<()>,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
     /// The last purchase for each Service, by its name: the tags of a block have no UID, and another Service of that name takes it.
     purchases: Kept<Asker, Begun>,
+    /// When each Service was looked at first, if an earlier process had begun with it.
+    inherited: Kept<Asker, Option<Instant>>,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -99,7 +107,9 @@ impl Reads {
             naming: Default::default(),
             reconciles: AtomicU64::default(),
             purchases: Kept::default(),
+            inherited: Kept::default(),
             network,
+            earlier: OnceCell::new(),
         }
     }
 
@@ -169,8 +179,10 @@ impl Reads {
             missing_names: None,
             is_claim_void: self.is_void(identity),
             asked: self.asked(identity),
+            unlisted: self.unlisted(identity),
             network: None,
             full: None,
+            unanswered: None,
             stray: None,
             // Looked at anew: it is tried again.
             busy: None,
@@ -182,7 +194,7 @@ impl Reads {
                 .for_each(|it| it.bought(&identity.key, None)),
             Intent::Wanted(_) if !observed.blocks.is_empty() => {}
             Intent::Wanted(wanted) if is_buyer(wanted) => {
-                self.before_purchase(&identity.key, &mut observed, own).await?;
+                self.before_purchase(wanted, network, &mut observed, own).await?;
             }
             Intent::Wanted(_) => {
                 if let Ok(Some(address)) = identity.address() {
@@ -277,7 +289,8 @@ impl Reads {
 
     async fn before_purchase(
         &self,
-        service: &ServiceKey,
+        wanted: &Wanted,
+        id: &str,
         observed: &mut Observed,
         own: &mut Remembered,
     ) -> Result<(), CloudError> {
@@ -291,10 +304,41 @@ impl Reads {
                 None => None,
             }
         };
-        let (names, network) = tokio::join!(self.missing_names(&mut own.are_names_read), network);
+        let (names, network, earlier) = tokio::join!(
+            self.missing_names(&mut own.are_names_read),
+            network,
+            self.earlier.get_or_try_init(|| self.find_waiting(wanted, id)),
+        );
+        earlier?;
         observed.missing_names = Some(names?);
         observed.network = network;
-        observed.full = self.network.as_ref().and_then(|known| known.full_for(service));
+        let (known, service) = (self.network.as_ref(), &wanted.identity.key);
+        observed.full = known.and_then(|known| known.full_for(service));
+        observed.unanswered = known.and_then(|known| known.unanswered_for(service));
+        Ok(())
+    }
+
+    /// Tells the network of the blocks that wait for it since an earlier process: those of Services without an address. No call if
+    /// there is no other such Service.
+    async fn find_waiting(&self, wanted: &Wanted, network: &str) -> Result<(), CloudError> {
+        let Identity { key, cluster, .. } = &wanted.identity;
+        let has_no_address = |service: &Service| {
+            let spec = service.spec.as_ref();
+            spec.is_none_or(|spec| spec.load_balancer_ip.is_none()) && facts::wants_load_balancer(service)
+        };
+        let services = wanted.services.services();
+        let others = services.iter().filter(|service| has_no_address(service));
+        let others: BTreeSet<ServiceKey> = others.map(|service| ServiceKey::of(service)).collect();
+        if others.iter().all(|other| other == key) {
+            return Ok(());
+        }
+        for block in self.blocks_of_cluster(cluster).await?.entries {
+            let waits = !tags::is_marked(&block) && blocks::attachment(&block, network) == Attachment::Needed;
+            let service = tags::service_of(&block).filter(|service| waits && others.contains(service));
+            if let (Some(known), Some(service)) = (&self.network, service) {
+                known.found_waiting(service, block.id);
+            }
+        }
         Ok(())
     }
 
@@ -351,6 +395,14 @@ impl Reads {
         self.purchases.with(&asker(identity), |last| {
             let last = last.as_ref().filter(|last| matches!(last.end, End::Unknown))?;
             Some(last.at.elapsed()).filter(|age| *age < PATIENCE)
+        })
+    }
+
+    /// How long a block of an earlier process may still come to light: anybody may have taken its claim off the Service.
+    fn unlisted(&self, identity: &Identity) -> Option<Duration> {
+        self.inherited.with(&asker(identity), |first| {
+            let first = *first.get_or_insert_with(|| identity.has_begun.then(Instant::now));
+            LATE.checked_sub(first?.elapsed()).filter(|left| !left.is_zero())
         })
     }
 

@@ -126,6 +126,31 @@ async fn a_purchase_whose_answer_was_lost_is_remembered_although_its_claim_is_st
     }
 }
 
+/// A Service with which an earlier process has begun has its finalizer. What that one remembered of its purchase is gone.
+#[tokio::test(start_paused = true)]
+async fn a_new_process_looks_twice_for_a_block_whose_claim_was_stripped() {
+    for (has_begun, waited, blocks) in [(true, 20, 1), (false, 0, 2)] {
+        let mut world = World::with_service();
+        world
+            .sim
+            .set_behaviour(|it| it.list_lag = Duration::from_secs(15));
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("ip-blocks.create").nth(1).lose_answer());
+        assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+        world.edit(KEY, |service| {
+            service.metadata.annotations.take();
+            let finalizer = bowline_cloud_provider::keys::FINALIZER_LOAD_BALANCER.to_owned();
+            service.metadata.finalizers = has_begun.then(|| vec![finalizer]);
+        });
+        world.restart();
+        let run = world.run(KEY).await.settled();
+        assert!(run.waited.as_secs() <= waited, "{run:#?}");
+        assert_eq!(world.sim.blocks().len(), blocks, "{run:#?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_block_that_can_neither_be_listed_nor_read_yet_is_not_bought_again() {
     let world = World::with_service();

@@ -121,6 +121,34 @@ async fn while_the_network_refuses_a_block_no_other_one_is_bought() {
     }
 }
 
+/// What is known of a refusal goes with the process. A block that waits for the network is evidence of one.
+#[tokio::test(start_paused = true)]
+async fn a_new_process_buys_nothing_before_the_network_has_taken_what_an_earlier_one_bought() {
+    for is_refused_still in [true, false] {
+        let mut world = World::with_service();
+        let attachments = Fault::operation("public-networks.attach").always();
+        let full = Canned::json(409, r#"{"message":"Public network already has 10 IPv4 blocks."}"#);
+        let refusal = world.sim.faults().add(attachments.answer(full));
+        drop(tokio::time::timeout(Duration::from_secs(15), world.run(KEY)).await);
+        assert!(is_refused_still || world.sim.faults().remove(refusal));
+        world.restart();
+        world.add("shop/search");
+        let first = async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            world.run(KEY).await
+        };
+        let both = async { tokio::join!(world.run("shop/search"), first) };
+        let ended = tokio::time::timeout(Duration::from_secs(60), both).await;
+        assert_eq!(
+            ended.is_ok(),
+            !is_refused_still,
+            "who waits for its place waits on"
+        );
+        assert_eq!(world.sim.blocks().len(), if is_refused_still { 1 } else { 2 });
+        world.check("an earlier block");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn of_services_that_come_together_to_a_network_that_is_full_unseen_one_buys() {
     let world = World::new();

@@ -206,7 +206,17 @@ const OUTPUT: Flag = Flag::new(
 
 pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
 
+/// Services that are not applied yet.
+const FILENAME: Flag = Flag::new(
+    "filename",
+    Kind::List,
+    "",
+    "Files with Services that are not applied yet, YAML or JSON; '-' for stdin. What the API server would choose, such as node ports, is made up.",
+)
+.short('f');
+
 pub(super) static EXPLAIN: &[Flag] = &[
+    FILENAME,
     Flag::new(
         "namespace",
         Kind::Text,
@@ -218,6 +228,7 @@ pub(super) static EXPLAIN: &[Flag] = &[
 ];
 
 pub(super) static PLAN: &[Flag] = &[
+    FILENAME,
     OUTPUT,
     Flag::new(
         "service",

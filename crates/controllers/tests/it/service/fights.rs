@@ -172,30 +172,25 @@ async fn a_status_that_is_cleared_while_the_cloud_fails_comes_back_and_the_cloud
     assert_eq!(world.cloud.calls("").len(), calls + 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_event_names_the_other_writer() {
-    let (world, ..) = settled().await;
-    let uid = world.service("web").unwrap()["metadata"]["uid"].clone();
-    let entry = |manager: &str, fields: Value| json!({ "manager": manager, "operation": "Update", "time": "2026-01-01T00:00:00Z", "fieldsV1": fields });
-    let managed = [
-        entry(
-            "test",
-            json!({ "f:status": { "f:loadBalancer": { "f:ingress": {} } } }),
-        ),
-        entry(
-            "argocd-controller",
-            json!({ "f:status": { "f:loadBalancer": { "f:ingress": {} } } }),
-        ),
-    ];
+/// The next question about the Service shows these entries of its managed fields.
+fn is_managed_by(world: &World, managed: &Value) {
+    let uid = &world.service("web").unwrap()["metadata"]["uid"];
     let list = json!({
         "kind": "ServiceList", "apiVersion": "v1", "metadata": { "resourceVersion": "99" },
         "items": [{ "metadata": { "name": "web", "namespace": "default", "uid": uid, "managedFields": managed } }],
     });
     let text = Effect::Text(200, list.to_string().leak());
-    world
-        .api
-        .faults()
-        .inject(Fault::new(text).verb("list").resource("services"));
+    let fault = Fault::new(text).verb("list").resource("services");
+    world.api.faults().inject(fault);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_event_names_the_other_writer() {
+    let (world, ..) = settled().await;
+    let entry = |manager: &str, fields: &Value| json!({ "manager": manager, "operation": "Update", "time": "2026-01-01T00:00:00Z", "fieldsV1": fields });
+    let status = json!({ "f:status": { "f:loadBalancer": { "f:ingress": {} } } });
+    let managed = ["test", "argocd-controller"].map(|manager| entry(manager, &status));
+    is_managed_by(&world, &json!(managed));
     fight(
         &world,
         20,
@@ -215,20 +210,11 @@ async fn the_event_names_the_other_writer() {
 #[tokio::test(start_paused = true)]
 async fn the_event_names_what_was_removed_and_nobody_for_it() {
     let (world, ..) = settled().await;
-    let uid = world.service("web").unwrap()["metadata"]["uid"].clone();
     let managed = json!([{
         "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z",
         "fieldsV1": { "f:metadata": { "f:annotations": { "f:example.com/other": {} } } },
     }]);
-    let list = json!({
-        "kind": "ServiceList", "apiVersion": "v1", "metadata": { "resourceVersion": "99" },
-        "items": [{ "metadata": { "name": "web", "namespace": "default", "uid": uid, "managedFields": managed } }],
-    });
-    let text = Effect::Text(200, list.to_string().leak());
-    world
-        .api
-        .faults()
-        .inject(Fault::new(text).verb("list").resource("services"));
+    is_managed_by(&world, &managed);
     fight(&world, 20, has_mark, strip).await;
     let (reason, text) = world.events("web").pop().unwrap();
     assert_eq!(reason, "ChangedBack");

@@ -32,6 +32,7 @@ fn facts(annotations: &[(&str, &str)], is_wanted: bool) -> ServiceFacts {
     ServiceFacts {
         service: Arc::new(service),
         is_wanted,
+        has_begun: false,
         nodes: Arc::from([Arc::new(Node::named("n1"))]),
         services: Arc::new(Vec::<Arc<Service>>::new()),
         cluster: Arc::new(cluster()),

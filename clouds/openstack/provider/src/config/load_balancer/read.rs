@@ -6,8 +6,9 @@ use bowline_openstack_client::SubnetId;
 use super::{
     ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
 };
-use crate::config::OptionError;
-use crate::config::file::{Class, File, LoadBalancer};
+use crate::config::error::OptionError;
+use crate::config::file::File;
+use crate::config::sections::{Class, LoadBalancer};
 
 /// How often a load balancer that is pending is looked at. A text that is no number is as good as none.
 const WAIT_STEPS: &str = "OCCM_WAIT_LB_ACTIVE_STEPS";

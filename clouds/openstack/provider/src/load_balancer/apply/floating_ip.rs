@@ -3,8 +3,8 @@
 use bowline_cloud_provider::{CloudError, spelling};
 use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId};
 
-use super::{Learned, Shown, done, shown};
 use crate::load_balancer::intent::settings::Setting;
+use crate::load_balancer::learned::{Learned, Shown, done, shown};
 use crate::load_balancer::remedies;
 use crate::load_balancer::step::FloatingIpChange;
 

@@ -3,7 +3,7 @@
 //! Two clusters of one name in one project give their load balancers the same names and tags, and `kubernetes` is the name of every
 //! cluster that was given none. What tells their load balancers apart is what is written on the pools that Bowline made: a load
 //! balancer whose pools were made for a Service of our name with another UID, in another cluster, and none for ours, is somebody
-//! else's. It is taken out of sight ([`Observed`](crate::load_balancer::observe::Observed)) before anything is decided, so that no decision can write
+//! else's. It is taken out of sight ([`Observed`](crate::load_balancer::observed::Observed)) before anything is decided, so that no decision can write
 //! to it.
 //!
 //! - One that was made for a Service of our name in our own cluster is ours whatever its UID: a cluster has one Service of a name
@@ -21,14 +21,7 @@ use bowline_openstack_client::{LoadBalancer, Pool};
 use super::{is_candidate, is_going, known_names};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names::{self, PoolMark};
-
-/// A load balancer that bears the Service's name or tag, and serves another Service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OfAnother {
-    pub(crate) balancer: LoadBalancer,
-    /// The UID of that Service.
-    pub(crate) uid: String,
-}
+use crate::load_balancer::observed::Told;
 
 /// Whether the pools of a load balancer have to be seen before it may be taken for the Service's.
 pub(crate) fn is_in_doubt(identity: &Identity, balancer: &LoadBalancer) -> bool {
@@ -36,17 +29,6 @@ pub(crate) fn is_in_doubt(identity: &Identity, balancer: &LoadBalancer) -> bool 
         && !balancer.pools.is_empty()
         && !is_going(balancer)
         && is_candidate(identity, balancer)
-}
-
-/// What the pools of a load balancer tell of whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// They serve another Service, of this UID, and not this one.
-    OfAnother(String),
-    /// They were all made for this very Service.
-    Ours,
-    /// Nothing, or that Services of several UIDs had it.
-    Nothing,
 }
 
 /// What the pools of a load balancer tell.

@@ -5,7 +5,7 @@ use bowline_openstack_client::{OperatingStatus, Pool, Reference};
 
 use super::*;
 use crate::config::LoadBalancerOptions;
-use marks::Told;
+use crate::load_balancer::observed::Told;
 
 fn identity() -> Identity {
     let service = ServiceKey::new("default", "web");

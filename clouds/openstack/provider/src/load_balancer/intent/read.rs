@@ -215,7 +215,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         settings: settings::settings(&reader, named, &options, spec),
         flaws: Vec::new(),
     };
-    wanted.flaws = settings::flaws(&wanted);
+    wanted.flaws = settings::flaws(&wanted.settings, wanted.family(), wanted.monitor.is_some());
     if wanted.nodes.is_empty() && !wanted.all_nodes.is_empty() {
         wanted.notes.push(NO_VALID_NODES.note(format!(
             "no Node has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf)",

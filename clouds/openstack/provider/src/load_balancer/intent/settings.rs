@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::ServiceSpec;
 
-use super::Wanted;
 use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::Family;
@@ -194,23 +193,22 @@ fn configured(entry: &AnnotationSpec, options: &LoadBalancerOptions) -> Option<S
 }
 
 /// What is wrong with the settings of a Service.
-pub(super) fn flaws(wanted: &Wanted) -> Vec<Flaw> {
-    wanted
-        .settings
+pub(super) fn flaws(settings: &[Setting], family: Option<Family>, has_monitor: bool) -> Vec<Flaw> {
+    let flaws = settings
         .iter()
-        .filter_map(|setting| flaw(wanted, setting))
-        .collect()
+        .filter_map(|setting| flaw(setting, family, has_monitor));
+    flaws.collect()
 }
 
-fn flaw(wanted: &Wanted, setting: &Setting) -> Option<Flaw> {
+fn flaw(setting: &Setting, family: Option<Family>, has_monitor: bool) -> Option<Flaw> {
     let Setting { what, origin, value } = setting;
     let (allowed, bars) = if *what == ADDRESS {
-        (fault_of_address(wanted.family(), value)?, Bars::Creation)
+        (fault_of_address(family, value)?, Bars::Creation)
     } else {
         let entry = keys::annotation_table().iter().find(|entry| entry.key == *what)?;
         let is_of_monitor = entry.key.contains("/health-monitor-");
         match entry.accepts {
-            Accepts::Between(least, most) if !is_of_monitor || wanted.monitor.is_some() => {
+            Accepts::Between(least, most) if !is_of_monitor || has_monitor => {
                 // What is no number at all has no effect, and is told elsewhere.
                 let number: i64 = value.parse().ok()?;
                 let is_good = (least..=most).contains(&number);
@@ -251,16 +249,4 @@ fn fault_of_address(family: Option<Family>, value: &str) -> Option<String> {
         None => "an IP address",
     };
     (!is_good).then(|| allowed.to_owned())
-}
-
-impl Wanted {
-    /// Where the settings of these annotations are written; empty if none of them is.
-    pub(crate) fn origins(&self, what: &[&str]) -> String {
-        let known = self
-            .settings
-            .iter()
-            .filter(|setting| what.contains(&setting.what));
-        let origins: Vec<&str> = known.map(|setting| setting.origin.as_str()).collect();
-        origins.join(" or ")
-    }
 }

@@ -6,6 +6,7 @@ use bowline_cloud_provider::{
 use bowline_plan::Refusal;
 use k8s_openapi::api::core::v1::ServicePort;
 
+use super::read::read;
 use super::*;
 use crate::config::{ClassOptions, FloatingOptions, PlacementOptions};
 use crate::load_balancer::annotations as keys;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use bowline_cloud_provider::effects::as_shown;
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{
-    FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, MemberId, Monitor, NewListener,
-    NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, Port, Reference,
+    FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, NewListener, NewLoadBalancer,
+    NewMember, NewMonitor, NewPool, Pool, Port, Reference,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::load_balancer::apply::Shown;
-use crate::load_balancer::observe::{Memory, Observed, Parts, Seen};
+use crate::load_balancer::learned::Shown;
+use crate::load_balancer::memory::{Memory, Seen};
+use crate::load_balancer::observed::{Observed, PLANNED, Parts};
 use crate::load_balancer::security_groups::ports::{with_group, without_group};
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
@@ -25,17 +26,9 @@ const NEW_FLOATING_IP: &str = "a new floating IP";
 /// How deep a change of an object goes: what is written replaces the whole field.
 pub(super) const DEPTH: usize = 1;
 
-/// What the ids begin with that are made up.
-const PLANNED: &str = "planned-";
-
 /// An id that no object has.
 fn id(memory: &mut Memory) -> String {
     format!("{PLANNED}{}", memory.made_up())
-}
-
-/// Whether a member's id is made up.
-pub(crate) fn is_made_up(id: &MemberId) -> bool {
-    id.as_str().starts_with(PLANNED)
 }
 
 pub(super) fn reference<Id>(id: Id) -> Reference<Id> {

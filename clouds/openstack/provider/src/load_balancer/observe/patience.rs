@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ProvisioningStatus};
 
-use super::{Memory, Observed, is_pending, looks};
 use crate::load_balancer::evidence::{self, Found};
 use crate::load_balancer::intent::Intent;
+use crate::load_balancer::memory::{Memory, looks};
+use crate::load_balancer::observed::{Observed, is_pending};
 
 /// The looks at a load balancer that is being deleted, 72 s, before another one is made beside it. A Go manager makes it at once; by
 /// then the address is mostly free again.

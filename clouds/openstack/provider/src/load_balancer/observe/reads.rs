@@ -17,14 +17,15 @@ use futures::FutureExt as _;
 use futures::future::{ready, try_join_all};
 use tokio::time::Instant;
 
-use super::{KeyAnswer, Memory, Need, Observed, Parts, Remembered, Unread};
 use crate::load_balancer::evidence;
-use crate::load_balancer::evidence::marks::{self, Told};
+use crate::load_balancer::evidence::marks;
 use crate::load_balancer::features::{self, Features};
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::leaks::Leaks;
 use crate::load_balancer::made_groups::MadeGroups;
-use crate::load_balancer::plan;
+use crate::load_balancer::memory::{Memory, Remembered};
+use crate::load_balancer::observe::view::Need;
+use crate::load_balancer::observed::{KeyAnswer, Observed, Parts, Told, Unread};
 use crate::load_balancer::under_way::UnderWay;
 use crate::load_balancer::vip_ports::{self, Known};
 
@@ -51,9 +52,13 @@ type Listing<T> = SharedRead<Result<Arc<Vec<T>>, CloudError>>;
 /// Octavia's newest version, and when it was read.
 type Version = (Instant, Option<(u32, u32)>);
 
+/// Names what a plan lacks.
+pub(crate) type Needs = fn(&Intent, &Observed, &Memory) -> Vec<Need>;
+
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
+    needs: Needs,
     version: Mutex<Option<Version>>,
     versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
     balancers: Listing<LoadBalancer>,
@@ -65,8 +70,8 @@ pub(crate) struct Reads {
     pub(crate) made_groups: MadeGroups,
     /// What refused creations left behind. Without it, that would stay.
     pub(crate) leaks: Leaks,
-    /// The ports of load balancers as they were listed last: what comes after that may be left behind by a refused creation.
-    vip_ports: Arc<Mutex<Option<Known>>>,
+    /// The ports of load balancers as they were listed first, and last: what comes after that may be left behind by a refused creation.
+    vip_ports: Arc<Mutex<Option<(Known, Known)>>>,
     /// The list of members that was written last to a pool, as a number.
     member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
@@ -139,11 +144,11 @@ async fn all_monitors(client: Client) -> Result<Option<Arc<Vec<Monitor>>>, Cloud
 }
 
 impl Reads {
-    pub(crate) fn new(client: &Client) -> Self {
+    pub(crate) fn new(client: &Client, needs: Needs) -> Self {
         let under_way = Arc::new(UnderWay::default());
         let changes = Arc::clone(&under_way);
         let pace = move || POLL_INTERVAL.max(changes.pause());
-        let vip_ports: Arc<Mutex<Option<Known>>> = Arc::default();
+        let vip_ports: Arc<Mutex<Option<(Known, Known)>>> = Arc::default();
         let known = Arc::clone(&vip_ports);
         Self {
             version: Mutex::default(),
@@ -166,7 +171,10 @@ impl Reads {
                 let known = Arc::clone(&known);
                 async move {
                     let ports = client.ports(&PortFilter::default()).await?;
-                    *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(vip_ports::known(&ports));
+                    let last = vip_ports::known(&ports);
+                    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                    let first = known.as_ref().map_or(&last, |(first, _)| first);
+                    *known = Some((Arc::clone(first), last));
                     Ok(ports)
                 }
             }),
@@ -181,6 +189,7 @@ impl Reads {
                 client.security_groups(None).await
             }),
             client: client.clone(),
+            needs,
         }
     }
 
@@ -189,11 +198,12 @@ impl Reads {
         memory.new_wait();
         (memory.own.is_unseen, memory.own.is_busy) = (false, false);
         memory.own.change_pause = self.under_way.pause();
-        memory.own.ports_before = self
+        let known = self
             .vip_ports
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
+        (memory.own.first_ports, memory.own.ports_before) = known.unzip();
         let mut observed = Observed::default();
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)
@@ -207,7 +217,7 @@ impl Reads {
         memory: &Memory,
     ) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
-            let needs = plan::needs(intent, observed, memory);
+            let needs = (self.needs)(intent, observed, memory);
             if needs.is_empty() {
                 return Ok(());
             }

@@ -13,11 +13,12 @@ use bowline_openstack_client::{
     ProvisioningStatus, SecurityGroup, Subnet,
 };
 
-use super::{KeyAnswer, Leaked, Memory, Observed, Parts, Seen};
 use crate::load_balancer::evidence::marks;
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::{Identity, TlsKey};
+use crate::load_balancer::memory::{Memory, Seen};
 use crate::load_balancer::names;
+use crate::load_balancer::observed::{KeyAnswer, Leaked, Observed, Parts};
 
 /// One thing to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

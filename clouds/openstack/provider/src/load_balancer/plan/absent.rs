@@ -4,12 +4,16 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Refusal};
 
-use super::waiting::for_change;
-use super::{Next, annotate, apply, floating, groups, look_again, parts, pools, rename, several, wait_for};
+use super::guards::several;
+use super::next::{Next, annotate, apply, delete_unserving, look_again};
+use super::waiting::{for_change, wait_for};
+use super::{floating, groups, parts, pools, rename};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Found, Role};
 use crate::load_balancer::intent::Identity;
-use crate::load_balancer::observe::{PartRefusals as _, Parts, Refusals, View, is_late, is_pending};
+use crate::load_balancer::memory::{PartRefusals as _, Refusals, is_late};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::{Parts, is_pending};
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
@@ -32,7 +36,7 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
             if let Some(busy) = surplus.iter().chain([&balancer]).find(|there| is_pending(there)) {
                 return wait_for(busy, seen);
             }
-            let duplicates: Vec<CloudStep> = surplus.into_iter().map(super::delete_unserving).collect();
+            let duplicates: Vec<CloudStep> = surplus.into_iter().map(delete_unserving).collect();
             if !duplicates.is_empty() {
                 return apply(duplicates);
             }

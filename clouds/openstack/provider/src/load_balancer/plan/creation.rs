@@ -6,14 +6,16 @@ use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, 
 use bowline_plan::{Answer, Note, Refusal};
 use ipnet::IpNet;
 
-use super::{Next, annotate, apply, dangling, floating, guards, waiting};
+use super::next::{Next, annotate, apply};
+use super::{dangling, floating, guards, waiting};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
+use crate::load_balancer::memory::Refusals;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::{Refusals, View};
+use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::desired;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::remedies::About;
@@ -92,11 +94,11 @@ fn left_before<'a>(seen: &View<'a>, new: &NewLoadBalancer) -> Vec<&'a Port> {
         return Vec::new();
     };
     let listed = seen.all_listed();
-    let alone = vip_ports::without_balancer(seen.ports(), listed);
-    alone
-        .map(|(_, port)| port)
-        .filter(|port| place.fits(port))
-        .collect()
+    let alone = vip_ports::without_balancer(seen.ports(), listed).map(|(_, port)| port);
+    // Those that came later are of this process, or of creations under way.
+    let first = seen.memory.own.first_ports.as_ref();
+    let was_there = |port: &&Port| first.is_none_or(|first| first.contains(&port.id));
+    alone.filter(|port| was_there(port) && place.fits(port)).collect()
 }
 
 /// A load balancer that is to be made.

@@ -15,7 +15,8 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members;
-use crate::load_balancer::observe::{Observed, View};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Observed;
 
 /// Why nothing is made where nothing says that a controller wrote the id.
 pub(super) fn refusal(id: &LoadBalancerId) -> Refusal {

@@ -5,11 +5,14 @@ use bowline_openstack_client::{
 };
 use bowline_plan::{Answer, Note, Refusal};
 
-use super::{Next, There, absent, annotate, apply, floating, rename, wait_for};
+use super::next::{Next, annotate, apply, delete};
+use super::waiting::wait_for;
+use super::{Existing, absent, floating, rename};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::Identity;
-use crate::load_balancer::observe::{Parts, Remembered};
+use crate::load_balancer::memory::Remembered;
+use crate::load_balancer::observed::Parts;
 use crate::load_balancer::step::CloudStep;
 use crate::messages::IN_ERROR;
 
@@ -97,7 +100,7 @@ impl Ways<'_> {
     }
 }
 
-impl There<'_> {
+impl Existing<'_> {
     /// Whether nothing can have come through: nobody was told of it, or it has no listener. That it names none proves nothing by itself.
     fn never_served(&self) -> bool {
         let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
@@ -183,15 +186,5 @@ impl There<'_> {
         );
         notes.push(IN_ERROR.note(format!("{reason}; {remedy}")));
         Answer::Refused(Refusal::new(reason).with_remedy(remedy))
-    }
-}
-
-/// Deletes a load balancer with all its parts; one that served is `is_live`.
-pub(super) fn delete(balancer: &LoadBalancer, is_live: bool) -> CloudStep {
-    CloudStep::DeleteBalancer {
-        balancer: balancer.id.clone(),
-        name: balancer.name.clone(),
-        cascade: true,
-        is_live,
     }
 }

@@ -8,7 +8,7 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
-use crate::load_balancer::observe::{Need, View};
+use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::step::FloatingIpChange;
 use crate::messages::{
     EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL,
@@ -86,10 +86,10 @@ pub(super) fn is_told(identity: &Identity, observed: &View<'_>, balancer: &LoadB
 }
 
 /// The load balancer that the address leads to, if it is there, and whose it is.
-type There<'a> = Option<(&'a LoadBalancer, Role)>;
+type Target<'a> = Option<(&'a LoadBalancer, Role)>;
 
 /// `None` where something has to be read first.
-fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Option<Wish<'a>> {
+fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: Target<'_>) -> Option<Wish<'a>> {
     let before = observed.misses();
     let wish = known_wish(wanted, observed, there);
     if observed.misses() == before
@@ -101,7 +101,7 @@ fn wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Option<Wi
     (observed.misses() == before).then_some(wish)
 }
 
-fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: There<'_>) -> Wish<'a> {
+fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: Target<'_>) -> Wish<'a> {
     // What is predicted has no address yet.
     let family = there.and_then(|(balancer, _)| Family::of_text(&balancer.vip_address));
     if family.or(wanted.family()) == Some(Family::V6) {
@@ -225,7 +225,7 @@ fn is_expected(wanted: &Wanted) -> bool {
 
 /// The address that the Service records, if it may be that of a floating IP which no list has shown, and another one would take its
 /// place. A list may be behind.
-fn unproven<'a>(wanted: &'a Wanted, observed: &View<'_>, there: There<'_>) -> Option<&'a str> {
+fn unproven<'a>(wanted: &'a Wanted, observed: &View<'_>, there: Target<'_>) -> Option<&'a str> {
     let identity = &wanted.identity;
     let recorded = identity.recorded_address.as_deref()?;
     let is_recorded = |address: &str| spelling::of_address(address) == spelling::of_address(recorded);
@@ -278,7 +278,7 @@ pub(super) fn lost_note(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBal
 pub(super) fn next(
     wanted: &Wanted,
     observed: &View<'_>,
-    there: There<'_>,
+    there: Target<'_>,
     notes: &mut Vec<Note>,
 ) -> Option<Addressing> {
     let identity = &wanted.identity;

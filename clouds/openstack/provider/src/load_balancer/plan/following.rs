@@ -3,15 +3,16 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Note, Refusal, Step as _};
 
+use super::next::{Next, apply};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
-use super::{Next, There, apply, groups};
+use super::{Existing, groups};
 use crate::load_balancer::intent::Port;
-use crate::load_balancer::observe::is_pending;
+use crate::load_balancer::observed::is_pending;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{CloudStep, PartChange};
 
-impl<'a> There<'a> {
+impl<'a> Existing<'a> {
     /// What is asked for is refused: members and the security group, of what is served, are as they shall be before that is told.
     pub(super) fn follow(&self) -> Option<Next> {
         let (seen, balancer) = (self.seen, self.balancer);
@@ -42,7 +43,7 @@ impl<'a> There<'a> {
     pub(super) fn untaken(&self) -> Option<Refusal> {
         let plan = self.plan_of_parts()?;
         let refused = plan.refused().cloned();
-        let mut all = refused.chain(plan.unkept().map(|change| self.unkept(change)));
+        let mut all = refused.chain(plan.reverted().map(|change| self.reverted(change)));
         let first = all.next()?;
         match all.count() {
             0 => Some(first),
@@ -60,7 +61,7 @@ impl<'a> There<'a> {
         Some(Refusal::new(text).with_remedy("Bowline reads them again from time to time"))
     }
 
-    pub(super) fn unkept(&self, change: PartChange) -> Refusal {
+    pub(super) fn reverted(&self, change: PartChange) -> Refusal {
         let step = CloudStep::Part {
             balancer: self.balancer.id.clone(),
             change,

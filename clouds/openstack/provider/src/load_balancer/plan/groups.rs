@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use crate::load_balancer::intent::{Identity, Port as Served, Protocol, Wanted};
 use crate::load_balancer::members::{self, Family};
 use crate::load_balancer::names;
-use crate::load_balancer::observe::View;
+use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::desired::MemberSubnets;
 use crate::load_balancer::security_groups::ports::{Seat, has_seat, memberships};
 use crate::load_balancer::security_groups::rules::{self, Opened, wanted_rules};

@@ -10,8 +10,8 @@ use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::{Bars, Flaw};
 use crate::load_balancer::intent::{Identity, Protocol, Wanted};
-use crate::load_balancer::members::Family;
-use crate::load_balancer::observe::{KeyAnswer, Observed, View, is_pending};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::{KeyAnswer, Observed};
 use crate::messages::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
 
 /// Several load balancers could be meant.
@@ -140,7 +140,7 @@ pub(super) fn left_port_note<'a>(identity: &Identity, ports: impl Iterator<Item 
     let ids: Vec<&str> = ids.into_iter().collect();
     (!ids.is_empty()).then(|| {
         PORT_LEFT.note(format!(
-            "Octavia made port {} for a load balancer that is not there, as a refused creation leaves it, perhaps of Service {}: it stays, because it may be another cluster's",
+            "Octavia made port {} for a load balancer that does not exist, as it does where it refuses the creation. That may have been one for Service {}, or one of another cluster, so the port stays",
             ids.join(", "),
             identity.service
         ))
@@ -315,69 +315,4 @@ pub(super) fn of_namesake(identity: &Identity, tags: &[String], else_helps: Stri
     evidence::namesake(identity, tags).map_or(else_helps, |cluster| format!(
         "a Service of this name in a cluster `{cluster}` uses it: if that is a former name of this cluster, set former-cluster-name = {cluster} in [LoadBalancer] of cloud.conf"
     ))
-}
-
-/// What forbids to use a load balancer together with others.
-pub(super) fn sharing(
-    wanted: &Wanted,
-    features: Features,
-    seen: &View<'_>,
-    (balancer, role): (&LoadBalancer, Role),
-) -> Option<Refusal> {
-    if role == Role::Owner {
-        return None;
-    }
-    let identity = &wanted.identity;
-    if !features.tags {
-        let refusal = Refusal::new(
-            "shared load balancer is only supported with the tag feature in the cloud load balancer service",
-        );
-        return Some(refusal.with_remedy(format!(
-            "Octavia has it from API version 2.5 on; take {} off to get a load balancer of its own",
-            keys::ID.key
-        )));
-    }
-    let users = evidence::users(balancer);
-    // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
-    let has_joined = evidence::bears_tag(identity, balancer)
-        && (is_pending(balancer) || super::rename::is_borne_out(identity, seen, balancer));
-    if !has_joined && users + 1 > identity.options.max_shared {
-        let refusal = Refusal::new(format!(
-            "load balancer {} already shared with {users} Services",
-            balancer.id
-        ));
-        let else_helps =
-            "max-shared-lb of [LoadBalancer] in cloud.conf says how many may share one".to_owned();
-        return Some(refusal.with_remedy(of_namesake(identity, &balancer.tags, else_helps)));
-    }
-    if !has_joined && let Some(refusal) = of_other_family(wanted, balancer) {
-        return Some(refusal);
-    }
-    wanted
-        .is_internal
-        .then(|| Refusal::new("internal Service cannot share a load balancer"))
-}
-
-/// Why a load balancer without an address of the Service's first IP family is not joined: Octavia would refuse the listeners.
-fn of_other_family(wanted: &Wanted, balancer: &LoadBalancer) -> Option<Refusal> {
-    let family = wanted.family()?;
-    let second = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
-    let addresses: Vec<&str> = second
-        .chain([&balancer.vip_address])
-        .map(String::as_str)
-        .collect();
-    // One that cannot be read proves nothing.
-    let is_other = |address: &&str| Family::of_text(address).is_some_and(|there| there != family);
-    if !addresses.iter().all(is_other) {
-        return None;
-    }
-    let (id, service) = (&balancer.id, &wanted.identity.service);
-    let refusal = Refusal::new(format!(
-        "Service {service} is to have an {family} address, and load balancer {id} has none ({})",
-        addresses.join(", ")
-    ));
-    Some(refusal.with_remedy(format!(
-        "name a load balancer with an {family} address in {}, or take that off to get a load balancer of its own",
-        keys::ID.key
-    )))
 }

@@ -14,7 +14,9 @@ use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::{Identity, Wanted};
-use crate::load_balancer::observe::{Memory, PartRefusals as _, Parts, Refusals, Remembered, View, is_late};
+use crate::load_balancer::memory::{Memory, PartRefusals as _, Refusals, Remembered, is_late};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
@@ -22,8 +24,6 @@ use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
 mod members;
 mod replaced;
 mod unread;
-
-pub(crate) use members::is_at;
 
 /// The most parts that an event names one by one.
 const FAILED_SHOWN: usize = 5;
@@ -229,14 +229,14 @@ impl<'a> PartsPlan<'a> {
     pub(crate) fn next(&self) -> Option<PartChange> {
         match self.is_held {
             true => self.next_of_members(),
-            false => self.wished().find(|change| !self.is_vain(change)),
+            false => self.wished().find(|change| !self.is_held_back(change)),
         }
     }
 
     /// Whether a change is not made for now: nothing comes of it.
-    fn is_vain(&self, change: &PartChange) -> bool {
+    fn is_held_back(&self, change: &PartChange) -> bool {
         is_late(self.memory, change)
-            || self.own.is_unkept(change)
+            || self.own.is_reverted(change)
             || self.refusals.of_change(change).is_some()
     }
 
@@ -246,9 +246,9 @@ impl<'a> PartsPlan<'a> {
     }
 
     /// What Octavia answered and did not keep.
-    pub(crate) fn unkept(&self) -> impl Iterator<Item = PartChange> {
+    pub(crate) fn reverted(&self) -> impl Iterator<Item = PartChange> {
         let wished = self.wished().filter(|_| !self.is_held);
-        wished.filter(|change| self.own.is_unkept(change) && !is_late(self.memory, change))
+        wished.filter(|change| self.own.is_reverted(change) && !is_late(self.memory, change))
     }
 
     /// Why Octavia does not take what has a place now.
@@ -328,7 +328,7 @@ impl<'a> PartsPlan<'a> {
                 false => self.members(port, pool),
             })
         });
-        changes.find(|change| !self.is_vain(change))
+        changes.find(|change| !self.is_held_back(change))
     }
 
     /// The listeners of the Service on ports that it does not want any more, each with the next write that takes it away.

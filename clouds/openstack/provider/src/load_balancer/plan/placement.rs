@@ -11,7 +11,8 @@ use ipnet::IpNet;
 use crate::load_balancer::evidence::Role;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members::{self, Family};
-use crate::load_balancer::observe::{Parts, View};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{MemberSubnet, MemberSubnets};
 
 /// A subnet and its network.

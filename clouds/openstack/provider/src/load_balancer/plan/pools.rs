@@ -4,8 +4,9 @@
 use bowline_openstack_client::{LoadBalancerId, NewPool, Pool, PoolProtocol, PoolUpdate, SessionPersistence};
 use bowline_plan::Note;
 
-use crate::load_balancer::observe::{PartRefusals as _, Parts, PoolSetting, Refusals};
-use crate::load_balancer::step::PartChange;
+use crate::load_balancer::memory::{PartRefusals as _, Refusals};
+use crate::load_balancer::observed::Parts;
+use crate::load_balancer::step::{PartChange, PoolSetting};
 use crate::messages::{CHANGE_IGNORED, LB_METHOD_UNKNOWN};
 
 /// The updates. What Octavia refused is left out; so is a method where none is asked for.

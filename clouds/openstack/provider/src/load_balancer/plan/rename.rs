@@ -14,7 +14,8 @@ use super::{floating, parts as planned};
 use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::{Parts, View};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Parts;
 use crate::load_balancer::step::PartChange;
 
 /// Whether what is there bears out what the annotations say of a load balancer under a former name of the cluster, if anything

@@ -6,10 +6,11 @@ use bowline_cloud_provider::Node;
 use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
 use bowline_plan::Answer;
 
-use super::Next;
+use super::next::Next;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members;
-use crate::load_balancer::observe::{View, looks};
+use crate::load_balancer::memory::looks;
+use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::PartChange;
 

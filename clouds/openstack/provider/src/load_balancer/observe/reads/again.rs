@@ -9,8 +9,9 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, P
 use super::{Listing, Reads};
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent};
-use crate::load_balancer::learn::predicted;
-use crate::load_balancer::observe::{Memory, Observed, Parts, WrittenMembers, is_pending, patience, undone};
+use crate::load_balancer::memory::{Memory, WrittenMembers};
+use crate::load_balancer::observe::{confirm, patience};
+use crate::load_balancer::observed::{Observed, Parts, is_made_up, is_pending};
 use crate::load_balancer::step::CloudStep;
 
 impl Reads {
@@ -36,7 +37,7 @@ impl Reads {
             self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
             memory.own.change_pause = self.under_way.pause();
-            undone::note(&observed, memory, false);
+            confirm::note(&observed, memory, false);
             patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
             if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
@@ -49,7 +50,7 @@ impl Reads {
         }
         self.complete(intent, &mut observed, memory).await?;
         if is_verified {
-            undone::note(&observed, memory, true);
+            confirm::note(&observed, memory, true);
         }
         Ok(observed)
     }
@@ -81,7 +82,7 @@ impl Reads {
         self.confirm_parts(&mut observed, memory).await?;
         self.complete(intent, &mut observed, memory).await?;
         memory.own.is_verified = true;
-        undone::note(&observed, memory, true);
+        confirm::note(&observed, memory, true);
         Ok(observed)
     }
 
@@ -128,9 +129,7 @@ impl Reads {
                 let mut shown = shown.iter().flat_map(|there| &there.members);
                 shown.any(|member| member.id == *id)
             };
-            let (known, added): (Vec<_>, Vec<_>) = members
-                .iter()
-                .partition(|member| !predicted::is_made_up(&member.id));
+            let (known, added): (Vec<_>, Vec<_>) = members.iter().partition(|member| !is_made_up(&member.id));
             let is_sure = added.is_empty() || *removed == 0;
             let is_confirmed = is_sure
                 && before != Some(list)

@@ -9,7 +9,8 @@ use futures::future::try_join_all;
 
 use super::Reads;
 use crate::load_balancer::leaks::Leak;
-use crate::load_balancer::observe::{Leaked, Remembered};
+use crate::load_balancer::memory::Remembered;
+use crate::load_balancer::observed::Leaked;
 use crate::load_balancer::vip_ports;
 
 /// The lists that tell it, each once for all who ask.

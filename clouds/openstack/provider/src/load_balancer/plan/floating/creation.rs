@@ -7,7 +7,7 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::intent::settings::ADDRESS;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::View;
+use crate::load_balancer::observe::view::View;
 use crate::load_balancer::step::FloatingIpChange;
 use crate::load_balancer::subnets::floating::{self, FloatingError, WantedSubnet};
 

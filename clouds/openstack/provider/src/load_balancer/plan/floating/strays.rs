@@ -5,7 +5,8 @@ use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId};
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::{Observed, View};
+use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::Observed;
 
 /// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
 /// Such a port can stay for a while, or for ever if its removal failed.

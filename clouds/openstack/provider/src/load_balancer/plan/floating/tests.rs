@@ -3,7 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::load_balancer::observe::{Memory, Observed};
+use crate::load_balancer::memory::Memory;
+use crate::load_balancer::observed::Observed;
 
 fn floating_ip(address: &str, fixed: Value) -> FloatingIp {
     serde_json::from_value(json!({

@@ -8,7 +8,7 @@ use bowline_plan::Refusal;
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::View;
+use crate::load_balancer::observe::view::View;
 
 /// A Service's groups.
 pub(super) struct Own<'a> {

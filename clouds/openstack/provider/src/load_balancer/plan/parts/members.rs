@@ -4,14 +4,10 @@ use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
-use crate::load_balancer::observe::PartRefusals as _;
+use crate::load_balancer::members::is_at;
+use crate::load_balancer::memory::PartRefusals as _;
 use crate::load_balancer::plan::desired::DesiredPort;
 use crate::load_balancer::step::PartChange;
-
-/// Whether a member that is there has the address and the port of a wanted one: Octavia takes no second one with both.
-pub(crate) fn is_at(there: &Member, wanted: &NewMember) -> bool {
-    there.protocol_port == wanted.protocol_port && spelling::of_address(&there.address) == wanted.address
-}
 
 impl PartsPlan<'_> {
     /// Wanted members with what people set on those that are there, or went to come back in another subnet, or are in the pool whose

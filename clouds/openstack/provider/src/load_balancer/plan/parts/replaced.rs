@@ -8,7 +8,7 @@
 use bowline_openstack_client::{Listener, NewListener, Pool, PoolId};
 
 use super::{PartsPlan, has_failed, is_unused};
-use crate::load_balancer::observe::PartRefusals as _;
+use crate::load_balancer::memory::PartRefusals as _;
 use crate::load_balancer::plan::desired::DesiredPort;
 use crate::load_balancer::plan::pools;
 use crate::load_balancer::step::PartChange;

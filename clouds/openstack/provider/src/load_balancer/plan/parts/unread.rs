@@ -3,7 +3,7 @@
 use bowline_openstack_client::PoolId;
 
 use super::PartsPlan;
-use crate::load_balancer::observe::{Need, View};
+use crate::load_balancer::observe::view::{Need, View};
 
 impl PartsPlan<'_> {
     /// Notes what is to be read of the parts. Nothing is written to ids that are made up: what was sent is read as it came to be.

@@ -1,0 +1,174 @@
+//! Load balancer rules as the service controller wants them.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
+    ServiceFacts, WriteOutcome,
+};
+use bowline_cloudstack_client::{Client, WallClock};
+use bowline_plan::Refusal;
+
+pub(crate) mod annotations;
+mod apply;
+mod cidrs;
+mod claim;
+pub(crate) mod complaints;
+mod evidence;
+mod intent;
+mod members;
+mod names;
+mod objects;
+mod observe;
+mod plan;
+mod replaced_rules;
+mod status;
+mod step;
+
+use self::annotations::annotation_table;
+use self::apply::Writer;
+use self::intent::Intent;
+use self::observe::learn::{self, Learned};
+use self::observe::observed::{Observed, Seen};
+use self::observe::reads::Reads;
+use self::observe::remembered::Remembered;
+use self::step::CloudStep;
+use crate::version::ServerVersion;
+use crate::virtual_machines::VirtualMachines;
+
+/// The load balancers of an account or project.
+pub(crate) struct Balancers {
+    reads: Reads,
+    refusals: RefusalBook<CloudStep>,
+}
+
+impl Balancers {
+    pub(crate) fn new(
+        client: &Client,
+        virtual_machines: Arc<VirtualMachines>,
+        version: ServerVersion,
+        clock: WallClock,
+    ) -> Self {
+        Self {
+            reads: Reads::new(client, virtual_machines, version, clock, plan::needs),
+            refusals: RefusalBook::default(),
+        }
+    }
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Remembered = Remembered;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read::read(facts)
+    }
+
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        memory: &mut Memory<Remembered, CloudStep>,
+    ) -> Result<Observed, CloudError> {
+        let seen = self.reads.look(intent, last, std::mem::take(memory)).await?;
+        *memory = seen.memory;
+        Ok(seen.observed)
+    }
+
+    async fn verify(
+        &self,
+        intent: &Intent,
+        _: Observed,
+        memory: &mut Memory<Remembered, CloudStep>,
+    ) -> Result<Observed, CloudError> {
+        let seen = self.reads.verified(intent, std::mem::take(memory)).await?;
+        *memory = seen.memory;
+        Ok(seen.observed)
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
+        plan::plan(intent, observed)
+    }
+
+    fn before_wave(&self, intent: &Intent, observed: &Seen) {
+        let claimed = plan::claimed(intent, observed);
+        self.reads.asks.planned(intent.identity(), claimed);
+    }
+
+    fn settled(&self, intent: &Intent) {
+        self.reads.settled(intent);
+    }
+
+    async fn apply(&self, intent: &Intent, observed: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let writer = Writer {
+            client: &self.reads.client,
+            identity: intent.identity(),
+            observed,
+        };
+        let mut learned = match self.reads.obstacle(intent, observed, step).await {
+            Some(seen) => seen,
+            None => writer.apply(step, &self.reads.asks).await?,
+        };
+        if let Learned::Failed(failure) = &mut learned {
+            failure.is_rollback = observed.memory.own.failure.is_some();
+        }
+        self.reads.written(intent, step, &learned);
+        Ok(learned)
+    }
+
+    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
+        Some(&self.refusals)
+    }
+
+    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+        Some(Asker::of(facts, annotation_table()))
+    }
+
+    fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
+        a.is_same(b)
+    }
+
+    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
+        match learned {
+            Learned::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn ends_refusal(&self, learned: &Learned) -> bool {
+        !matches!(learned, Learned::Started(_))
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
+    }
+
+    fn learn(&self, observed: &mut Seen, step: &CloudStep, learned: Learned) {
+        learn::learn(observed, step, learned);
+    }
+
+    fn predict(&self, observed: &mut Seen, step: &CloudStep) {
+        learn::predict(observed, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    /// The rules check no health, and upstream's framework of this cloud left out Nodes that are not ready.
+    fn node_set(&self) -> NodeSet {
+        NodeSet::Ready
+    }
+
+    /// Rules are found by their names. What is written keeps addresses from getting lost, and a cluster whose role forbids it
+    /// was served without.
+    fn needs_annotations(&self) -> bool {
+        false
+    }
+
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        names::balancer(facts.service.metadata.uid.as_deref().unwrap_or_default())
+    }
+}

@@ -1,0 +1,173 @@
+//! What a Service asks for: parsed and checked as a whole, before anything is read or written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{IpMode, ServicesView};
+use bowline_plan::{Note, Refusal};
+use jiff::Timestamp;
+
+use super::cidrs::Sources;
+use super::claim::Claim;
+use super::names::{self, Protocol};
+use super::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
+use super::replaced_rules::ReplacedRules;
+
+pub(crate) mod read;
+mod sources;
+
+use sources::source_ranges;
+
+/// What is asked for.
+pub(crate) enum Intent {
+    /// A balancer.
+    Wanted(Box<Wanted>),
+    /// No balancer.
+    Absent(Box<Absent>),
+}
+
+impl Intent {
+    /// Whose balancer it is.
+    pub(crate) fn identity(&self) -> &Identity {
+        match self {
+            Self::Wanted(wanted) => &wanted.identity,
+            Self::Absent(absent) => &absent.identity,
+        }
+    }
+}
+
+/// How what belongs to a Service is told from everything else.
+pub(crate) struct Identity {
+    /// Its UID.
+    pub(crate) uid: String,
+    /// The name that the names of its rules begin with.
+    pub(crate) name: String,
+    /// The address that is asked for: by annotation, else by `spec.loadBalancerIP`.
+    pub(crate) requested: Option<String>,
+    /// What the Service's status shows.
+    pub(crate) published: Vec<String>,
+    /// Whether the Service is not being deleted.
+    pub(crate) stays: bool,
+    /// Whether no address is ever released.
+    pub(crate) keeps_ip: bool,
+    /// Which addresses it holds.
+    pub(crate) claim: Claim,
+    /// Rules that are deleted, or about to be, while their ports stay open.
+    pub(crate) replaced: ReplacedRules,
+    /// The Services of the cluster.
+    pub(crate) services: Arc<dyn ServicesView>,
+    /// The time, to date claims.
+    pub(crate) now: Timestamp,
+}
+
+impl Identity {
+    /// Whether what somebody else has relies on an item of an ACL list, which holds `items`. The rule of a Service of the cluster
+    /// relies on an item for the sources that the Service is open for; of anything else nobody knows.
+    pub(crate) fn is_relied_on(
+        &self,
+        item: &FirewallRule,
+        items: &[FirewallRule],
+        neighbour: &Neighbour,
+    ) -> bool {
+        if !neighbour.may_need(item.ingress) {
+            return false;
+        }
+        let Neighbour::Rule(rule) = neighbour else {
+            return true;
+        };
+        let services = self.services.services();
+        let Some(owner) = services.iter().find(|service| {
+            let uid = service.metadata.uid.as_deref().unwrap_or_default();
+            !uid.is_empty() && names::is_rule(&names::balancer(uid), &rule.name)
+        }) else {
+            return true;
+        };
+        let mut problems = Vec::new();
+        let open = source_ranges(owner, &mut problems).cidrs;
+        if !problems.is_empty() || open.is_same(&item.sources) || Claim::of(owner).has_opened(&item.sources) {
+            return true;
+        }
+        // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.
+        let has_own = |other: &FirewallRule| {
+            !other.is_going && other.ingress == item.ingress && other.sources.is_same(&open)
+        };
+        item.sources.is_everything() && !items.iter().any(has_own)
+    }
+}
+
+/// A balancer that is to go.
+pub(crate) struct Absent {
+    pub(crate) identity: Identity,
+    /// The sources that its ports were open for.
+    pub(crate) sources: Sources,
+    /// What its ports are to a firewall, as far as they can be read.
+    pub(crate) ingress_ports: BTreeSet<IngressPort>,
+    /// The Nodes that are ready: keys that see their virtual machines are of the cluster's account.
+    pub(crate) nodes: Vec<WantedNode>,
+}
+
+/// A wanted balancer.
+pub(crate) struct Wanted {
+    pub(crate) identity: Identity,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) algorithm: Algorithm,
+    /// Whom the rules take connections from.
+    pub(crate) cidrs: Sources,
+    /// Whether that is said at all. If not, a list that lets everybody in is as good as any other one.
+    pub(crate) says_cidrs: bool,
+    /// Whom the firewall or the network ACL lets in.
+    pub(crate) sources: Sources,
+    pub(crate) nodes: Vec<WantedNode>,
+    /// Tells one state of what people ask for from another.
+    pub(crate) asked: u64,
+    /// The host name that the status shows instead of the address.
+    pub(crate) hostname: Option<String>,
+    /// How Nodes treat the address, if the API server can be told.
+    pub(crate) ip_mode: Option<IpMode>,
+    /// What can be said before anything is read.
+    pub(crate) notes: Vec<Note>,
+    /// Why nothing of it is done. Only for a Service that was served before, whose rules still follow the Nodes.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Wanted {
+    /// What a firewall has to let through.
+    pub(crate) fn ingress_ports(&self) -> BTreeSet<IngressPort> {
+        self.ports.iter().map(Port::ingress).collect()
+    }
+
+    /// Whether a port takes the place of what was there: of the same protocol, or, if nobody wants that any more, of the same
+    /// number.
+    pub(crate) fn follows(&self, port: &Port, before: IngressPort) -> bool {
+        before == port.ingress() || (before.port == port.port && !self.ingress_ports().contains(&before))
+    }
+}
+
+/// One port of the Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The name of its rule.
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    pub(crate) node_port: u16,
+}
+
+impl Port {
+    /// What a firewall has to let through for it.
+    pub(crate) fn ingress(&self) -> IngressPort {
+        IngressPort {
+            protocol: self.protocol.ip(),
+            port: self.port,
+        }
+    }
+}
+
+/// A Node to balance over.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct WantedNode {
+    /// The Node's name.
+    pub(crate) node: String,
+    /// The ID in its provider ID.
+    pub(crate) instance_id: Option<VirtualMachineId>,
+}

@@ -1,0 +1,36 @@
+//! What is known beside what the cloud says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::load_balancer::claim::Asking;
+use crate::load_balancer::objects::{NewRule, Rule, RuleId, VirtualMachineId};
+
+/// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
+/// has its own.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
+    pub(crate) standing: BTreeMap<Asking, Duration>,
+    /// Rules whose members were found to be right a moment ago, for the same Nodes.
+    pub(crate) trusted: BTreeSet<RuleId>,
+    /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
+    pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
+    /// Whether the Service was changed since a rule of it was seen that breaks its router.
+    pub(crate) is_changed: bool,
+    /// For how long something may go that was deleted without an answer, and is listed as if it stayed.
+    pub(crate) may_go: Option<Duration>,
+    /// Rules for what the Service does not ask for.
+    pub(crate) unwanted: BTreeSet<RuleId>,
+    /// Whether the balancer is to go: then what cannot be closed does not keep it.
+    pub(crate) is_removal: bool,
+    /// How many calls the reading took.
+    pub(crate) calls: usize,
+}
+
+impl Known {
+    /// Whether a rule has the port of a new one, and is to go. No server that is known takes both.
+    pub(crate) fn is_in_the_way(&self, rule: &Rule, new: &NewRule) -> bool {
+        rule.at() == new.at() && !rule.state.is_going() && self.unwanted.contains(&rule.id)
+    }
+}

@@ -1,0 +1,353 @@
+//! What the cloud says about one Service's balancer.
+//!
+//! An observation grows: it begins with the Service's rules, and the plan says what else it needs to know. Whoever decides asks the
+//! observation. If what it takes was not read yet, the answer is [`Unread`], which names it: it ends that decision by `?`, the session
+//! reads what is named, and the decision is made anew. So nothing unread is taken for empty.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, VirtualMachineId};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::failures::Failure;
+use super::on_the_way::OnTheWay;
+use super::remembered::Remembered;
+use crate::load_balancer::intent::WantedNode;
+use crate::load_balancer::members::Members;
+use crate::load_balancer::objects::{
+    Address, AddressState, FirewallId, FirewallRule, FirewallRuleId, Neighbour, Network, PortRange, Rule,
+};
+use crate::load_balancer::objects::{Firewall, FirewallList, IngressPort};
+use crate::load_balancer::step::CloudStep;
+use crate::version::Abilities;
+use crate::virtual_machines::MemberIndex;
+
+/// One observation.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    /// The wall time of the look.
+    pub(crate) now: Option<Timestamp>,
+    /// When that was.
+    pub(crate) looked: Option<Instant>,
+    /// What the server can do.
+    pub(crate) abilities: Option<Abilities>,
+    /// The rules that bear the name of the Service's balancer.
+    pub(crate) rules: Vec<Rule>,
+    /// Networks by ID; `None` if there is no such network.
+    pub(crate) networks: BTreeMap<NetworkId, Option<Arc<Network>>>,
+    /// Addresses by ID; `None` if nobody has such an address.
+    pub(crate) addresses: BTreeMap<PublicIpId, Option<Address>>,
+    /// What there is under an address that was asked for by its text.
+    pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
+    /// Rules of others on an address, by its ID.
+    pub(crate) rules_of_others: BTreeMap<PublicIpId, Vec<Rule>>,
+    /// What others have in networks that share an ACL list, by a network's ID.
+    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Neighbour>>,
+    /// Of firewalls the rules that let a single port in.
+    pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
+    /// Of firewalls of addresses the rules that let several ports in.
+    pub(crate) ranges: BTreeMap<FirewallId, Vec<PortRange>>,
+    /// Items of ACL lists that other Services delete.
+    pub(crate) going: BTreeSet<FirewallRuleId>,
+    /// Members by the ID of their rule.
+    pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
+    /// All virtual machines.
+    pub(crate) instances: Option<Arc<MemberIndex>>,
+    /// Addresses that may have been associated for a claim that names none, by the ID of its network.
+    pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
+    /// What could not be read. Decisions that need it wait for another look, and the others go on.
+    pub(crate) unreadable: BTreeMap<Need, CloudError>,
+    /// Jobs under way.
+    pub(crate) pending: Vec<Pending>,
+}
+
+/// A job under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    /// The job.
+    pub(crate) job: JobId,
+    /// What it does.
+    pub(crate) step: CloudStep,
+    /// What it makes, as far as the answer to the command told.
+    pub(crate) makes: Made,
+    /// When it was started.
+    pub(crate) since: Instant,
+    /// When something was heard of it for the last time.
+    pub(crate) heard: Instant,
+    /// How many answers in a row were none to the question.
+    pub(crate) nonsense: u32,
+    /// Whether it takes back what an earlier failure left.
+    pub(crate) is_rollback: bool,
+}
+
+impl Observed {
+    /// Whether something is being written there.
+    pub(crate) fn is_pending(&self, target: &str) -> bool {
+        self.pending.iter().any(|pending| pending.step.target() == target)
+    }
+
+    /// All addresses that were read.
+    pub(crate) fn known_addresses(&self) -> impl Iterator<Item = &Address> {
+        let read = self.addresses.values().flatten();
+        let found = self.looked_up.values().chain(self.recovered.values());
+        read.chain(found.flatten())
+    }
+
+    /// Notes which addresses are on their way at this look.
+    pub(crate) fn time(&self, way: &mut OnTheWay, waited: Duration) {
+        way.look(waited, |id| self.is_known_absent(id), self.known_addresses());
+    }
+
+    /// Whether an address is on its way to somebody, as far as is known.
+    pub(crate) fn is_on_its_way(&self, id: &PublicIpId) -> bool {
+        let read = self.addresses.values().flatten();
+        let mut known = read.chain(self.looked_up.values().flatten());
+        known.any(|known| known.address.id == *id && known.state == AddressState::Allocating)
+    }
+
+    /// The virtual machines of Nodes, if all were listed.
+    pub(crate) fn members_of(&self, nodes: &[WantedNode]) -> Option<Members> {
+        let instances = self.instances.as_ref()?;
+        Some(Members::find(nodes, instances))
+    }
+
+    /// Whether something of a balancer is seen that goes.
+    pub(crate) fn shows_something(&self) -> bool {
+        let mut looked_up = self.looked_up.values().flatten();
+        !self.rules.is_empty()
+            || self.addresses.values().any(Option::is_some)
+            || looked_up.any(|known| known.state != AddressState::Free)
+    }
+
+    /// A rule by its ID.
+    pub(crate) fn rule_mut(&mut self, id: &RuleId) -> Option<&mut Rule> {
+        self.rules.iter_mut().find(|rule| rule.id == *id)
+    }
+}
+
+/// Something that can be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// What the server can do.
+    Abilities,
+    /// All virtual machines.
+    Instances,
+    /// A network.
+    Network(NetworkId),
+    /// An address by its ID.
+    Address(PublicIpId),
+    /// An address by its text.
+    LookedUp(String),
+    /// Addresses of a network that may have been associated for a claim that names none.
+    Recovered(NetworkId),
+    /// The rules of others on an address.
+    RulesOfOthers(PublicIpId),
+    /// What others have in networks that share the ACL list of this one.
+    Neighbours(NetworkId),
+    /// A firewall.
+    Firewall(FirewallId),
+    /// The members of a rule.
+    Members(RuleId),
+}
+
+impl Need {
+    /// The ID of the address or the ACL list, if it is a firewall.
+    pub(crate) fn opened(&self) -> Option<&str> {
+        match self {
+            Self::Firewall(id) => Some(id.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// A decision lacks facts: what has to be read for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unread(pub(crate) BTreeSet<Need>);
+
+impl From<Need> for Unread {
+    fn from(need: Need) -> Self {
+        Self(BTreeSet::from([need]))
+    }
+}
+
+impl Unread {
+    /// All of it, or what has to be read for all of it: that is read side by side.
+    pub(crate) fn all<T>(parts: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut known, mut unread) = (Vec::new(), BTreeSet::new());
+        for part in parts {
+            match part {
+                Ok(part) => known.push(part),
+                Err(Self(needs)) => unread.extend(needs),
+            }
+        }
+        match unread.is_empty() {
+            true => Ok(known),
+            false => Err(Self(unread)),
+        }
+    }
+}
+
+fn known<'a, I: Ord + Clone, T>(
+    all: &'a BTreeMap<I, T>,
+    id: &I,
+    need: fn(I) -> Need,
+) -> Result<&'a T, Unread> {
+    all.get(id).ok_or_else(|| need(id.clone()).into())
+}
+
+impl Observed {
+    /// What the server can do.
+    pub(crate) fn abilities(&self) -> Result<Abilities, Unread> {
+        self.abilities.ok_or_else(|| Need::Abilities.into())
+    }
+
+    /// A network by its ID.
+    pub(crate) fn network(&self, id: &NetworkId) -> Result<Option<&Arc<Network>>, Unread> {
+        known(&self.networks, id, Need::Network).map(Option::as_ref)
+    }
+
+    /// An address by its ID.
+    pub(crate) fn address(&self, id: &PublicIpId) -> Result<Option<&Address>, Unread> {
+        known(&self.addresses, id, Need::Address).map(Option::as_ref)
+    }
+
+    /// A network, as far as was looked: none if it was not, or if there is no such network.
+    pub(crate) fn known_network(&self, id: &NetworkId) -> Option<&Arc<Network>> {
+        self.networks.get(id)?.as_ref()
+    }
+
+    /// An address, as far as was looked: none if it was not, or if nobody has such an address.
+    pub(crate) fn known_address(&self, id: &PublicIpId) -> Option<&Address> {
+        self.addresses.get(id)?.as_ref()
+    }
+
+    /// Whether an address was looked for, and nobody has it.
+    pub(crate) fn is_known_absent(&self, id: &PublicIpId) -> bool {
+        self.addresses.get(id).is_some_and(Option::is_none)
+    }
+
+    /// What there is under an address that is asked for by its text.
+    pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
+        known(&self.looked_up, &ip.to_owned(), Need::LookedUp).map(Vec::as_slice)
+    }
+
+    /// Addresses of a network that may have been associated for a claim that names none.
+    pub(crate) fn recovered(&self, network: &NetworkId) -> Result<&[Address], Unread> {
+        known(&self.recovered, network, Need::Recovered).map(Vec::as_slice)
+    }
+
+    /// The rules of others on an address.
+    pub(crate) fn rules_of_others(&self, address: &PublicIpId) -> Result<&[Rule], Unread> {
+        known(&self.rules_of_others, address, Need::RulesOfOthers).map(Vec::as_slice)
+    }
+
+    /// Whether nobody else has a rule on an address.
+    pub(crate) fn is_alone(&self, address: &PublicIpId) -> Result<bool, Unread> {
+        self.rules_of_others(address).map(<[_]>::is_empty)
+    }
+
+    /// What others have behind the ACL list of a network.
+    pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Neighbour], Unread> {
+        known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
+    }
+
+    /// The rules of a firewall that let a single port in.
+    pub(crate) fn firewall(&self, id: &FirewallId) -> Result<&[FirewallRule], Unread> {
+        known(&self.firewalls, id, Need::Firewall).map(Vec::as_slice)
+    }
+
+    /// Those of the firewall of an address.
+    pub(crate) fn firewall_of(&self, address: &PublicIpId) -> Result<&[FirewallRule], Unread> {
+        self.firewall(&FirewallId::Address(address.clone()))
+    }
+
+    /// Those of a firewall for one port.
+    pub(crate) fn allowing(&self, at: &Firewall, ingress: IngressPort) -> Result<Vec<&FirewallRule>, Unread> {
+        let all = self.firewall(&at.id)?.iter();
+        Ok(all.filter(|rule| rule.ingress == ingress).collect())
+    }
+
+    /// The rules of a firewall for several ports, as they were listed with the others.
+    pub(crate) fn ranges(&self, id: &FirewallId) -> &[PortRange] {
+        self.ranges.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The members of a rule.
+    pub(crate) fn members(&self, rule: &RuleId) -> Result<&BTreeSet<VirtualMachineId>, Unread> {
+        known(&self.members, rule, Need::Members)
+    }
+}
+
+/// What a reconcile has seen: the facts, and what it remembers of itself.
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered, CloudStep>;
+
+/// Something that was read.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    /// What the server can do.
+    Abilities(Abilities),
+    /// All virtual machines.
+    Instances(Arc<MemberIndex>),
+    /// A network by its ID; `None` if there is none.
+    Network(NetworkId, Option<Arc<Network>>),
+    /// An address by its ID; `None` if nobody has it.
+    Address(PublicIpId, Option<Address>),
+    /// What there is under an address by its text.
+    LookedUp(String, Vec<Address>),
+    /// Addresses that may have been associated for a claim, by the ID of its network.
+    Recovered(NetworkId, Vec<Address>),
+    /// The rules of others on an address.
+    RulesOfOthers(PublicIpId, Vec<Rule>),
+    /// What an address forwards to a virtual machine.
+    Forwarded(PublicIpId, String),
+    /// What others have behind the ACL list of a network.
+    Neighbours(NetworkId, Vec<Neighbour>),
+    /// The rules of a firewall that let ports in.
+    Firewall(FirewallId, FirewallList),
+    /// Another Service deletes an item of an ACL list.
+    Going(FirewallRuleId),
+    /// A firewall that cannot be listed, by the ID of its address or ACL list.
+    Unlisted(String, CloudError),
+    /// Something that could not be read.
+    Unreadable(Need, CloudError),
+    /// The members of a rule.
+    Members(RuleId, BTreeSet<VirtualMachineId>),
+    /// The rules of the Service.
+    Rules(Vec<Rule>),
+    /// The wall time.
+    Now(Timestamp),
+}
+
+/// Something was read. What this reconcile wrote is laid over a list that may be behind.
+pub(crate) fn see(seen: &mut Seen, fact: Fact) {
+    let Seen { observed, memory } = seen;
+    let own = &mut memory.own;
+    match fact {
+        Fact::Abilities(abilities) => observed.abilities = Some(abilities),
+        Fact::Instances(instances) => observed.instances = Some(instances),
+        Fact::Network(id, network) => drop(observed.networks.insert(id, network)),
+        Fact::Address(id, address) => drop(observed.addresses.insert(id, address)),
+        Fact::LookedUp(ip, found) => drop(observed.looked_up.insert(ip, found)),
+        Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
+        Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
+        Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
+        Fact::Neighbours(network, found) => drop(observed.neighbours.insert(network, found)),
+        Fact::Firewall(id, FirewallList { mut rules, ranges }) => {
+            if let Some(recent) = own.firewalls.get(&id) {
+                recent.lay_over(&mut rules, |rule| &rule.id);
+            }
+            observed.firewalls.insert(id.clone(), rules);
+            observed.ranges.insert(id, ranges);
+        }
+        Fact::Going(item) => _ = observed.going.insert(item),
+        Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
+        Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
+        Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
+        Fact::Rules(rules) => observed.rules = rules,
+        Fact::Now(now) => observed.now = Some(now),
+    }
+}

@@ -1,0 +1,470 @@
+//! The reads. What several ask for at the same time is read once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
+use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
+use futures::future::join_all;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::asks::Asks;
+use super::known::Known;
+use super::learn::Learned;
+use super::lists::saying;
+use super::lists::{firewall_of, members_of};
+use super::observed::{Fact, Need, Observed, Pending, Seen, see};
+use super::remembered::Remembered;
+use super::rules::BalancerRules;
+use super::times::{INHERITED, LOOK, PATIENCE, STUCK};
+use super::trust::Trust;
+use super::{jobs, wire};
+use crate::load_balancer::claim;
+use crate::load_balancer::intent::Intent;
+use crate::load_balancer::objects::{
+    Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule,
+};
+use crate::load_balancer::step::CloudStep;
+use crate::version::ServerVersion;
+use crate::virtual_machines::VirtualMachines;
+
+mod others;
+mod precondition;
+
+/// More rounds than any decision takes: what is read in one tells what is needed in the next.
+const MAX_ROUNDS: usize = 16;
+
+/// Reads from the API.
+pub(crate) struct Reads {
+    /// For what the Service itself has, and for writes: what is listed counts.
+    pub(crate) client: Client,
+    /// For what others have, and must not lose.
+    whole: Client,
+    rules: BalancerRules,
+    virtual_machines: Arc<VirtualMachines>,
+    version: ServerVersion,
+    trust: Trust,
+    /// Firewall rules that were closed for others of which nobody knows whether they came, by the UID of the Service, with what it asked
+    /// for. The next reconcile makes these others, or hears that they are refused and opens the old ones again.
+    closed: Kept<String, (u64, Vec<(FirewallId, FirewallRule)>)>,
+    /// What Services asked for when a rule of theirs was seen first that no router can read, by their UID. The Go manager leaves
+    /// such rules. To make them anew interrupts their ports, so a process that takes over waits for a change of the Service.
+    broken: Kept<String, u64>,
+    /// Jobs that were started and whose end nobody has seen, by the name of the balancer. A change of the Service ends a sync that
+    /// waits for a job; some servers go on with a job only when it is asked after.
+    underway: Kept<String, Vec<Pending>>,
+    /// Until when something of a Service may go that was deleted without an answer, by its UID: until then what is listed may go yet.
+    unanswered: Kept<String, Instant>,
+    /// What is known of claims under which something may have been asked for.
+    pub(crate) asks: Asks,
+    clock: WallClock,
+    /// What a plan has to know first.
+    needs: Needs,
+}
+
+/// Tells what a decision has to know first.
+pub(crate) type Needs = fn(&Intent, &Seen) -> BTreeSet<Need>;
+
+impl Reads {
+    pub(crate) fn new(
+        client: &Client,
+        virtual_machines: Arc<VirtualMachines>,
+        version: ServerVersion,
+        clock: WallClock,
+        needs: Needs,
+    ) -> Self {
+        Self {
+            client: client.taking_short_lists(),
+            whole: client.clone(),
+            rules: BalancerRules::new(client),
+            virtual_machines,
+            version,
+            trust: Trust::default(),
+            closed: Kept::default(),
+            broken: Kept::default(),
+            underway: Kept::default(),
+            unanswered: Kept::default(),
+            asks: Asks::default(),
+            clock,
+            needs,
+        }
+    }
+
+    /// A first look, or another one. If an earlier sync left jobs under way, they come to their end first.
+    pub(crate) async fn look(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        mut memory: Memory<Remembered, CloudStep>,
+    ) -> Result<Seen, CloudError> {
+        let observed = match last {
+            Some(observed) => observed,
+            None => {
+                let underway = self.underway.with(&intent.identity().name, |jobs| jobs.clone());
+                let Some(pending) = underway else {
+                    return self.all(intent, memory).await;
+                };
+                memory.own.inherits_since = Some(Instant::now());
+                Observed {
+                    pending,
+                    ..Observed::default()
+                }
+            }
+        };
+        self.again(intent, Seen { observed, memory }).await
+    }
+
+    /// The wall time.
+    fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// A job was started.
+    fn started(&self, intent: &Intent, pending: &Pending) {
+        let name = &intent.identity().name;
+        self.underway
+            .with(name, |jobs| jobs.get_or_insert_default().push(pending.clone()));
+    }
+
+    /// Everything that the decision needs, from the beginning.
+    async fn all(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered, CloudStep>,
+    ) -> Result<Seen, CloudError> {
+        let (observed, known) = self.beginning(intent).await?;
+        memory.own.known = known;
+        if let Intent::Wanted(wanted) = intent {
+            self.closed.with(&wanted.identity.uid, |kept| {
+                kept.take_if(|(asked, _)| *asked != wanted.asked);
+                let mut earlier = kept.as_ref().map_or_else(Vec::new, |(_, closed)| closed.clone());
+                earlier.retain(|known| !memory.own.closed.contains(known));
+                memory.own.closed.extend(earlier);
+            });
+        }
+        self.from(intent, Seen { observed, memory }).await
+    }
+
+    /// Everything once more, after this reconcile wrote.
+    pub(crate) async fn verified(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered, CloudStep>,
+    ) -> Result<Seen, CloudError> {
+        let (mut observed, known) = self.beginning(intent).await?;
+        memory.own.verify(&mut observed.rules)?;
+        memory.own.known = known;
+        self.from(intent, Seen { observed, memory }).await
+    }
+
+    /// A reconcile came to its end, and all is as it is wanted.
+    pub(crate) fn settled(&self, intent: &Intent) {
+        self.closed.with(&intent.identity().uid, |kept| *kept = None);
+    }
+
+    async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
+        let Seen { observed, memory } = &mut seen;
+        let waited = memory.waited_in_all();
+        memory.own.hide_gone_along(&mut observed.rules, waited);
+        self.complete(intent, &mut seen).await?;
+        seen.memory.own.has_seen |= seen.shows_something();
+        Ok(seen)
+    }
+
+    /// The rules of the Service, with which every look begins, and what is known of it by then.
+    async fn beginning(&self, intent: &Intent) -> Result<(Observed, Known), CloudError> {
+        let identity = intent.identity();
+        let now = self.now();
+        let observed = Observed {
+            rules: self.rules.of(&identity.name).await?,
+            now: Some(now),
+            looked: Some(Instant::now()),
+            ..Observed::default()
+        };
+        let mut known = Known {
+            standing: self.asks.standing(identity, now),
+            is_removal: matches!(intent, Intent::Absent(_)),
+            calls: 1,
+            ..Known::default()
+        };
+        if let Intent::Wanted(wanted) = intent {
+            known.expected = self.trust.expected(wanted);
+            let (name, ports) = (&identity.name, wanted.ingress_ports());
+            let is_wanted = |rule: &&Rule| rule.ingress(name).is_some_and(|ingress| ports.contains(&ingress));
+            let unwanted = observed.rules.iter().filter(|rule| !is_wanted(rule));
+            known.unwanted = unwanted.map(|rule| rule.id.clone()).collect();
+            known.may_go = self.may_go(&identity.uid);
+        }
+        known.is_changed = self.broken.with(&identity.uid, |seen| match intent {
+            Intent::Wanted(wanted) if observed.rules.iter().any(Rule::breaks_router) => {
+                *seen.get_or_insert(wanted.asked) != wanted.asked
+            }
+            _ => {
+                *seen = None;
+                false
+            }
+        });
+        Ok((observed, known))
+    }
+
+    /// A write has its answer, if any.
+    pub(crate) fn written(&self, intent: &Intent, step: &CloudStep, learned: &Learned) {
+        match learned {
+            Learned::Started(pending) => self.started(intent, pending),
+            Learned::Failed(failure) if step.takes_away() && !failure.is_definite => {
+                let until = Instant::now() + claim::PATIENCE;
+                self.unanswered
+                    .with(&intent.identity().uid, |kept| *kept = Some(until));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether jobs of an earlier sync are waited for longer. What is to go is listed as if it stayed until its job begins. And a
+    /// Service without a rule can do nothing before its address is there.
+    async fn is_worth_waiting(
+        &self,
+        name: &str,
+        jobs: &[Pending],
+        waited: Duration,
+    ) -> Result<bool, CloudError> {
+        if waited < INHERITED || jobs.iter().any(|job| job.step.takes_away()) {
+            return Ok(true);
+        }
+        let is_acquiring = jobs.iter().any(|job| job.step.asking().is_some());
+        Ok(is_acquiring && waited < STUCK && self.rules.of(name).await?.is_empty())
+    }
+
+    /// For how long something of a Service may go yet.
+    fn may_go(&self, uid: &String) -> Option<Duration> {
+        self.unanswered.with(uid, |until| {
+            *until = until.filter(|until| *until > Instant::now());
+            until.map(|until| until - Instant::now())
+        })
+    }
+
+    /// Looks again at what is waited for: at the jobs, if there are any.
+    async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
+        if !seen.pending.is_empty() {
+            let name = &intent.identity().name;
+            let jobs = std::mem::take(&mut seen.pending);
+            jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
+            self.heard(intent, &jobs, &seen);
+            let inherits_since = seen.memory.own.inherits_since;
+            let was_inherited = match inherits_since {
+                None => false,
+                Some(_) if seen.pending.is_empty() => true,
+                Some(since) => {
+                    !self
+                        .is_worth_waiting(name, &seen.pending, since.elapsed())
+                        .await?
+                }
+            };
+            let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
+            self.underway.with(name, |jobs| *jobs = left);
+            if was_inherited {
+                seen.memory.own = Remembered {
+                    closed: seen.memory.own.closed,
+                    ..Remembered::default()
+                };
+                return self.all(intent, seen.memory).await;
+            }
+            if inherits_since.is_none() {
+                self.complete(intent, &mut seen).await?;
+            }
+            return Ok(seen);
+        }
+        if !(self.needs)(intent, &seen).is_empty() {
+            self.complete(intent, &mut seen).await?;
+            return Ok(seen);
+        }
+        if let Some(failure) = &seen.memory.own.failure {
+            if let Intent::Wanted(wanted) = intent {
+                let closed = &seen.memory.own.closed;
+                let closed = (!closed.is_empty()).then(|| (wanted.asked, closed.clone()));
+                self.closed.with(&wanted.identity.uid, |kept| *kept = closed);
+            }
+            return Err(failure.error.clone());
+        }
+        if let Some((_, error)) = seen.observed.unreadable.pop_first() {
+            return Err(error);
+        }
+        if seen.memory.own.on_the_way.longest(seen.known_addresses()) >= PATIENCE + LOOK {
+            return Err(CloudError::transient(format!(
+                "{}: a public IP is still being acquired or released",
+                jobs::TIMEOUT
+            )));
+        }
+        seen.memory.own.look_again();
+        self.all(intent, seen.memory).await
+    }
+
+    /// Jobs by which an address is acquired came to their end.
+    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) {
+        let Some(failure) = &observed.memory.own.failure else {
+            return;
+        };
+        let uid = &intent.identity().uid;
+        for pending in jobs {
+            if let Some(asking) = pending.step.asking()
+                && observed.pending.iter().all(|left| left.job != pending.job)
+            {
+                match failure.is_definite {
+                    true => self.asks.failed(uid, &asking),
+                    false => self.asks.asked(uid, &asking),
+                }
+            }
+        }
+    }
+
+    /// Reads until the decision has all that it needs.
+    async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
+        for _ in 0..MAX_ROUNDS {
+            let waited = observed.memory.waited_in_all();
+            observed
+                .observed
+                .time(&mut observed.memory.own.on_the_way, waited);
+            let mut needs = (self.needs)(intent, observed);
+            if needs.is_empty() {
+                break;
+            }
+            let calls = |needs: &BTreeSet<Need>| needs.iter().filter(|need| self.is_call(need)).count();
+            if let Intent::Wanted(wanted) = intent {
+                let calls = observed.memory.own.known.calls + calls(&needs);
+                self.trust.trust(wanted, observed, &mut needs, calls);
+            }
+            observed.memory.own.known.calls += calls(&needs);
+            let facts = needs
+                .iter()
+                .map(|need| self.read_or_leave(intent, observed, need));
+            for (need, read) in needs.iter().zip(join_all(facts).await) {
+                let is_failing = observed.memory.own.failure.is_some();
+                match read {
+                    Ok(fact) => see(observed, fact),
+                    // Then more would be too much as well. But it does not hide what failed first.
+                    Err(error) if matches!(error.kind(), ErrorKind::Throttled { .. }) && !is_failing => {
+                        return Err(error);
+                    }
+                    Err(error) => see(observed, Fact::Unreadable(need.clone(), error)),
+                }
+            }
+        }
+        if let Intent::Wanted(wanted) = intent {
+            self.trust.remember(wanted, observed);
+        }
+        Ok(())
+    }
+
+    /// Whether it takes a call to know it.
+    fn is_call(&self, need: &Need) -> bool {
+        match need {
+            Need::Abilities => false,
+            Need::Network(id) => !self.virtual_machines.knows(id),
+            _ => true,
+        }
+    }
+
+    /// Reads; what a removal needs only to close ports may fail.
+    async fn read_or_leave(
+        &self,
+        intent: &Intent,
+        observed: &Observed,
+        need: &Need,
+    ) -> Result<Fact, CloudError> {
+        let fact = self.read(intent, observed, need).await;
+        match (need.opened(), fact) {
+            (Some(id), Err(error))
+                if matches!(intent, Intent::Absent(_))
+                    && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
+            {
+                Ok(Fact::Unlisted(id.to_owned(), error))
+            }
+            (_, fact) => fact,
+        }
+    }
+
+    async fn read(&self, intent: &Intent, observed: &Observed, need: &Need) -> Result<Fact, CloudError> {
+        let identity = intent.identity();
+        Ok(match need {
+            Need::Abilities => Fact::Abilities(self.version.current().await?.abilities()),
+            Need::Instances => {
+                let instances = self.virtual_machines.members();
+                Fact::Instances(saying("error retrieving list of hosts", instances).await?)
+            }
+            Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
+            Need::Address(id) => Fact::Address(id.clone(), self.address(id).await?),
+            Need::LookedUp(ip) => {
+                let query = PublicIpQuery::Address(ip.clone());
+                Fact::LookedUp(ip.clone(), self.addresses(&query).await?)
+            }
+            // Those that lead to the network, or to the VPC of which it is a tier, and those on their way that do not tell where to.
+            Need::Recovered(id) => {
+                let mut found = self.addresses(&PublicIpQuery::Allocated).await?;
+                if let Some(network) = observed.known_network(id) {
+                    found.retain(|address| address.is_near(network) || address.is_underway_anywhere());
+                }
+                Fact::Recovered(id.clone(), found)
+            }
+            Need::RulesOfOthers(address) => {
+                Fact::RulesOfOthers(address.clone(), self.rules_of_others(identity, address).await?)
+            }
+            Need::Neighbours(network) => {
+                Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
+            }
+            Need::Firewall(id) => Fact::Firewall(id.clone(), self.firewall(id).await?),
+            Need::Members(rule) => {
+                let members = members_of(&self.client, rule);
+                let failure = format!("error retrieving associated instances of load balancer rule {rule}");
+                let members = saying(&failure, members).await?;
+                Fact::Members(rule.clone(), members)
+            }
+        })
+    }
+
+    async fn address(&self, id: &PublicIpId) -> Result<Option<Address>, CloudError> {
+        let address = saying("error retrieving IP address", self.client.public_ip_address(id)).await?;
+        Ok(address.as_ref().map(wire::address))
+    }
+
+    /// The rules of a firewall. The API lists none of an address that is on its way, or nobody's: then none is in force.
+    async fn firewall(&self, id: &FirewallId) -> Result<FirewallList, CloudError> {
+        let rules = firewall_of(&self.client, id).await;
+        if let (FirewallId::Address(address), Err(error)) = (id, &rules)
+            && error.said.is_some()
+            && matches!(error.class, Class::Invalid | Class::NotFound)
+        {
+            let address = self.address(address).await?;
+            if address.is_none_or(|address| address.state != AddressState::Allocated) {
+                return Ok(FirewallList::default());
+            }
+        }
+        let failure = match id {
+            FirewallId::Address(id) => format!("error fetching firewall rules for public IP {id}"),
+            FirewallId::Acl(id) => format!("error fetching Network ACL with ID: {id}"),
+        };
+        saying(&failure, async { rules }).await
+    }
+
+    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
+        let found = self.client.public_ip_addresses(query);
+        let found = saying("error retrieving IP address", found).await?;
+        Ok(found.iter().map(wire::address).collect())
+    }
+
+    /// A network; none if the API says that there is none.
+    async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
+        let network = saying("error retrieving network", self.virtual_machines.network(id)).await?;
+        let Some(network) = network else {
+            return Ok(None);
+        };
+        let mut name = network.acl_list_name.clone();
+        if let (Some(list), None) = (&network.acl_list_id, &name) {
+            let failure = format!("error fetching Network ACL List with ID: {list}");
+            let list = saying(&failure, self.client.network_acl_list(list)).await?;
+            name = list.map(|list| list.name);
+        }
+        Ok(Some(wire::network(&network, name)))
+    }
+}

@@ -1,0 +1,108 @@
+//! What is in the way where the API says no. It may be what an earlier try made, whose answer was lost.
+
+use bowline_cloudstack_client::{ApiError, Class, Client};
+
+use super::learn::Learned;
+use super::lists::{firewall_of, members_of, rules_of};
+use super::observed::{Fact, Seen};
+use super::verdict::verdict;
+use crate::load_balancer::intent::Identity;
+use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
+use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
+
+/// What a new rule of a firewall conflicts with.
+enum InTheWay {
+    /// What was not known.
+    News(Fact),
+    /// Rules for the same port that were known.
+    Known,
+}
+
+/// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
+/// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
+pub(crate) async fn refused(
+    client: &Client,
+    identity: &Identity,
+    observed: &Seen,
+    step: &CloudStep,
+    error: &ApiError,
+) -> Learned {
+    let seen = match (step, error.class) {
+        (CloudStep::ChangeRule(rule, RuleChange::Assign(_) | RuleChange::Unassign(_)), Class::Invalid) => {
+            other_members(client, observed, &rule.id).await
+        }
+        (CloudStep::CreateRule(new), Class::Invalid | Class::NotFound)
+            if observed.is_on_its_way(&new.address.id) =>
+        {
+            return Learned::Unready;
+        }
+        (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
+            let known = &observed.memory.own.known;
+            let mut rules = observed.rules.iter();
+            match other_rules(client, &identity.name, observed, new).await {
+                None if rules.any(|rule| known.is_in_the_way(rule, new)) => return Learned::OneRule,
+                news => news,
+            }
+        }
+        // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
+        (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
+            match in_the_way_of(client, observed, new).await {
+                Some(InTheWay::News(fact)) => Some(fact),
+                Some(InTheWay::Known) => return Learned::OneFirewallRule,
+                None => None,
+            }
+        }
+        // A job of an earlier process may have come first.
+        (CloudStep::Release { address, .. }, Class::Invalid | Class::NotFound) => {
+            match client.public_ip_address(&address.id).await {
+                Ok(now) if now.as_ref().is_none_or(|now| now.is_free()) => return Learned::Gone,
+                _ => None,
+            }
+        }
+        // Several Services may close what they shared.
+        (CloudStep::Close(old), Class::Invalid | Class::NotFound) if old.at.is_acl() => {
+            match firewall_of(client, &old.at.id).await {
+                Ok(items) if items.rules.iter().all(|known| known.id != old.rule.id) => {
+                    return Learned::Gone;
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    seen.map_or_else(|| verdict(identity, observed, step, error), Learned::Seen)
+}
+
+/// The port may be taken by a rule of the Service itself.
+async fn other_rules(client: &Client, balancer: &str, observed: &Seen, new: &NewRule) -> Option<Fact> {
+    let is_news = |rule: &Rule| {
+        let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
+        is_there && observed.rules.iter().all(|known| known.id != rule.id)
+    };
+    let mut rules = rules_of(client, balancer).await.ok()?;
+    rules.retain(|rule| !observed.memory.own.rules.is_deleted(&rule.id));
+    rules.iter().any(is_news).then_some(Fact::Rules(rules))
+}
+
+/// What a new rule of a firewall conflicts with, if that can be told: something that was not known, or else the rules for the
+/// same port. With a rule for several ports that is known nothing new is begun, so such a one is news.
+async fn in_the_way_of(client: &Client, observed: &Seen, new: &Opening) -> Option<InTheWay> {
+    let known = observed.firewalls.get(&new.at.id)?;
+    let mut listed = firewall_of(client, &new.at.id).await.ok()?;
+    if let Some(recent) = observed.memory.own.firewalls.get(&new.at.id) {
+        recent.lay_over(&mut listed.rules, |rule| &rule.id);
+    }
+    let mut rules = listed.rules.iter().filter(|rule| rule.ingress == new.ingress);
+    let is_known = |rule: &FirewallRule| known.iter().any(|known| known.id == rule.id);
+    if !rules.clone().all(is_known) || listed.ranges != observed.ranges(&new.at.id) {
+        return Some(InTheWay::News(Fact::Firewall(new.at.id.clone(), listed)));
+    }
+    rules.next().map(|_| InTheWay::Known)
+}
+
+/// A rule may have got the members from somebody else; then the difference is another one.
+async fn other_members(client: &Client, observed: &Seen, rule: &RuleId) -> Option<Fact> {
+    let members = members_of(client, rule).await.ok()?;
+    let is_news = observed.members.get(rule) != Some(&members);
+    is_news.then(|| Fact::Members(rule.clone(), members))
+}

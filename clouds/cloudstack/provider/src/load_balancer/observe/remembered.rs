@@ -1,0 +1,141 @@
+//! What a reconcile remembers of itself, beside the facts: what it did, what was refused, and since when it sees what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, Recent};
+use tokio::time::Instant;
+
+use super::failures::{Failure, Unclosed};
+use super::known::Known;
+use super::on_the_way::OnTheWay;
+use super::times::BEHIND;
+use crate::load_balancer::objects::{
+    AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
+    RuleProtocol,
+};
+
+/// What a reconcile remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// What was known when the look began.
+    pub(crate) known: Known,
+    /// The jobs are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
+    pub(crate) inherits_since: Option<Instant>,
+    /// The addresses that are on their way, by jobs that are not known.
+    pub(crate) on_the_way: OnTheWay,
+    /// Why nothing more is begun.
+    pub(crate) failure: Option<Failure>,
+    /// Whether a change of members failed.
+    pub(crate) cannot_follow: bool,
+    /// Something of a balancer that goes was seen: the keys are those of its account.
+    pub(crate) has_seen: bool,
+    /// What was made for a balancer that was not there before: it goes again after a failure.
+    pub(crate) made: Made,
+    /// What could not be closed.
+    pub(crate) unclosed: Unclosed,
+    /// The IDs of addresses that the API does not take back: as long as rules are on them, or as long as they are on their way.
+    pub(crate) unreleased: BTreeSet<PublicIpId>,
+    /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
+    pub(crate) unready: BTreeSet<PublicIpId>,
+    /// What addresses forward to virtual machines, by their IDs. Nobody looks before an address is to be released.
+    pub(crate) forwarded: BTreeMap<PublicIpId, String>,
+    /// Ports for which the API takes no firewall rule beside those that are there, whatever the sources of both.
+    pub(crate) takes_one_firewall_rule: BTreeSet<(FirewallId, IngressPort)>,
+    /// Ports of addresses for which the API takes no rule beside the one that is there, whatever their protocols.
+    pub(crate) takes_one_rule: BTreeSet<(PublicIpId, u16)>,
+    /// Firewall rules that were closed; those for which others were to come are opened again if these are refused.
+    pub(crate) closed: Vec<(FirewallId, FirewallRule)>,
+    /// Rules as they were written.
+    pub(crate) rules: Recent<RuleId, Rule>,
+    /// What was opened and closed in firewalls.
+    pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
+    /// The address of the rule that was deleted last.
+    pub(crate) cleared: Option<AddressRef>,
+    /// The IDs of rules that were on addresses which were released, and how long the reconcile had waited in all by then: they
+    /// should be gone.
+    pub(crate) gone_along: BTreeMap<RuleId, Duration>,
+    /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
+    pub(crate) lingers: bool,
+}
+
+/// What is taken back after a failure.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// An address that was chosen automatically.
+    pub(crate) address: Option<AddressRef>,
+    /// Items of ACL lists.
+    pub(crate) acl_items: Vec<(Firewall, FirewallRuleId)>,
+    /// The cloud refused to choose an address: none was acquired.
+    pub(crate) is_refused: bool,
+    /// The IDs of addresses that it refused.
+    pub(crate) refused: BTreeSet<PublicIpId>,
+    /// Taking it back failed too. It is not tried again in this reconcile.
+    pub(crate) is_stuck: bool,
+}
+
+impl Remembered {
+    /// Everything is looked at again while something is waited for.
+    pub(super) fn look_again(&mut self) {
+        let before = std::mem::take(self);
+        *self = Self {
+            on_the_way: before.on_the_way,
+            made: before.made,
+            unclosed: before.unclosed.rested(),
+            unreleased: before.unreleased,
+            unready: before.unready,
+            forwarded: before.forwarded,
+            gone_along: before.gone_along,
+            has_seen: before.has_seen,
+            closed: before.closed,
+            ..Self::default()
+        };
+    }
+
+    /// Everything is looked at once more, after all was written. The rules are compared with what was written: a server that does
+    /// not keep a change would be told it again and again. A list may be behind what was written: then what is known counts.
+    ///
+    /// # Errors
+    ///
+    /// A rule is not as it was written.
+    pub(super) fn verify(&mut self, rules: &mut Vec<Rule>) -> Result<(), CloudError> {
+        let mut before = std::mem::take(self);
+        before.rules.lay_over(rules, |rule| &rule.id);
+        for found in rules.iter() {
+            let is_kept = |written: &Rule| {
+                written.name == found.name
+                    && written.algorithm == found.algorithm
+                    && (found.protocol == RuleProtocol::default() || written.protocol == found.protocol)
+                    && written.private_port == found.private_port
+                    && written.cidrs.is_same(&found.cidrs)
+            };
+            if !before.rules.written(&found.id).is_none_or(is_kept) {
+                return Err(CloudError::transient(format!(
+                    "load balancer rule {} ({}) is not as it was written: somebody else changes it, or the server does not keep the change",
+                    found.name, found.id
+                )));
+            }
+            before.rules.forget(&found.id);
+        }
+        *self = Self {
+            rules: before.rules,
+            firewalls: before.firewalls,
+            unclosed: before.unclosed.rested(),
+            on_the_way: before.on_the_way,
+            forwarded: before.forwarded,
+            gone_along: before.gone_along,
+            has_seen: before.has_seen,
+            ..Self::default()
+        };
+        Ok(())
+    }
+
+    /// Hides rules whose address was released, as long as the list may be behind. After that the server is one that leaves
+    /// them, and they are deleted.
+    pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>, waited: Duration) {
+        let count = rules.len();
+        let is_behind = |released: &Duration| waited - *released < BEHIND;
+        rules.retain(|rule| !self.gone_along.get(&rule.id).is_some_and(is_behind));
+        self.lingers = rules.len() < count;
+    }
+}

@@ -1,0 +1,130 @@
+//! The firewall of an address.
+//!
+//! A port is open by one rule with exactly the wanted sources. The API takes no two rules for one port that name the same
+//! network, so a rule that shares a network with its successor has to go before that can be made. So that the port is
+//! neither closed nor wide open meanwhile, a third rule stands in: the same addresses, written as other networks.
+//! Every state on the way is recognised by what the rules are, so that it does not matter where a process stops:
+//!
+//! ```text
+//! old             old + stand-in          stand-in          stand-in + new         new
+//! ```
+//!
+//! Some servers take no two rules for one port at all, or none whose networks overlap. A conflict tells, if nothing but the rules
+//! for that port can be what it is with; then all of them go before the new one is made. Every other refusal says that the new one
+//! cannot be, and closes nothing.
+//!
+//! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
+//!
+//! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same as long
+//! as it is held back.
+
+use bowline_plan::Refusal;
+
+use super::draft::Draft;
+use crate::load_balancer::cidrs::Cidrs;
+use crate::load_balancer::objects::{FirewallRule, PortRange};
+use crate::load_balancer::observe::observed::Unread;
+use crate::load_balancer::step::{CloudStep, Opening};
+
+const CHANGE: &str =
+    "change what the service asks for, which is tried at once; the same is tried again from time to time";
+
+/// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
+/// for ranges of ports stay.
+pub(super) fn open(draft: &mut Draft<'_>, new: Opening, wanted: &Cidrs) -> Result<(), Unread> {
+    let at = &new.at;
+    let present = draft.observed.allowing(at, new.ingress)?;
+    if let Some(right) = present
+        .iter()
+        .find(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted))
+    {
+        for surplus in present.iter().filter(|rule| rule.id != right.id) {
+            draft.cloud(CloudStep::close(at, surplus, true));
+        }
+        return Ok(());
+    }
+    let ranges = draft.observed.observed.ranges(&at.id);
+    let mut in_the_way = ranges
+        .iter()
+        .filter(|range| range.is_in_the_way(new.ingress, &new.sources));
+    if let Some(range) = in_the_way.next() {
+        draft.shortfalls.push(in_the_way_of(&new, range, &present));
+        return Ok(());
+    }
+    if let Some(why) = draft.held(&CloudStep::Open(new.clone())) {
+        open_again(draft, &new, &present);
+        let reason = format!("{}{}", why.reason, stays(&present));
+        let told = Refusal {
+            reason,
+            ..why.clone()
+        };
+        draft.shortfalls.push(told.with_remedy(CHANGE));
+        return Ok(());
+    }
+    let port = (at.id.clone(), new.ingress);
+    let takes_one = draft.own().takes_one_firewall_rule.contains(&port);
+    let is_in_the_way = |rule: &&FirewallRule| takes_one || rule.sources.shares_with(wanted);
+    let in_the_way: Vec<_> = present.iter().copied().filter(is_in_the_way).collect();
+    if in_the_way.is_empty() {
+        draft.cloud(CloudStep::Open(new));
+        return Ok(());
+    }
+    let stands_in = present
+        .iter()
+        .any(|rule| !rule.is_going && rule.sources.stands_in_for(wanted));
+    let ranges = ranges.iter().map(|range| range.networks.iter().collect());
+    let taken = present.iter().map(|rule| rule.sources.clone()).chain(ranges);
+    let parts = wanted.divided(&taken.collect::<Vec<Cidrs>>());
+    if stands_in || parts.is_empty() || takes_one {
+        for rule in in_the_way {
+            draft.cloud(CloudStep::close(at, rule, stands_in));
+        }
+    } else {
+        let sources = parts.iter().map(ToString::to_string).collect();
+        draft.cloud(CloudStep::Open(Opening {
+            sources,
+            stands_in: true,
+            ..new
+        }));
+    }
+    Ok(())
+}
+
+/// A person's rule is in the way, and stays. Nothing is closed for what cannot be.
+fn in_the_way_of(new: &Opening, range: &PortRange, present: &[&FirewallRule]) -> Refusal {
+    let text = format!(
+        "port {} of {} cannot be opened for {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have a \
+         port and a network in common{}",
+        new.ingress,
+        new.at.name,
+        new.sources.join(","),
+        stays(present)
+    );
+    let remedy = "delete that rule, or give it other networks: Bowline leaves rules for several ports alone";
+    Refusal::new(text).with_remedy(remedy)
+}
+
+fn stays(present: &[&FirewallRule]) -> String {
+    let ids: Vec<&str> = present.iter().map(|rule| rule.id.as_str()).collect();
+    match ids.is_empty() {
+        true => String::new(),
+        false => format!(": firewall rule {} stays as it is", ids.join(", ")),
+    }
+}
+
+/// Opens a port again as it was, whose rules were closed for one that is refused: unless what is open lets in all who could and may
+/// connect, as what stands in does.
+fn open_again(draft: &mut Draft<'_>, new: &Opening, present: &[&FirewallRule]) {
+    let sources: Cidrs = new.sources.iter().collect();
+    let closed = draft.own().closed.iter();
+    for (_, old) in closed.filter(|(at, old)| *at == new.at.id && old.ingress == new.ingress) {
+        let open_to = present.iter().map(|rule| &rule.sources);
+        if present.is_empty() || !old.sources.shares_only(&sources, open_to) {
+            draft.cloud(CloudStep::Open(Opening {
+                sources: old.sources.written(),
+                stands_in: false,
+                ..new.clone()
+            }));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The ports of a balancer at its home: a rule for each, its members, and its firewall rule.
+
+use bowline_plan::Impact;
+
+use super::draft::Draft;
+use super::home::Home;
+use super::port::At;
+use super::removal::Removal;
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::objects::Rule;
+use crate::load_balancer::step::CloudStep;
+use crate::messages::ROUTER_CONFIG_BROKEN;
+use crate::version::Abilities;
+
+/// Plans for all ports, and for the rules at the same address that are not wanted any more.
+///
+/// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
+/// the halves of a replacement.
+///
+/// The router of a network is told all of its rules at once, and cannot read a list of networks with commas. Rules that break the
+/// router so are put right only if anything of the Service is to be changed, because that interrupts their ports. But whatever is
+/// changed takes effect only when the router can read all of its rules.
+pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
+    let observed = draft.observed;
+    let broken = observed.rules.iter().filter(|rule| rule.breaks_router());
+    let broken: Vec<&str> = broken.map(|rule| rule.name.as_str()).collect();
+    // Before 4.18 rules have no lists; what stands there comes from elsewhere.
+    let is_broken = abilities.takes_cidrs != Some(false) && !broken.is_empty();
+    let is_begun = !observed.pending.is_empty() || !wanted.identity.replaced.is_empty();
+    if is_broken && !is_begun {
+        let text = format!(
+            "load balancer rule {} lists source networks with commas, which the router of network {} cannot read: no change of a load \
+             balancer in this network takes effect, and none works after a restart of the router; the rule is made anew with the next \
+             change of the service, such as an annotation of any name",
+            broken.join(", "),
+            home.network.name
+        );
+        draft.notes.push(ROUTER_CONFIG_BROKEN.note(text).even_at_start());
+    }
+    let mends = is_broken && (is_begun || observed.memory.own.known.is_changed);
+    let before = (is_broken && !mends).then(|| draft.clone());
+    all(draft, wanted, home, abilities, mends);
+    if let Some(before) = before.filter(|_| draft.has_writes()) {
+        *draft = before;
+        all(draft, wanted, home, abilities, true);
+    }
+}
+
+/// The same. `mends`: what breaks the router is put right.
+fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, mends: bool) {
+    let removal = Removal::beside(wanted, &home.address);
+    // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
+    // effect before the router can read its rules.
+    let removal = &removal;
+    let at = |port| At {
+        wanted,
+        home,
+        port,
+        abilities,
+        mends,
+        removal,
+    };
+    let mut ports: Vec<At<'_>> = wanted.ports.iter().map(at).collect();
+    ports.sort_by_key(|at| {
+        let is_broken = mends && at.present(draft).kept.is_some_and(Rule::breaks_router);
+        (!at.is_open_gap(draft), !is_broken)
+    });
+    let one = |at: At<'_>| draft.apart(|draft| at.one(draft));
+    let mut chains: Vec<(bool, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
+    let ((), rest) = draft.apart(|draft| leave(draft, wanted, home, removal));
+    // Every port was decided on, so that what the others need is read by then.
+    match chains.iter().position(|(is_gap, _)| *is_gap) {
+        Some(gap) => chains = vec![chains.swap_remove(gap)],
+        None => chains.push((false, rest)),
+    }
+    let steps = chains.into_iter().flat_map(|(_, steps)| steps);
+    steps.for_each(|step| draft.plan(step));
+}
+
+/// Takes away what is at the address of the balancer and not wanted any more.
+fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
+    removal.open_ports(draft);
+    for rule in &draft.observed.rules {
+        let mut ports = wanted.ports.iter();
+        let is_wanted = ports.any(|port| rule.public_port == Some(port.port));
+        if rule.address.id == home.address.id && !is_wanted {
+            draft.part(|draft| removal.rule(draft, rule, Impact::Considerable));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was
+//! acquired for a balancer which was never complete is released, with everything that was made on it. What the API refuses is no
+//! failure: see [`crate::load_balancer::observe::verdict`].
+//!
+//! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
+//! on the address and the names of the rules find it at the next try.
+
+use super::draft::Draft;
+use super::members;
+use crate::load_balancer::claim::Claimed;
+use crate::load_balancer::evidence;
+use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::step::CloudStep;
+
+/// Decides what is taken back.
+pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
+    let observed = draft.observed;
+    let own = &observed.memory.own;
+    let (Some(failure), Intent::Wanted(wanted)) = (&own.failure, intent) else {
+        return;
+    };
+    draft.notes.extend(wanted.notes.iter().cloned());
+    if !observed.pending.is_empty() || !failure.is_definite {
+        return;
+    }
+    if !own.made.is_stuck {
+        take_back(draft, wanted);
+    }
+    // What the API does not take back may serve.
+    if own.made.is_stuck || own.made.address.is_none() && wanted.identity.published.is_empty() {
+        for id in wanted
+            .identity
+            .claim
+            .going()
+            .filter(|id| !observed.is_known_absent(id))
+        {
+            draft.claim.insert(Claimed::Address(id.clone()));
+        }
+    }
+    // Whatever is refused, nobody is balanced over who left.
+    if !draft.has_writes() && !own.cannot_follow {
+        members::follow_nodes(draft, wanted);
+    }
+    draft.shortfalls.clear(); // the failure is told
+}
+
+fn take_back(draft: &mut Draft<'_>, wanted: &Wanted) {
+    let observed = draft.observed;
+    let own = &observed.memory.own;
+    let claim = &wanted.identity.claim;
+    if let Some(address) = evidence::in_vain(&wanted.identity, observed) {
+        let items = own.made.acl_items.iter().filter_map(|(list, id)| {
+            let mut known = observed.firewalls.get(&list.id)?.iter();
+            let item = known.find(|item| item.id == *id && !observed.going.contains(id))?;
+            Some(CloudStep::close(list, item, true))
+        });
+        let items: Vec<CloudStep> = items.collect();
+        if items.is_empty() {
+            draft.release(address, false, true);
+        }
+        items.into_iter().for_each(|item| draft.cloud(item));
+        return;
+    }
+    // What is known to be nobody's is not held.
+    let is_nobodys = |claimed: &Claimed| evidence::is_nobodys(observed, claimed);
+    if claim.all().any(is_nobodys) {
+        draft.claim.retain(|claimed| !is_nobodys(claimed));
+        draft.claim.is_marked &= !claim.all().all(is_nobodys);
+    }
+}

@@ -1,0 +1,60 @@
+//! What the answer to a write told.
+
+use bowline_cloud_provider::WriteOutcome;
+use bowline_openstack_client::{
+    FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, SecurityGroup, SecurityGroupRule,
+};
+use bowline_plan::Refusal;
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// It was made; what the object is like now, where the answer shows it.
+    Done(Option<Box<Shown>>),
+    /// Nothing happened: Octavia is at work on the load balancer.
+    Busy,
+    /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
+    PoolLocked,
+    /// The cloud refused it: the same would be refused again.
+    Refused(Refusal),
+    /// It failed otherwise, and holds up nothing else in this reconcile.
+    Failed(Refusal),
+    /// The same if it was sent, and nobody knows what came of it.
+    Unheard(Refusal),
+}
+
+impl Learned {
+    /// Whether the cloud took it.
+    pub(crate) fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Done(_) => WriteOutcome::Taken,
+            Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
+            Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::Unheard(_) => WriteOutcome::Unknown,
+        }
+    }
+}
+
+/// An object as an answer shows it.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Balancer(LoadBalancer),
+    Listener(Listener),
+    Pool(Pool),
+    Member(Member),
+    Monitor(Monitor),
+    FloatingIp(FloatingIp),
+    Group(SecurityGroup),
+    Rule(SecurityGroupRule),
+    Port(Port),
+}
+
+/// It was made, and this is what came of it.
+pub(crate) fn shown(shown: Shown) -> Learned {
+    Learned::Done(Some(Box::new(shown)))
+}
+
+/// It was made, and the answer shows nothing.
+pub(crate) fn done<T>(_: T) -> Learned {
+    Learned::Done(None)
+}

@@ -1,0 +1,90 @@
+//! What Octavia took and did not do: a deletion that ended in `ERROR`, or that left a part where it was.
+
+use bowline_openstack_client::ProvisioningStatus;
+use bowline_plan::{Refusal, Step as _};
+
+use crate::load_balancer::memory::{Memory, may_be_late};
+use crate::load_balancer::observed::{Observed, is_pending};
+use crate::load_balancer::step::{CloudStep, PartChange};
+
+/// What became of a write.
+enum End {
+    /// It cannot be told yet.
+    Unseen,
+    Made,
+    /// What was to go is there.
+    Failed,
+}
+
+/// Whether a write makes a part or takes it away. The answer does not tell whether it comes about.
+pub(crate) fn makes_or_takes(change: &PartChange) -> bool {
+    let makes = matches!(
+        change,
+        PartChange::CreateListener { .. } | PartChange::CreatePool { .. } | PartChange::CreateMonitor { .. }
+    );
+    makes || change.takes_part()
+}
+
+/// Counts the deletions that did not come about as refused: they are told, and made again after longer and longer pauses. Of parts only
+/// where `are_parts_new`: they were read after the last write.
+pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool) {
+    let may_be_late = may_be_late(memory);
+    for step in std::mem::take(&mut memory.own.unconfirmed) {
+        match end(observed, &step, are_parts_new, may_be_late) {
+            End::Unseen => memory.own.unconfirmed.push(step),
+            End::Made => {}
+            End::Failed => {
+                let refusal = Refusal::new(format!(
+                    "error during {}: Octavia took it and could not do it, {} is there and may be in provisioning status ERROR",
+                    step.label(),
+                    step.object()
+                ));
+                let remedy = "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time";
+                memory.refusals.add(step, refusal.with_remedy(remedy));
+            }
+        }
+    }
+}
+
+fn end(observed: &Observed, step: &CloudStep, are_parts_new: bool, may_be_late: bool) -> End {
+    let has_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
+    let is_there = match step {
+        CloudStep::DeleteBalancer { balancer, .. } => {
+            match observed.balancers.iter().find(|there| there.id == *balancer) {
+                Some(there) if is_pending(there) => return End::Unseen,
+                there => there.is_some_and(|there| has_failed(&there.provisioning_status)),
+            }
+        }
+        CloudStep::Part { .. } if !are_parts_new => return End::Unseen,
+        CloudStep::Part { balancer, change } => {
+            let parts = observed.parts.get(balancer);
+            // The list of pools shows of a monitor that it is there, and not in which state.
+            let failed = parts.and_then(|parts| match change {
+                PartChange::DeleteListener { id, .. } => {
+                    let there = parts.listeners.iter().find(|it| it.id == *id);
+                    there.map(|it| has_failed(&it.provisioning_status))
+                }
+                PartChange::DeletePool { id, .. } => {
+                    let there = parts.pools.iter().find(|it| it.id == *id);
+                    there.map(|it| has_failed(&it.provisioning_status))
+                }
+                PartChange::DeleteMonitor { id, .. } => {
+                    let mut pools = parts.pools.iter();
+                    pools
+                        .find(|it| it.healthmonitor_id.as_ref() == Some(id))
+                        .map(|_| false)
+                }
+                _ => None,
+            });
+            match failed {
+                Some(false) if may_be_late => return End::Unseen,
+                failed => failed.is_some(),
+            }
+        }
+        _ => false,
+    };
+    match is_there {
+        true => End::Failed,
+        false => End::Made,
+    }
+}

@@ -1,0 +1,455 @@
+//! Who leads: the lease, its holder and the program that renews it.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::Node;
+use bowline_kube_io::rbac::NAMESPACE;
+use bowline_kube_io::{Kube, KubeError, PROGRAM, SeenLease};
+use jiff::{SignedDuration, Timestamp};
+
+use super::kubernetes::permitted;
+use super::managers::{Found, Leader};
+use super::{Category, Check, Outcome, Patient, Topic, no_answer, timed};
+use crate::config::ElectionConfig;
+use crate::deployed::{Program, is_of_manager};
+
+pub(super) static LEASE: Topic = Topic::new(
+    Category::Kubernetes,
+    "kubernetes.leader",
+    "a process leads",
+    "docs/guides/troubleshoot.md#the-pod-that-leads",
+);
+
+/// How far another computer's clock may be ahead before it is told.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
+
+/// How far the holder's clock may be from that of the API server.
+const HOLDERS_CLOCK: SignedDuration = SignedDuration::from_secs(30);
+
+/// The check, and who leads by it.
+pub(super) struct Leadership {
+    pub(super) check: Check,
+    host: Option<String>,
+    program: Option<Program>,
+}
+
+impl Leadership {
+    pub(super) fn leader(&self) -> Leader<'_> {
+        Leader {
+            host: self.host.as_deref(),
+            program: self.program,
+        }
+    }
+}
+
+/// What time it is for whoever judges the times of others: where the API server is, or here if it does not tell.
+pub(super) fn now(kube: &Kube) -> Timestamp {
+    kube.time_there().unwrap_or_else(|| kube.clock().now())
+}
+
+/// Who leads, and whether somebody leads besides.
+pub(super) async fn check(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    nodes: &[Arc<Node>],
+    found: Option<&Found>,
+) -> Leadership {
+    let own = patient.config.election.as_ref();
+    let mut leadership = own_lease(patient, kube, nodes, found).await;
+    let Some(kube) = kube else {
+        return leadership;
+    };
+    let namespace = own.map_or(NAMESPACE, |it| &it.namespace);
+    let question = ("list", LEASES, "leases", namespace, None);
+    let held = permitted(kube, question, kube.held_leases(namespace)).await;
+    let name = own.map(|it| it.name.as_str());
+    leadership.check = judge_others(leadership.check, name, &held.unwrap_or_default(), now(kube));
+    leadership
+}
+
+async fn own_lease(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    nodes: &[Arc<Node>],
+    found: Option<&Found>,
+) -> Leadership {
+    let nobody = |check| Leadership {
+        check,
+        host: None,
+        program: None,
+    };
+    let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
+        return nobody(LEASE.ok("there is no election: --leader-elect=false"));
+    };
+    let Some(kube) = kube else {
+        return nobody(LEASE.skipped("the API server does not answer"));
+    };
+    let place = format!("lease {namespace}/{name}");
+    let lease = match timed(kube.shown_lease(namespace, name)).await {
+        None => {
+            return nobody(LEASE.failed(format!("{place}: {}", no_answer()), "look at the API server"));
+        }
+        Some((Ok(lease), _)) => lease,
+        Some((Err(KubeError::NotFound(_)), _)) => {
+            return nobody(LEASE.failed(format!("{place} is not there: no process has led yet"), PODS));
+        }
+        Some((Err(error @ KubeError::Forbidden(_)), _)) => {
+            return nobody(LEASE.failed(
+                format!("{place}: {error}"),
+                "apply the manager's Role and its RoleBinding again; with another --leader-elect-resource-name, write that name into the \
+                 resourceNames of the Role",
+            ));
+        }
+        Some((Err(error), _)) => {
+            return nobody(LEASE.failed(format!("{place}: {error}"), "look at the API server"));
+        }
+    };
+    let check = judge_lease(&place, &lease, now(kube));
+    if check.outcome == Outcome::Failed {
+        return nobody(check);
+    }
+    let host = host(&lease.record.holder).to_owned();
+    let managers = found.and_then(|it| it.managers.as_ref().ok());
+    let deployed = managers.and_then(|it| it.iter().find(|manager| manager.runs_on(&host)));
+    let is_ours = match deployed {
+        Some(_) => Some(true),
+        None => is_ours(&host, patient, nodes),
+    };
+    let is_pod = match is_ours {
+        // Without the Nodes it may be one of them.
+        None if !patient.is_manager => {
+            let question = ("get", "", "pods", namespace.as_str(), Some(host.as_str()));
+            let is_pod = permitted(kube, question, kube.has_pod(namespace, &host)).await;
+            is_pod.filter(|is_pod| *is_pod || !nodes.is_empty())
+        }
+        _ => is_ours,
+    };
+    let program = match lease.writer.as_deref() {
+        Some(PROGRAM) => Some(Program::Bowline),
+        Some(writer) if is_of_manager(writer) => Some(Program::Go),
+        _ => None,
+    };
+    let mut check = judge_holder(check, namespace, &host, is_pod);
+    let known = deployed.map(|it| it.program).filter(|it| *it != Program::Unknown);
+    if let Some(program) = program.or(known) {
+        check.seen.push_str(&format!(", by {}", program.name()));
+    }
+    if let (None, Some(writer)) = (program, &lease.writer) {
+        check.seen.push_str(&format!(", written by {writer}"));
+    }
+    if let Some(deployed) = deployed {
+        check
+            .seen
+            .push_str(&format!(", in a pod of {}", deployed.object()));
+    }
+    Leadership {
+        check,
+        host: Some(host),
+        program,
+    }
+}
+
+const PODS: &str = "see what `a manager runs` says below, and the log of the manager's pods";
+
+/// The API group of leases.
+const LEASES: &str = "coordination.k8s.io";
+
+/// What the lease is called that two managers share while controllers move from one to the other.
+const OF_MIGRATION: &str = "cloud-provider-extraction-migration";
+
+/// When it was renewed last: by the clock of the API server if that tells, else by the holder's.
+fn renewed(lease: &SeenLease) -> Option<Timestamp> {
+    let renewed = lease.record.renew_time?;
+    Some(lease.written.unwrap_or(renewed))
+}
+
+fn is_in_force(lease: &SeenLease, now: Timestamp) -> bool {
+    let lasts = SignedDuration::try_from(lease.record.lease_duration).unwrap_or_default() + CLOCKS;
+    renewed(lease).is_some_and(|renewed| now.duration_since(renewed) <= lasts)
+}
+
+/// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
+fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timestamp) -> Check {
+    let in_force = |it: &&SeenLease| is_in_force(it, now);
+    let is_manager =
+        |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
+    let by = |it: &SeenLease| {
+        it.writer
+            .as_ref()
+            .map_or(String::new(), |by| format!(", written by {by}"))
+    };
+    let others = held
+        .iter()
+        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION);
+    let others: Vec<String> = others
+        .filter(in_force)
+        .filter(is_manager)
+        .map(|it| format!("lease {}: {}{}", it.name, it.record.holder, by(it)))
+        .collect();
+    if others.is_empty() {
+        return check;
+    }
+    let seen = match check.outcome {
+        Outcome::Ok if own.is_none() => format!("{}; another manager leads", check.seen),
+        Outcome::Ok => format!("{}; another manager leads besides", check.seen),
+        _ => format!("{}; another manager leads", check.seen),
+    };
+    let remedy = "leave one of them: stop the other, or give this one the other's lease with --leader-elect-resource-name. Two managers undo each \
+                  other's work";
+    LEASE.failed(seen, remedy).with(others)
+}
+
+fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp) -> Check {
+    let record = &lease.record;
+    if record.is_released() {
+        return LEASE.failed(format!("{place} was given up, nobody holds it"), PODS);
+    }
+    let holder = &record.holder;
+    let (Some(said), Some(renewed)) = (record.renew_time, renewed(lease)) else {
+        return LEASE.failed(format!("{place}: {holder} holds it and never renewed it"), PODS);
+    };
+    let age = now.duration_since(renewed);
+    if age < -CLOCKS {
+        let seen = format!("{place}: {holder} renewed it {} s in the future", -age.as_secs());
+        return LEASE.warning(
+            seen,
+            "set the clocks of the two computers: the holder's, and the API server's",
+        );
+    }
+    let seen = format!("{place}: {holder}, renewed {} s ago", age.as_secs().max(0));
+    if !is_in_force(lease, now) {
+        let seen = format!("{seen}, which is longer than it lasts: nobody leads");
+        return LEASE.failed(seen, PODS);
+    }
+    let difference = said.duration_since(renewed);
+    if difference.abs() > HOLDERS_CLOCK {
+        let way = if difference.is_negative() {
+            "behind"
+        } else {
+            "ahead of"
+        };
+        return LEASE.warning(
+            format!("{seen}; the holder's clock is {} s {way} the API server's", difference.abs().as_secs()),
+            "set the clock of the node that holds the lease (chrony or systemd-timesyncd): certificates, tokens and signed requests depend on it, \
+             and the times of events are wrong",
+        );
+    }
+    LEASE.ok(seen)
+}
+
+/// The name of the computer in a holder's: that of its pod, or of the node on the host's network. A random part follows.
+fn host(holder: &str) -> &str {
+    holder.rsplit_once('_').map_or(holder, |(host, _)| host)
+}
+
+/// Whether a manager may well run there: on a Node, or in a pod that is called as this one but for the random parts. `None`: it is
+/// not known.
+fn is_ours(host: &str, patient: &Patient<'_>, nodes: &[Arc<Node>]) -> Option<bool> {
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_node = |host: &str| nodes.iter().any(|node| first(node.name.as_str()) == first(host));
+    if is_node(host) {
+        return Some(true);
+    }
+    if nodes.is_empty() || !patient.is_manager {
+        return None;
+    }
+    let own = self::host(&patient.holder);
+    // A pod that has the host's network knows no other names than those of Nodes.
+    if is_node(own) {
+        return Some(false);
+    }
+    // It may also be the name of a computer whose Node is called otherwise.
+    let workload = workload(own)?;
+    Some(host.starts_with(workload))
+}
+
+/// A pod's name without what a Deployment puts behind its own, which is more than a DaemonSet does.
+fn workload(pod: &str) -> Option<&str> {
+    pod.rsplitn(3, '-').nth(2)
+}
+
+/// Who renews a lease may be somebody else than the manager, which then waits for ever.
+fn judge_holder(check: Check, namespace: &str, host: &str, is_ours: Option<bool>) -> Check {
+    match is_ours {
+        Some(true) => check,
+        None => check.with(vec![format!(
+            "`{host}` has to be a pod of the manager, or the node of one on the host's network"
+        )]),
+        Some(false) => LEASE.warning(
+            format!("{}; `{host}` is neither a Node nor a pod of the manager in {namespace}", check.seen),
+            "unless it is the hostname of a node that runs the manager, somebody else renews the lease, and no manager works meanwhile: find out who writes it (the managed fields of the lease name the program) and \
+             end that, or give this manager a lease of its own with --leader-elect-resource-name",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bowline_kube_io::LeaseRecord;
+
+    use super::*;
+
+    #[test]
+    fn a_holder_is_known_by_its_node_or_by_a_pod_that_is_called_alike() {
+        let config = crate::config::Config::default();
+        let of = |holder: &str, is_manager| Patient {
+            config: &config,
+            lookup: None,
+            is_manager,
+            kube: Err(String::new()),
+            cloud: super::super::Cloud::Unusable(String::new()),
+            cloud_clock: Default::default(),
+            progress: Default::default(),
+            manifests: Default::default(),
+            holder: holder.to_owned(),
+            follows: None,
+        };
+        let nodes = [Arc::new(Node::named("control-1"))];
+        let (on_host, in_pod) = (of("control-1_u", true), of("ccm-5d4f8-x2x9k_u", true));
+        for (host, patient, is_known) in [
+            ("control-1", &on_host, Some(true)),
+            ("Control-1.example.com", &on_host, Some(true)),
+            ("thief", &on_host, Some(false)),
+            ("ccm-77aa8-bbbbb", &in_pod, Some(true)),
+            ("thief", &in_pod, Some(false)),
+            ("thief", &of("laptop_u", false), None),
+            ("beta", &of("alpha_u", true), None),
+        ] {
+            assert_eq!(is_ours(host, patient, &nodes), is_known, "{host}");
+            assert_eq!(is_ours(host, patient, &[]), None, "Nodes are not known");
+        }
+        assert_eq!(host("a_b_6d0c"), "a_b");
+        let well = LEASE.ok("lease s/c: thief_1, renewed 1 s ago");
+        assert_eq!(judge_holder(well.clone(), "s", "thief", Some(true)), well);
+        let unknown = judge_holder(well.clone(), "s", "thief", None);
+        assert_eq!((unknown.outcome, unknown.details.len()), (Outcome::Ok, 1));
+        let other = judge_holder(well, "s", "thief", Some(false));
+        assert_eq!(other.outcome, Outcome::Warning);
+        assert!(
+            other
+                .seen
+                .contains("thief_1, renewed 1 s ago; `thief` is neither"),
+            "{}",
+            other.seen
+        );
+    }
+
+    #[test]
+    fn a_lease_is_judged_by_its_holder_and_its_age() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        for (holder, renewed, outcome, words) in [
+            ("", None, Outcome::Failed, "was given up"),
+            ("a_1", None, Outcome::Failed, "never renewed"),
+            (
+                "a_1",
+                Some("2026-01-01T00:00:58Z"),
+                Outcome::Ok,
+                "a_1, renewed 2 s ago",
+            ),
+            (
+                "a_1",
+                Some("2026-01-01T00:00:40Z"),
+                Outcome::Ok,
+                "renewed 20 s ago",
+            ),
+            (
+                "a_1",
+                Some("2026-01-01T00:00:39Z"),
+                Outcome::Failed,
+                "nobody leads",
+            ),
+            (
+                "a_1",
+                Some("2026-01-01T00:01:05Z"),
+                Outcome::Ok,
+                "renewed 0 s ago",
+            ),
+            (
+                "a_1",
+                Some("2026-01-01T00:01:07Z"),
+                Outcome::Warning,
+                "7 s in the future",
+            ),
+        ] {
+            let lease = SeenLease {
+                name: "c".to_owned(),
+                record: LeaseRecord {
+                    holder: holder.to_owned(),
+                    lease_duration: Duration::from_secs(15),
+                    renew_time: renewed.map(|time| time.parse().unwrap()),
+                    ..LeaseRecord::default()
+                },
+                writer: None,
+                written: None,
+            };
+            let check = judge_lease("lease s/c", &lease, now);
+            assert_eq!(check.outcome, outcome, "{renewed:?}");
+            assert!(check.seen.contains(words), "{}", check.seen);
+        }
+    }
+
+    #[test]
+    fn a_second_manager_is_told_by_its_lease_or_by_the_program_that_writes_it() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let lease = |name: &str, writer: Option<&str>, renewed: &str| SeenLease {
+            name: name.to_owned(),
+            record: LeaseRecord {
+                holder: format!("{name}-holder"),
+                lease_duration: Duration::from_secs(15),
+                renew_time: Some(renewed.parse().unwrap()),
+                ..LeaseRecord::default()
+            },
+            writer: writer.map(str::to_owned),
+            written: None,
+        };
+        const NEW: &str = "2026-01-01T00:00:58Z";
+        const OLD: &str = "2026-01-01T00:00:30Z";
+        let judged = |held: &[SeenLease]| judge_others(LEASE.ok("it is held"), Some("ours"), held, now);
+        let quiet = [
+            lease("ours", Some("cloud-controller-manager"), NEW),
+            lease("kube-scheduler", Some("kube-scheduler"), NEW),
+            lease(OF_MIGRATION, Some("kube-controller-manager"), NEW),
+            lease("cloud-controller-manager", None, OLD),
+        ];
+        assert_eq!(judged(&quiet), LEASE.ok("it is held"));
+        for (other, line) in [
+            (
+                lease("cloud-controller-manager", None, NEW),
+                "lease cloud-controller-manager: cloud-controller-manager-holder",
+            ),
+            (
+                lease("x", Some("cloudstack-ccm"), NEW),
+                "lease x: x-holder, written by cloudstack-ccm",
+            ),
+        ] {
+            let check = judged(&[other]);
+            assert_eq!(check.outcome, Outcome::Failed);
+            assert_eq!(check.details, [line]);
+        }
+    }
+
+    #[test]
+    fn a_holder_whose_clock_is_wrong_leads_all_the_same_and_is_told() {
+        let lease = SeenLease {
+            name: "c".to_owned(),
+            record: LeaseRecord {
+                holder: "a_1".to_owned(),
+                lease_duration: Duration::from_secs(15),
+                renew_time: "2026-01-01T00:00:00Z".parse().ok(),
+                ..LeaseRecord::default()
+            },
+            writer: Some(PROGRAM.to_owned()),
+            written: "2026-01-01T00:05:00Z".parse().ok(),
+        };
+        let check = judge_lease("lease s/c", &lease, "2026-01-01T00:05:03Z".parse().unwrap());
+        assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
+        assert!(
+            check.seen.contains("clock is 300 s behind the API server's"),
+            "{check:?}"
+        );
+        let old = judge_lease("lease s/c", &lease, "2026-01-01T00:06:00Z".parse().unwrap());
+        assert_eq!(old.outcome, Outcome::Failed, "{old:?}");
+    }
+}

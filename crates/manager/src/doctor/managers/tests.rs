@@ -1,0 +1,260 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Where the container is as it should be.
+fn ready() -> Value {
+    json!({ "phase": "Running", "containerStatuses": [{ "name": "m", "ready": true }] })
+}
+
+fn waiting(reason: &str, message: &str, ended: Option<(i32, &str)>) -> Value {
+    let mut status = json!({ "name": "m", "ready": false, "state": { "waiting": { "reason": reason, "message": message } } });
+    if let Some((code, message)) = ended {
+        status["restartCount"] = json!(7);
+        status["lastState"] =
+            json!({ "terminated": { "exitCode": code, "reason": "Error", "message": message } });
+    }
+    json!({ "phase": "Pending", "containerStatuses": [status] })
+}
+
+fn pod(name: &str, node: &str, status: Value) -> Pod {
+    serde_json::from_str(
+        &json!({
+            "metadata": { "namespace": "kube-system", "name": name },
+            "spec": { "nodeName": node, "hostNetwork": true },
+            "status": status,
+        })
+        .to_string(),
+    )
+    .unwrap()
+}
+
+fn manager(name: &str, program: Program, flags: &[&str], pods: &[Pod]) -> Deployed {
+    let image = match program {
+        Program::Bowline => "bowline/bowline:v0.1.0",
+        _ => "quay.io/cloudscalech/cloudscale-cloud-controller-manager:1.2.3",
+    };
+    let container = json!({ "name": "m", "image": image, "command": ["cloudscale-cloud-controller-manager"], "args": flags });
+    Deployed {
+        kind: "DaemonSet",
+        namespace: "kube-system".to_owned(),
+        name: name.to_owned(),
+        program,
+        spec: serde_json::from_value(json!({ "nodeSelector": { "role": "control" } })).unwrap(),
+        container: serde_json::from_value(container).unwrap(),
+        wanted: u32::try_from(pods.len()).ok(),
+        pods: pods.to_vec(),
+    }
+}
+
+fn judged(managers: &[Deployed], leader: Leader<'_>) -> Check {
+    judge(managers, &BTreeMap::new(), leader, true)
+}
+
+fn at(host: &str) -> Leader<'_> {
+    Leader {
+        host: Some(host),
+        program: None,
+    }
+}
+
+#[test]
+fn a_manager_that_runs_is_told_with_its_program_and_its_flags() {
+    let one = manager(
+        "ccm",
+        Program::Bowline,
+        &["--v=3"],
+        &[pod("ccm-1", "c1", ready())],
+    );
+    let check = judged(&[one], at("c1"));
+    assert_eq!(
+        (check.outcome, check.seen.as_str()),
+        (Outcome::Ok, "DaemonSet kube-system/ccm is Bowline")
+    );
+    assert_eq!(
+        check.details,
+        [
+            "DaemonSet kube-system/ccm: Bowline, image bowline/bowline:v0.1.0, 1 of 1 pods ready, one of its pods leads",
+            "  its flags: --v=3"
+        ]
+    );
+}
+
+#[test]
+fn no_manager_at_all_is_a_failure() {
+    let check = judged(&[], Leader::default());
+    assert_eq!(check.outcome, Outcome::Failed);
+    assert!(check.seen.starts_with("there is no manager"), "{check:?}");
+    assert!(check.remedy.contains("install"), "{check:?}");
+    assert_eq!(
+        judged(&[], at("somewhere")).outcome,
+        Outcome::Ok,
+        "a process elsewhere leads"
+    );
+}
+
+#[test]
+fn pods_that_do_not_run_are_told_with_the_cause_and_the_remedy() {
+    let scheduled = json!({ "phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/3 nodes are available: 3 node(s) had untolerated taint {node.cloudprovider.kubernetes.io/uninitialized: true}.",
+    }] });
+    for (status, words, remedy) in [
+        (
+            waiting(
+                "CrashLoopBackOff",
+                "back-off 5m0s",
+                Some((255, "no token: CLOUDSCALE_ACCESS_TOKEN is empty")),
+            ),
+            "CrashLoopBackOff, 7 restarts, it ended with exit code 255: no token: CLOUDSCALE_ACCESS_TOKEN is empty",
+            "logs ccm-1 --previous",
+        ),
+        (
+            waiting("ImagePullBackOff", "Back-off pulling image", None),
+            "ImagePullBackOff of bowline/bowline:v0.1.0",
+            "imagePullSecrets",
+        ),
+        (
+            waiting(
+                "CreateContainerConfigError",
+                "secret \"cloudscale\" not found",
+                None,
+            ),
+            "secret \"cloudscale\" not found",
+            "make the Secret",
+        ),
+        (scheduled, "untolerated taint", "tolerations"),
+    ] {
+        let one = manager("ccm", Program::Bowline, &[], &[pod("ccm-1", "c1", status)]);
+        let check = judged(&[one], Leader::default());
+        assert_eq!(check.outcome, Outcome::Failed, "{check:?}");
+        assert!(check.seen.contains(words), "{check:?}");
+        assert!(check.remedy.contains(remedy), "{check:?}");
+    }
+    let some = [
+        pod("ccm-1", "c1", ready()),
+        pod("ccm-2", "c2", waiting("CrashLoopBackOff", "", Some((1, "")))),
+    ];
+    let check = judged(&[manager("ccm", Program::Bowline, &[], &some)], at("c1"));
+    assert_eq!(check.outcome, Outcome::Warning, "one works: {check:?}");
+    let check = judged(
+        &[manager(
+            "ccm",
+            Program::Bowline,
+            &[],
+            &[pod("ccm-1", "c1", json!({}))],
+        )],
+        at("c1"),
+    );
+    assert_eq!(check.outcome, Outcome::Ok, "whoever leads runs: {check:?}");
+}
+
+#[test]
+fn a_workload_without_pods_says_why() {
+    let mut none = manager("ccm", Program::Bowline, &[], &[]);
+    let check = judged(std::slice::from_ref(&none), Leader::default());
+    assert!(
+        check
+            .seen
+            .contains("runs on no Node: none has the labels of its nodeSelector role=control"),
+        "{check:?}"
+    );
+    none.kind = "Deployment";
+    assert!(
+        judged(std::slice::from_ref(&none), Leader::default())
+            .seen
+            .contains("is scaled to 0")
+    );
+    none.wanted = Some(2);
+    let said = Said {
+        warning: Some(
+            "FailedCreate: error looking up service account kube-system/x: serviceaccount \"x\" not found"
+                .to_owned(),
+        ),
+        log: None,
+    };
+    let check = judge(
+        &[none],
+        &BTreeMap::from([("Deployment kube-system/ccm".to_owned(), said)]),
+        Leader::default(),
+        true,
+    );
+    assert!(
+        check.seen.contains("lacks 2 of its pods: FailedCreate"),
+        "{check:?}"
+    );
+    assert!(check.remedy.contains("apply the ServiceAccount"), "{check:?}");
+}
+
+#[test]
+fn two_managers_that_work_at_once_are_a_failure_and_two_that_share_a_lease_a_warning() {
+    let of = |name: &str, program, flags: &[&str]| {
+        manager(name, program, flags, &[pod(&format!("{name}-1"), "c1", ready())])
+    };
+    let ours = || of("ours", Program::Bowline, &[]);
+    for (other, outcome, words) in [
+        (
+            of("go", Program::Go, &["--leader-elect-resource-name=x"]),
+            Outcome::Failed,
+            "their leases are",
+        ),
+        (
+            of("go", Program::Go, &["--leader-elect=false"]),
+            Outcome::Failed,
+            "without an election",
+        ),
+        (of("go", Program::Go, &[]), Outcome::Warning, "share the lease"),
+        (
+            of("go", Program::Go, &["--cloud-provider=openstack"]),
+            Outcome::Failed,
+            "for different clouds",
+        ),
+        (
+            of(
+                "go",
+                Program::Go,
+                &["--cloud-provider=openstack", "--leader-elect-resource-name=x"],
+            ),
+            Outcome::Ok,
+            "",
+        ),
+    ] {
+        let check = judged(&[ours(), other], at("elsewhere"));
+        assert_eq!(check.outcome, outcome, "{check:?}");
+        assert!(check.seen.contains(words), "{check:?}");
+    }
+    let pods = [pod("a", "c1", ready()), pod("b", "c2", ready())];
+    let check = judged(
+        &[manager("ccm", Program::Bowline, &["--leader-elect=false"], &pods)],
+        Leader::default(),
+    );
+    assert!(check.seen.contains("all of them work at once"), "{check:?}");
+}
+
+#[test]
+fn a_go_manager_that_leads_is_told() {
+    let go = manager("go", Program::Go, &[], &[pod("go-1", "c1", ready())]);
+    let check = judged(std::slice::from_ref(&go), at("c1"));
+    assert_eq!(check.outcome, Outcome::Warning);
+    assert!(check.seen.contains("leads, which is a Go manager"), "{check:?}");
+    assert!(check.remedy.contains("change the image"), "{check:?}");
+    let leader = Leader {
+        host: Some("laptop"),
+        program: Some(Program::Go),
+    };
+    assert!(judged(&[], leader).seen.contains("outside of the cluster"));
+    let ours = manager("ours", Program::Bowline, &[], &[pod("o", "c2", ready())]);
+    assert!(
+        judged(&[ours], leader)
+            .seen
+            .contains("by the managed fields of its lease")
+    );
+}
+
+#[test]
+fn the_line_of_a_log_that_tells_of_an_error_is_its_last_word() {
+    let log = "I0101 start\nE0101 no token\nI0101 bye\n\n";
+    assert_eq!(last_words(log).as_deref(), Some("E0101 no token"));
+    assert_eq!(last_words("I0101 start\n").as_deref(), Some("I0101 start"));
+    assert_eq!(last_words("\n"), None);
+}
