@@ -5,13 +5,14 @@
 
 mod check;
 mod graph;
+mod rooms;
 mod table;
 
 use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 use graph::Graph;
-use table::{ANYTHING, ARROWS, IMPURE, NOWHERE, PURE, WRAPPED};
+use table::{ANYTHING, ARROWS, IMPURE, NOWHERE, PROVIDERS, PURE, WRAPPED};
 
 /// Reads the workspace and prints each arrow that is not allowed.
 ///
@@ -20,13 +21,14 @@ use table::{ANYTHING, ARROWS, IMPURE, NOWHERE, PURE, WRAPPED};
 /// When cargo cannot describe the workspace, or an arrow is not allowed.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let graph = Graph::read(workspace)?;
-    let faults = check::faults(&graph);
+    let mut faults = check::faults(&graph);
+    faults.extend(rooms::faults(workspace.root(), PROVIDERS)?);
     for fault in &faults {
         eprintln!("{fault}");
     }
     if !faults.is_empty() {
         bail!(
-            "{} arrows are not allowed; the table is xtask/src/arrows/table.rs",
+            "{} arrows are not allowed; the tables are xtask/src/arrows/table.rs and rooms.rs",
             faults.len()
         );
     }

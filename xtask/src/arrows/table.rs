@@ -171,3 +171,11 @@ pub(super) const IMPURE: &[&str] = &[
 
 /// What no program of ours may link, through whomever: one TLS stack, no C library to patch.
 pub(super) const NOWHERE: &[&str] = &["native-tls", "openssl", "openssl-sys", "aws-lc-rs", "aws-lc-sys"];
+
+/// The providers that have the same rooms as each other.
+pub(super) const PROVIDERS: &[&str] = &[
+    "clouds/cloudscale/provider",
+    "clouds/cloudstack/provider",
+    "clouds/openstack/provider",
+    "clouds/phoenixnap/provider",
+];

@@ -36,14 +36,6 @@ pub(crate) fn is_late(memory: &Memory, change: &PartChange) -> bool {
     may_be_late(memory) && memory.own.has_taken(change)
 }
 
-/// Whether a write takes a part away.
-pub(crate) fn takes(change: &PartChange) -> bool {
-    matches!(
-        change,
-        PartChange::DeleteListener { .. } | PartChange::DeletePool { .. } | PartChange::DeleteMonitor { .. }
-    )
-}
-
 /// What Octavia and Neutron refused.
 pub(crate) type Refusals = bowline_cloud_provider::Refusals<CloudStep>;
 
@@ -203,11 +195,11 @@ impl Remembered {
             ) => (pool, members) == (of, wanted),
             _ => before == change,
         };
-        let is_of_members = matches!(
+        let takes = matches!(
             change,
             PartChange::SetMembers { .. } | PartChange::RemoveMember { .. }
-        );
-        (is_of_members || takes(change)) && self.changes.iter().any(is_it)
+        ) || change.takes_part();
+        takes && self.changes.iter().any(is_it)
     }
 
     /// A list of floating IPs, with what is known to be newer: lists may be behind.

@@ -286,6 +286,14 @@ impl PartChange {
         }
     }
 
+    /// Whether it takes a part away.
+    pub(crate) fn takes_part(&self) -> bool {
+        matches!(
+            self,
+            Self::DeleteListener { .. } | Self::DeletePool { .. } | Self::DeleteMonitor { .. }
+        )
+    }
+
     /// What it needs room for and makes one of.
     pub(crate) fn room(&self) -> Option<Room> {
         match self {

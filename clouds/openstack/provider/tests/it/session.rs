@@ -191,3 +191,30 @@ async fn a_deletion_needs_no_version() {
     world.run("web").await.settled();
     assert_eq!(world.sim.leftovers(), Vec::<String>::new());
 }
+
+/// Octavia says `OFFLINE` of it, as of much that works.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_switched_off_serves_nobody_and_is_told() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let told = async || {
+        let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+        let off = report.ailments.into_iter().filter(|it| it.is_total);
+        let off = off.filter(|it| it.text.contains("switched off"));
+        off.map(|it| it.text).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(told().await, "");
+    let (balancer, pool) = (
+        world.sim.load_balancers()[0].part.id,
+        world.sim.pools()[0].part.id,
+    );
+    world.sim.edit_pool(pool, |it| it.part.is_up = false);
+    let name = &world.sim.pools()[0].part.name;
+    assert_eq!(
+        told().await,
+        format!("pool {name}: it is switched off (admin_state_up)")
+    );
+    world.sim.edit_load_balancer(balancer, |it| it.part.is_up = false);
+    let first = format!("load balancer {balancer}: it is switched off (admin_state_up)");
+    assert!(told().await.starts_with(&first));
+}

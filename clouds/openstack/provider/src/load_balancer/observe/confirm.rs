@@ -3,7 +3,7 @@
 use bowline_openstack_client::ProvisioningStatus;
 use bowline_plan::{Refusal, Step as _};
 
-use crate::load_balancer::memory::{Memory, may_be_late, takes};
+use crate::load_balancer::memory::{Memory, may_be_late};
 use crate::load_balancer::observed::{Observed, is_pending};
 use crate::load_balancer::step::{CloudStep, PartChange};
 
@@ -22,7 +22,7 @@ pub(crate) fn makes_or_takes(change: &PartChange) -> bool {
         change,
         PartChange::CreateListener { .. } | PartChange::CreatePool { .. } | PartChange::CreateMonitor { .. }
     );
-    makes || takes(change)
+    makes || change.takes_part()
 }
 
 /// Counts the deletions that did not come about as refused: they are told, and made again after longer and longer pauses. Of parts only
