@@ -8,7 +8,7 @@ use bowline_kube_io::KubeError;
 
 use super::ServiceController;
 use super::outcome::{Failure, Outcome};
-use super::state::{Parked, Progress, State};
+use super::state::{Progress, State};
 use super::status::is_published;
 use super::tracked::Causes;
 use crate::events;
@@ -148,14 +148,7 @@ impl ServiceController {
                 let service = if has_written { latest } else { Arc::clone(service) };
                 return Ok((progress, status, service));
             }
-            Ok(Driven::Wait { after, reason }) => Outcome::Parked(
-                Parked {
-                    reason,
-                    session,
-                    progress,
-                },
-                after,
-            ),
+            Ok(Driven::Wait { after, reason }) => Outcome::parked(reason, session, progress, after),
             Ok(Driven::Refused(refusal, _)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
             // Another controller's work, which this Service needs no longer.

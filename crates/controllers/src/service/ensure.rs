@@ -13,7 +13,7 @@ use bowline_plan::Refusal;
 use super::ServiceController;
 use super::node_sync::NodeIdentities;
 use super::outcome::{Failure, Outcome, Settled};
-use super::state::{Parked, Progress, State};
+use super::state::{Parked, Progress, Session, State};
 use super::status::is_published;
 use super::tracked::Causes;
 use crate::events;
@@ -48,13 +48,11 @@ impl ServiceController {
         before: State,
     ) -> Outcome {
         let begun = match self.resume(&service, causes, before) {
-            Ok(parked) => Ok(parked),
+            Ok(parked) => Ok((parked.session, parked.progress)),
             Err(progress) => self.begin(key, &service, progress).await,
         };
         let (mut session, mut progress) = match begun {
-            Ok(Parked {
-                session, progress, ..
-            }) => (session, progress),
+            Ok(begun) => begun,
             Err(outcome) => return *outcome,
         };
         let old = Arc::clone(&session.facts().service);
@@ -82,14 +80,7 @@ impl ServiceController {
             }
             Ok(Driven::Wait { after, reason }) => {
                 tracing::debug!(service = %key, %reason, ?after, "Waiting for the cloud");
-                Outcome::Parked(
-                    Parked {
-                        reason,
-                        session,
-                        progress,
-                    },
-                    after,
-                )
+                Outcome::parked(reason, session, progress, after)
             }
             Ok(Driven::Refused(refusal, status)) => {
                 if let Some(status) = &status
@@ -133,7 +124,7 @@ impl ServiceController {
         key: &ServiceKey,
         service: &Arc<Service>,
         mut progress: Progress,
-    ) -> Result<Parked, Box<Outcome>> {
+    ) -> Result<(Session, Progress), Box<Outcome>> {
         let nodes = self.balanced_nodes().nodes;
         self.tracked(key, |tracked| {
             tracked.synced = Some(Arc::clone(service));
@@ -173,11 +164,7 @@ impl ServiceController {
             };
             session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
         }
-        Ok(Parked {
-            reason: String::new(),
-            session,
-            progress,
-        })
+        Ok((session, progress))
     }
 
     /// Writes the status if it differs, and says that the sync is done.

@@ -8,7 +8,7 @@ use bowline_kube_io::KubeError;
 use bowline_plan::{Refusal, RefusedBy};
 
 use super::node_sync::NodeIdentities;
-use super::state::{Interruptions, Parked, Progress, State};
+use super::state::{Interruptions, Parked, Progress, Session, State};
 use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
@@ -59,6 +59,16 @@ pub(super) struct Settled {
 }
 
 impl Outcome {
+    /// The cloud is busy: this reconcile goes on after this time.
+    pub(super) fn parked(reason: String, session: Session, progress: Progress, after: Duration) -> Self {
+        let parked = Parked {
+            reason,
+            session,
+            progress,
+        };
+        Self::Parked(parked, after)
+    }
+
     /// What follows from an error of the API server. Some end the sync without being a failure of it.
     pub(super) fn of_kube_error(prefix: &str, error: &KubeError, progress: Progress) -> Self {
         Self::of_kube_text(prefix, error.to_string(), error, progress)

@@ -43,11 +43,7 @@ impl ServiceController {
             }
             // Its successor may be waiting, and perhaps for the first time.
             let is_new = self.tracked(key, |tracked| tracked.synced.is_none());
-            let causes = if is_new {
-                causes.and(Causes::CHANGED)
-            } else {
-                causes
-            };
+            let causes = causes.and(if is_new { Causes::CHANGED } else { causes });
             return Outcome::Superseded(Progress {
                 causes,
                 ..Progress::default()

@@ -103,43 +103,46 @@ const REMOVAL_REST: Duration = Duration::from_secs(300);
 
 /// Whose turn it is: that of a Service that vanished, or of its successor.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Removal {
-    /// Since when it is the turn of the one that vanished.
-    since: Option<Instant>,
-    /// Until when it is its successor's.
-    until: Option<Instant>,
+pub(super) enum Removal {
+    /// That of the one that vanished, and nothing is begun.
+    #[default]
+    Due,
+    /// The same, since then.
+    Begun(Instant),
+    /// That of its successor, until then.
+    Resting(Instant),
 }
 
 impl Removal {
     /// Whether the removal may go on.
     pub(super) fn begin(&mut self) -> bool {
         let is_turn = self.rest().is_none();
-        if is_turn {
-            self.since.get_or_insert_with(Instant::now);
+        if is_turn && !matches!(self, Self::Begun(_)) {
+            *self = Self::Begun(Instant::now());
         }
         is_turn
     }
 
     /// Whether it has taken so long that its successor comes first.
     pub(super) fn is_long(self) -> bool {
-        self.since
-            .is_some_and(|since| since.elapsed() >= REMOVAL_PATIENCE)
+        matches!(self, Self::Begun(since) if since.elapsed() >= REMOVAL_PATIENCE)
     }
 
     /// How long it rests yet.
     pub(super) fn rest(self) -> Option<Duration> {
-        let left = self.until?.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
+        match self {
+            Self::Resting(until) => until
+                .checked_duration_since(Instant::now())
+                .filter(|left| !left.is_zero()),
+            Self::Due | Self::Begun(_) => None,
+        }
     }
 }
 
 impl Tracked {
     /// The removal of an earlier Service's balancer does not get done: its successor comes first for a while.
     pub(super) fn rest_removal(&mut self) {
-        self.removal = Removal {
-            since: None,
-            until: Some(Instant::now() + REMOVAL_REST),
-        };
+        self.removal = Removal::Resting(Instant::now() + REMOVAL_REST);
     }
 
     /// Adds causes to look again.
