@@ -25,6 +25,7 @@ pub async fn predict_session(
 ) -> PlanReport {
     let predicting = Predicting(Mutex::new(PlanReport::of_nothing(object)));
     let mut ailments = Vec::new();
+    let mut is_settled_without_address = false;
     let outcome = match session {
         Ok(mut session) => {
             let driven = drive(&mut *session, Mode::Predict, &predicting, &mut false).await;
@@ -33,9 +34,12 @@ pub async fn predict_session(
             let is_local = facts::is_local_traffic_only(&session.facts().service);
             ailments.retain(|ailment| ailment.is_total || !is_local);
             match driven {
-                Ok(Driven::Settled(status, _)) => ReportedOutcome::Settled {
-                    publishes: published(session.facts(), &status),
-                },
+                Ok(Driven::Settled(status, _)) => {
+                    is_settled_without_address = session.facts().is_wanted && status.ingress.is_empty();
+                    ReportedOutcome::Settled {
+                        publishes: published(session.facts(), &status),
+                    }
+                }
                 Ok(Driven::Wait { reason, .. }) => ReportedOutcome::Waiting { reason },
                 Ok(Driven::Refused(refusal, _)) => ReportedOutcome::Refused { refusal },
                 Ok(Driven::Superseded) => ReportedOutcome::Failed {
@@ -49,6 +53,15 @@ pub async fn predict_session(
         Err(refusal) => ReportedOutcome::Refused { refusal },
     };
     let report = predicting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let outcome = match outcome {
+        // Nobody can predict what the cloud chooses.
+        ReportedOutcome::Settled { .. } if is_settled_without_address && report.has_changes() => {
+            ReportedOutcome::Settled {
+                publishes: vec!["the address that the cloud assigns".to_owned()],
+            }
+        }
+        outcome => outcome,
+    };
     PlanReport {
         outcome,
         ailments,

@@ -1,12 +1,18 @@
 //! The cloud controller managers that are deployed in a cluster: where they run, which program each of them is, and what it is
 //! told. [`find`] reads, everything else is pure.
 
+mod place;
+
 use std::collections::BTreeMap;
 
 use bowline_kube_io::workloads::{
-    Container, ContainerStatus, EnvVar, KeyPath, KeyRef, Pod, PodSpec, Volume, Workload,
+    Container, ContainerStatus, EnvVar, KeyRef, Pod, PodSpec, Volume, Workload,
 };
 use bowline_kube_io::{Kube, KubeError, UserInfo};
+
+use place::volume_key;
+
+pub use place::Place;
 
 /// The programs of the Go managers, and the provider that each of them has built in. The last one is the framework's own name.
 const PROGRAMS: [(&str, Option<&str>); 5] = [
@@ -86,55 +92,6 @@ pub struct Deployed {
     pub wanted: Option<u32>,
     /// Its pods.
     pub pods: Vec<Pod>,
-}
-
-/// Where something is that a manager reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A key of a Secret of its namespace.
-    Secret {
-        /// The Secret's name.
-        name: String,
-        /// The key; empty: all of them.
-        key: String,
-    },
-    /// A key of a ConfigMap of its namespace.
-    ConfigMap {
-        /// The ConfigMap's name.
-        name: String,
-        /// The key; empty: all of them.
-        key: String,
-    },
-}
-
-impl Place {
-    fn secret(name: &str, key: &str) -> Self {
-        let (name, key) = (name.to_owned(), key.to_owned());
-        Self::Secret { name, key }
-    }
-
-    fn config_map(name: &str, key: &str) -> Self {
-        let (name, key) = (name.to_owned(), key.to_owned());
-        Self::ConfigMap { name, key }
-    }
-
-    /// The resource and the name of the object.
-    #[must_use]
-    pub fn resource(&self) -> (&'static str, &str) {
-        match self {
-            Self::Secret { name, .. } => ("secrets", name),
-            Self::ConfigMap { name, .. } => ("configmaps", name),
-        }
-    }
-
-    /// The object, as people write it.
-    #[must_use]
-    pub fn object(&self) -> String {
-        match self {
-            Self::Secret { name, .. } => format!("Secret {name}"),
-            Self::ConfigMap { name, .. } => format!("ConfigMap {name}"),
-        }
-    }
 }
 
 /// The value of a variable.
@@ -372,19 +329,6 @@ pub fn is_on(pod: &Pod, host: &str) -> bool {
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let of_node = pod.spec.host_network && first(&pod.spec.node_name) == first(host);
     of_node || first(&pod.metadata.name) == first(host)
-}
-
-fn volume_key(volume: &Volume, path: &str) -> Option<Place> {
-    let key_of = |items: &[KeyPath]| {
-        let item = items.iter().find(|item| item.path == path);
-        item.map_or_else(|| path.to_owned(), |item| item.key.clone())
-    };
-    let secret = volume.secret.as_ref();
-    let secret = secret.map(|it| Place::secret(&it.secret_name, &key_of(&it.items)));
-    secret.or_else(|| {
-        let map = volume.config_map.as_ref()?;
-        Some(Place::config_map(&map.name, &key_of(&map.items)))
-    })
 }
 
 fn file_name(path: &str) -> &str {

@@ -41,17 +41,7 @@ pub async fn plan_services(
 ) -> Vec<PlanReport> {
     let view: Arc<dyn ServicesView> = Arc::new(input.services.clone());
     let nodes: Arc<[Arc<Node>]> = node_set::balanced(&input.nodes, load_balancer.node_set()).into();
-    let keys: Vec<ServiceKey> = if only.is_empty() {
-        input
-            .services
-            .iter()
-            .filter(|service| is_ours(service))
-            .map(|service| ServiceKey::of(service))
-            .collect()
-    } else {
-        only.to_vec()
-    };
-    let plans = keys.into_iter().map(|key| {
+    let plans = named(input, only).into_iter().map(|key| {
         let facts = view.service(&key).map(|service| {
             let (nodes, services) = (Arc::clone(&nodes), Arc::clone(&view));
             ServiceFacts::of(service, nodes, services, Arc::clone(&input.cluster), input.now)
@@ -75,6 +65,28 @@ pub async fn plan_services(
         }
     });
     futures::stream::iter(plans).buffered(AT_ONCE).collect().await
+}
+
+/// What is said of these Services where no plan can be made for this reason.
+#[must_use]
+pub fn plan_nothing(input: &PlanInput, only: &[ServiceKey], why: &str) -> Vec<PlanReport> {
+    let keys = named(input, only).into_iter();
+    keys.map(|key| PlanReport {
+        outcome: ReportedOutcome::Failed {
+            error: why.to_owned(),
+        },
+        ..PlanReport::of_nothing(key.to_string())
+    })
+    .collect()
+}
+
+/// These Services, or all that have to do with a balancer of ours if none is named.
+fn named(input: &PlanInput, only: &[ServiceKey]) -> Vec<ServiceKey> {
+    if !only.is_empty() {
+        return only.to_vec();
+    }
+    let ours = input.services.iter().filter(|service| is_ours(service));
+    ours.map(|service| ServiceKey::of(service)).collect()
 }
 
 /// Adds to each plan what came of the manager's last try, where the cluster shows that it failed.

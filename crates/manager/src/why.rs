@@ -2,7 +2,6 @@
 //! what a plan would do. Pure. `explain` prints the whole of it; `doctor` and `plan` take their words from it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
@@ -10,14 +9,15 @@ use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts};
 use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
 use crate::doctor::Outcome;
 
 mod members;
 pub(crate) mod node;
+mod render;
 
 pub use node::{of_answer, of_node};
+pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
 const RECENT: SignedDuration = SignedDuration::from_mins(20);
@@ -451,69 +451,6 @@ fn span(now: Timestamp, then: Timestamp) -> String {
         seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
         seconds => format!("{} days", seconds / 86_400),
     }
-}
-
-/// For people.
-#[must_use]
-pub fn render_text(all: &[Why]) -> String {
-    let mut text = String::new();
-    for why in all {
-        // Writing to a String cannot fail.
-        let _ = write_one(&mut text, why);
-    }
-    text
-}
-
-fn write_one(text: &mut String, why: &Why) -> std::fmt::Result {
-    writeln!(text, "{}: {}", why.object, why.outcome().name())?;
-    for (title, lines) in [("is", &why.is), ("should be", &why.should)] {
-        for (index, line) in lines.iter().enumerate() {
-            writeln!(text, "  {:<10} {line}", if index == 0 { title } else { "" })?;
-        }
-    }
-    for Cause {
-        text: reason,
-        since,
-        remedy,
-        ..
-    } in &why.causes
-    {
-        writeln!(text, "  {:<10} {reason}", "why not")?;
-        for (title, line) in [("since", since), ("do", remedy)] {
-            if !line.is_empty() {
-                writeln!(text, "  {:<10} {title}: {line}", "")?;
-            }
-        }
-    }
-    writeln!(text, "  {:<10} {}", "next", why.next)
-}
-
-/// What the JSON is called. It gets another name when something that a program may go by changes its form or goes.
-const SCHEMA: &str = "bowline/explain/v1";
-
-/// One JSON object, with one for each in it.
-#[must_use]
-pub fn render_json(all: &[Why]) -> String {
-    let all = all.iter().map(|why| {
-        let causes = why.causes.iter().map(|cause| {
-            json!({
-                "outcome": cause.outcome.name(),
-                "text": cause.text,
-                "since": cause.since,
-                "remedy": cause.remedy,
-            })
-        });
-        json!({
-            "object": why.object,
-            "outcome": why.outcome().name(),
-            "is": why.is,
-            "should": why.should,
-            "causes": causes.collect::<Value>(),
-            "next": why.next,
-        })
-    });
-    let objects = all.collect::<Value>();
-    format!("{:#}", json!({ "schema": SCHEMA, "objects": objects }))
 }
 
 #[cfg(test)]

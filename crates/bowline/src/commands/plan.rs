@@ -8,7 +8,7 @@ use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
 use bowline_manager::doctor::{Manifests, put_in};
-use bowline_manager::plan::{PlanInput, plan_services, tell_last_tries};
+use bowline_manager::plan::{PlanInput, plan_nothing, plan_services, tell_last_tries};
 
 use super::reading::{self, Reading};
 use super::terminal::Terminal;
@@ -63,16 +63,24 @@ pub async fn plan_reports(
     }
     let kube = reading.kube("plan").await?;
     let site = reading.site(providers::Calls::ToRead);
-    let provider = providers::build(&options.provider, &site)
-        .await
-        .map_err(|error| error.to_string())?;
-    let Some(load_balancer) = provider.load_balancer() else {
-        return Err(format!(
-            "cloud provider {:?} makes no load balancers as it is configured; see the manual of the cloud",
-            provider.name()
-        ));
+    let built = providers::build(&options.provider, &site).await;
+    for remark in site.shown.take().unwrap_or_default().remarks {
+        reading::talk(&format!("the cloud's configuration: {remark}"));
+    }
+    let built = built.map_err(|error| error.to_string()).and_then(|provider| {
+        let none = || {
+            format!(
+                "cloud provider {:?} makes no load balancers as it is configured; see the manual of the cloud",
+                provider.name()
+            )
+        };
+        let load_balancer = provider.load_balancer().ok_or_else(none)?;
+        Ok((provider, load_balancer))
+    });
+    let uid = match &built {
+        Ok((provider, _)) => cluster::uid(&kube, &**provider).await?,
+        Err(_) => None,
     };
-    let uid = cluster::uid(&kube, &*provider).await?;
     let mut input = input(&kube, options, uid, reading.holder()).await?;
     let manifests = Manifests {
         files: reading::files(&plan.files)?,
@@ -82,7 +90,14 @@ pub async fn plan_reports(
     put_in(&mut input.services, &of_files);
     let mut only = plan.services.clone();
     only.extend(of_files.iter().map(|service| ServiceKey::of(service)));
-    let mut reports = plan_services(&load_balancer, &input, &only).await;
+    let mut reports = match built {
+        Ok((_, load_balancer)) => plan_services(&load_balancer, &input, &only).await,
+        // What the cluster shows is told all the same.
+        Err(error) => match plan_nothing(&input, &only, &error) {
+            reports if reports.is_empty() => return Err(error),
+            reports => reports,
+        },
+    };
     tell_last_tries(&kube, &input, &mut reports).await;
     Ok(reports)
 }

@@ -4,6 +4,8 @@ use bowline_cloud_provider::{
     PowerState, Readiness, Taint, TaintEffect, keys,
 };
 
+use serde_json::{Value, json};
+
 use super::*;
 
 fn now() -> Timestamp {

@@ -95,7 +95,7 @@ pub(super) async fn an_api_that_answers_404_to_everything_is_one_failure<C: Clou
     // No manager that could lead runs here.
     assert_eq!(
         failed,
-        ["a process leads", "instances are listed"],
+        ["a process leads", "a manager runs", "instances are listed"],
         "{}",
         render_text(&checks)
     );

@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::said::last_words;
 use super::*;
 
 /// Where the container is as it should be.

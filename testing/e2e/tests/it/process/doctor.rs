@@ -46,6 +46,7 @@ fn filters() -> Vec<(&'static str, &'static str)> {
         ),
         (r"v\d+\.\d+\.\d+\+bowline\.\d+\.\d+\.\d+", "[version]"),
         (r"renewed \d+ s ago", "renewed [time] ago"),
+        (r"Pod kube-system/[^\s:]+", "Pod kube-system/[pod]"),
     ]
 }
 
@@ -75,6 +76,7 @@ async fn where_a_manager_works_all_is_well() {
     assert!(text.contains(&stranger), "{text}");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "kube-system", "name": host}, "spec": {"serviceAccountName": "cloud-controller-manager", "containers": [{"name": "manager", "image": "bowline"}]}});
     cluster.api.apply_json(pod).unwrap();
+    cluster.apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": "kube-system", "name": "cloud-controller-manager"}}));
     let (text, status) = told(&doctor(&cluster, &[]).await);
     assert_eq!(status, Some(0), "{text}");
     insta::with_settings!({ filters => filters() }, {

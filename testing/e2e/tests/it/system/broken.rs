@@ -536,7 +536,7 @@ fn services() -> Vec<Case> {
                     b.world.pass_lease().await;
                 })
             },
-            "the load balancer is not as the Service asks",
+            "publishes the address that the cloud assigns",
             "a manager that leads makes this by itself",
         ),
         (
