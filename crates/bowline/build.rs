@@ -1,8 +1,6 @@
 //! Which commit the program is built from: what the build says (`BOWLINE_GIT_COMMIT`), else what git says. A build for tests does not
 //! ask, or every commit would build it anew.
 
-#![expect(clippy::print_stdout, reason = "so a build script talks to cargo")]
-
 use std::process::Command;
 
 fn main() {
