@@ -5,8 +5,8 @@
 //! goes directly before it. Listeners that nobody wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
 
 use bowline_openstack_client::{
-    Listener, ListenerUpdate, LoadBalancer, Monitor, MonitorId, NewListener, NewMonitor, NewPool,
-    OperatingStatus, Pool, PoolUpdate, ProvisioningStatus,
+    Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, OperatingStatus,
+    Pool, ProvisioningStatus,
 };
 use bowline_plan::{Note, Refusal};
 
@@ -22,6 +22,7 @@ use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
 
 mod members;
+mod mending;
 mod replaced;
 mod unread;
 
@@ -126,55 +127,6 @@ impl<'a> PartsPlan<'a> {
                 "listener {name} of load balancer {of} is in provisioning status ERROR and takes no connections (operating status {operating})"
             ))
         })
-    }
-
-    /// A write of a part as it is, if it failed and stays so: Octavia notes what is asked for before it puts it in place, and any write
-    /// makes it do that again. Once in a reconcile.
-    fn once_more(
-        &self,
-        id: &str,
-        has_failed: bool,
-        write: impl FnOnce() -> PartChange,
-    ) -> Option<PartChange> {
-        let write = (has_failed && self.own.stuck.contains(id)).then(write);
-        write.filter(|write| !self.own.changes.contains(write))
-    }
-
-    /// The write that mends a pool that failed: to make it anew where it has no members yet, else to [touch](Self::touch) it.
-    fn mend(&self, pool: &Pool) -> Option<PartChange> {
-        // Both tell, so that no pool with members goes because an answer left them out.
-        let read = self.there.members.get(&pool.id);
-        let is_empty = pool.members.is_empty() && read.is_none_or(Vec::is_empty);
-        let is_read = !self.there.unread.members.contains_key(&pool.id);
-        let may_go = is_empty && is_read && self.own.stuck.contains(pool.id.as_str());
-        match may_go && self.refusals.of_deletion(&pool.id).is_none() {
-            true => Some(delete_pool(pool)),
-            false => self.touch(pool),
-        }
-    }
-
-    /// A write of a pool that failed, which makes Octavia put all of it in place.
-    fn touch(&self, pool: &Pool) -> Option<PartChange> {
-        self.once_more(pool.id.as_str(), has_failed(pool), || PartChange::UpdatePool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            update: PoolUpdate {
-                name: Some(pool.name.clone()),
-                ..PoolUpdate::default()
-            },
-        })
-    }
-
-    /// Whether the change of a monitor failed. Octavia may leave it `PENDING_UPDATE` then, and mark nothing.
-    fn is_monitor_stuck(&self, monitor: &Monitor) -> bool {
-        let mut changes = self.own.changes.iter();
-        let is_it =
-            |change: &PartChange| matches!(change, PartChange::UpdateMonitor { id, .. } if *id == monitor.id);
-        match monitor.provisioning_status {
-            ProvisioningStatus::Error => true,
-            ProvisioningStatus::Active => false,
-            _ => self.own.stuck.contains(monitor.id.as_str()) && !changes.any(is_it),
-        }
     }
 
     /// The first wanted port that somebody else has.
