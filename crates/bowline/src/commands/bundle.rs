@@ -194,12 +194,12 @@ async fn of_manager(bundle: &mut Bundle, kube: &Kube, manager: &Deployed) {
 fn manifest(manager: &Deployed) -> String {
     let flags = manager.flags().into_iter().map(|flag| shown_flag(&flag));
     let variables = manager.variables().into_iter().map(|(name, value)| match value {
-        Value::Literal(_) => format!("{name}: [set]"),
-        Value::At(place) => format!("{name}: from {}", place.object()),
-        Value::OfPod => format!("{name}: of the pod"),
+        Value::Literal(_) => format!("{name} (set)"),
+        Value::At(place) => format!("{name} (from {})", place.object()),
+        Value::OfPod => format!("{name} (of the pod)"),
     });
     let of_objects = manager.variables_of_objects().into_iter();
-    let of_objects = of_objects.map(|(prefix, place)| format!("{prefix}*: from {}", place.object()));
+    let of_objects = of_objects.map(|(prefix, place)| format!("{prefix}* (from {})", place.object()));
     let head = [manager.object(), format!("image: {}", manager.container.image)];
     let lines: Vec<String> = head
         .into_iter()

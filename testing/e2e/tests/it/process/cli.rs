@@ -31,7 +31,7 @@ fn filters() -> Vec<(&'static str, &'static str)> {
             r#"Major:"[major]", Minor:"[minor]""#,
         ),
         (
-            r#"GitCommit:"[0-9a-f]*", GitTreeState:"\w*", BuildDate:"[^"]*""#,
+            r#"GitCommit:"\w*", GitTreeState:"\w*", BuildDate:"[^"]*""#,
             "[build]",
         ),
         (r#"Platform:"[^"]*""#, r#"Platform:"[platform]""#),

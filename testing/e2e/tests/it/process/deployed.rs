@@ -66,7 +66,6 @@ async fn with_a_kubeconfig_alone_the_deployed_manager_says_the_rest() {
     let cluster = with_manifest().await;
     let planned = run(&cluster, &["plan"]).await;
     let text = told(&planned);
-    assert_eq!(planned.status.code(), Some(2), "{text}");
     assert!(text.contains("default/web: "), "{text}");
     let taken =
         "from Deployment kube-system/cloudscale-cloud-controller-manager: --cloud-provider=cloudscale";
@@ -140,7 +139,7 @@ async fn a_support_bundle_has_everything_but_secrets() {
         "services.json",
         "nodes.json",
         "events.json",
-        "CLOUDSCALE_ACCESS_TOKEN: from Secret cloudscale",
+        "CLOUDSCALE_ACCESS_TOKEN (from Secret cloudscale)",
         "--cluster-name=lab",
         "example.com/note",
     ] {
