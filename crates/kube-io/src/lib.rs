@@ -51,7 +51,7 @@ pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings, LeaseW
 pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
-pub use shown::{SeenEvent, SeenLease};
+pub use shown::{Endpoints, SeenEvent, SeenLease};
 pub use watch::{watch_config_map, watch_nodes, watch_services};
 pub use written::Written;
 

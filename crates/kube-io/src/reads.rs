@@ -257,25 +257,12 @@ impl Kube {
         Ok(!matches!(found.bearer, Bearer::Nobody))
     }
 
-    /// Whether there is a pod of this name.
-    ///
-    /// # Errors
-    ///
-    /// Also if what is not found is not this pod: then nothing is known.
-    pub async fn has_pod(&self, namespace: &str, name: &str) -> Result<bool, KubeError> {
-        self.has("pods", namespace, name).await
-    }
-
-    /// Whether there is a ServiceAccount of this name.
+    /// Whether there is an object of this name; of a Secret nothing but that is asked for.
     ///
     /// # Errors
     ///
     /// Also if what is not found is not this one: then nothing is known.
-    pub async fn has_service_account(&self, namespace: &str, name: &str) -> Result<bool, KubeError> {
-        self.has("serviceaccounts", namespace, name).await
-    }
-
-    async fn has(&self, plural: &str, namespace: &str, name: &str) -> Result<bool, KubeError> {
+    pub async fn has(&self, plural: &str, namespace: &str, name: &str) -> Result<bool, KubeError> {
         let path = format!(
             "/api/v1/namespaces/{}/{plural}/{}",
             segment(namespace),

@@ -1,7 +1,7 @@
 //! What a cluster shows beside an object: its events, and who holds leases. For the commands that a person runs; the
 //! manager's own role does not grant these lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -66,6 +66,37 @@ impl SeenLease {
             written,
         }
     }
+}
+
+/// The pods behind a Service, as its EndpointSlices tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// How many are ready.
+    pub ready: usize,
+    /// How many are not.
+    pub unready: usize,
+    /// The Nodes of those that are ready.
+    pub nodes: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Slice {
+    #[serde(default)]
+    endpoints: Option<Vec<Endpoint>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Endpoint {
+    #[serde(default)]
+    conditions: EndpointConditions,
+    #[serde(default)]
+    node_name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct EndpointConditions {
+    ready: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -153,6 +184,34 @@ impl Kube {
         let mut events: Vec<SeenEvent> = items.into_iter().map(Event::seen).collect();
         events.sort_by_key(|event| event.last);
         Ok(events)
+    }
+
+    /// The pods behind a Service; `None` if nobody has written down any for it, not even that there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] for whoever may not list EndpointSlices, as the manager's role.
+    pub async fn endpoints(&self, namespace: &str, service: &str) -> Result<Option<Endpoints>, KubeError> {
+        let path = format!(
+            "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?limit={MOST}&labelSelector=kubernetes.io%2Fservice-name%3D{}",
+            segment(namespace),
+            segment(service)
+        );
+        let List::<Slice> { items } = read(&self.exchange(Call::get(path)).await?)?;
+        if items.is_empty() {
+            return Ok(None);
+        }
+        let mut seen = Endpoints::default();
+        for endpoint in items.into_iter().filter_map(|it| it.endpoints).flatten() {
+            // Nothing said means ready.
+            if endpoint.conditions.ready.unwrap_or(true) {
+                seen.ready += 1;
+                seen.nodes.extend(endpoint.node_name);
+            } else {
+                seen.unready += 1;
+            }
+        }
+        Ok(Some(seen))
     }
 
     /// One lease, also if nobody holds it.

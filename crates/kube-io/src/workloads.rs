@@ -172,6 +172,8 @@ pub struct SecretVolume {
     pub secret_name: String,
     /// The files, if not each key is one of its name.
     pub items: Vec<KeyPath>,
+    /// Whether the pod starts without it.
+    pub optional: bool,
 }
 
 /// A ConfigMap as files.
@@ -182,6 +184,8 @@ pub struct ConfigMapVolume {
     pub name: String,
     /// The files, if not each key is one of its name.
     pub items: Vec<KeyPath>,
+    /// Whether the pod starts without it.
+    pub optional: bool,
 }
 
 /// A key as a file.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use bowline_kube_io::workloads::{Container, KeyPath, Pod, PodSpec, Volume, Workload};
+use bowline_kube_io::workloads::{
+    Container, ContainerStatus, EnvVar, KeyPath, KeyRef, Pod, PodSpec, Volume, Workload,
+};
 use bowline_kube_io::{Kube, KubeError, UserInfo};
 
 /// The programs of the Go managers, and the provider that each of them has built in. The last one is the framework's own name.
@@ -106,6 +108,25 @@ pub enum Place {
 }
 
 impl Place {
+    fn secret(name: &str, key: &str) -> Self {
+        let (name, key) = (name.to_owned(), key.to_owned());
+        Self::Secret { name, key }
+    }
+
+    fn config_map(name: &str, key: &str) -> Self {
+        let (name, key) = (name.to_owned(), key.to_owned());
+        Self::ConfigMap { name, key }
+    }
+
+    /// The resource and the name of the object.
+    #[must_use]
+    pub fn resource(&self) -> (&'static str, &str) {
+        match self {
+            Self::Secret { name, .. } => ("secrets", name),
+            Self::ConfigMap { name, .. } => ("configmaps", name),
+        }
+    }
+
     /// The object, as people write it.
     #[must_use]
     pub fn object(&self) -> String {
@@ -220,19 +241,13 @@ impl Deployed {
     /// The variables, each with its value or where that is. What comes from a whole object has that object's name and no key.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, Value)> {
-        let of = |variable: &bowline_kube_io::workloads::EnvVar| {
+        let of = |variable: &EnvVar| {
             let from = variable.value_from.as_ref();
             let secret = from.and_then(|from| from.secret_key_ref.as_ref());
             let map = from.and_then(|from| from.config_map_key_ref.as_ref());
             match (&variable.value, secret, map) {
-                (_, Some(it), _) => Value::At(Place::Secret {
-                    name: it.name.clone(),
-                    key: it.key.clone(),
-                }),
-                (_, _, Some(it)) => Value::At(Place::ConfigMap {
-                    name: it.name.clone(),
-                    key: it.key.clone(),
-                }),
+                (_, Some(it), _) => Value::At(Place::secret(&it.name, &it.key)),
+                (_, _, Some(it)) => Value::At(Place::config_map(&it.name, &it.key)),
                 (Some(text), ..) => Value::Literal(text.clone()),
                 (None, ..) if from.is_some() => Value::OfPod,
                 (None, ..) => Value::Literal(String::new()),
@@ -250,14 +265,11 @@ impl Deployed {
     pub fn variables_of_objects(&self) -> Vec<(String, Place)> {
         let all = self.container.env_from.iter();
         all.flat_map(|from| {
-            let secret = from.secret_ref.as_ref().map(|it| Place::Secret {
-                name: it.name.clone(),
-                key: String::new(),
-            });
-            let map = from.config_map_ref.as_ref().map(|it| Place::ConfigMap {
-                name: it.name.clone(),
-                key: String::new(),
-            });
+            let secret = from.secret_ref.as_ref().map(|it| Place::secret(&it.name, ""));
+            let map = from
+                .config_map_ref
+                .as_ref()
+                .map(|it| Place::config_map(&it.name, ""));
             let found = secret.into_iter().chain(map);
             found.map(|place| (from.prefix.clone(), place))
         })
@@ -287,16 +299,27 @@ impl Deployed {
         volume_key(volume, &inside)
     }
 
-    /// All Secrets and ConfigMaps that its pods need before they start.
+    /// The Secrets and ConfigMaps without which its pods do not start.
     #[must_use]
     pub fn needs(&self) -> Vec<Place> {
-        let of_variables = self.variables().into_iter().filter_map(|(_, value)| match value {
-            Value::At(place) => Some(place),
-            Value::Literal(_) | Value::OfPod => None,
-        });
-        let of_objects = self.variables_of_objects().into_iter().map(|(_, place)| place);
-        let of_volumes = self.spec.volumes.iter().filter_map(|it| volume_key(it, ""));
-        of_variables.chain(of_objects).chain(of_volumes).collect()
+        let needed = |it: &&KeyRef| !it.optional;
+        let secret = |it: &KeyRef| Place::secret(&it.name, &it.key);
+        let map = |it: &KeyRef| Place::config_map(&it.name, &it.key);
+        let env = self.container.env.iter().filter_map(|it| it.value_from.as_ref());
+        let from = &self.container.env_from;
+        let secrets = env.clone().filter_map(|it| it.secret_key_ref.as_ref());
+        let secrets = secrets.chain(from.iter().filter_map(|it| it.secret_ref.as_ref()));
+        let maps = env.filter_map(|it| it.config_map_key_ref.as_ref());
+        let maps = maps.chain(from.iter().filter_map(|it| it.config_map_ref.as_ref()));
+        let is_needed = |volume: &&Volume| {
+            !volume.secret.as_ref().is_some_and(|it| it.optional)
+                && !volume.config_map.as_ref().is_some_and(|it| it.optional)
+        };
+        let volumes = self.spec.volumes.iter().filter(is_needed);
+        let mut all: Vec<Place> = secrets.filter(needed).map(secret).collect();
+        all.extend(maps.filter(needed).map(map));
+        all.extend(volumes.filter_map(|it| volume_key(it, "")));
+        all
     }
 
     /// Whether it runs without an election: two of its pods would both work.
@@ -337,7 +360,7 @@ impl Deployed {
 
     /// How the container of this pod is.
     #[must_use]
-    pub fn status_of<'a>(&self, pod: &'a Pod) -> Option<&'a bowline_kube_io::workloads::ContainerStatus> {
+    pub fn status_of<'a>(&self, pod: &'a Pod) -> Option<&'a ContainerStatus> {
         let mut all = pod.status.container_statuses.iter();
         all.find(|it| it.name == self.container.name)
     }
@@ -356,15 +379,11 @@ fn volume_key(volume: &Volume, path: &str) -> Option<Place> {
         let item = items.iter().find(|item| item.path == path);
         item.map_or_else(|| path.to_owned(), |item| item.key.clone())
     };
-    let secret = volume.secret.as_ref().map(|it| Place::Secret {
-        name: it.secret_name.clone(),
-        key: key_of(&it.items),
-    });
+    let secret = volume.secret.as_ref();
+    let secret = secret.map(|it| Place::secret(&it.secret_name, &key_of(&it.items)));
     secret.or_else(|| {
-        volume.config_map.as_ref().map(|it| Place::ConfigMap {
-            name: it.name.clone(),
-            key: key_of(&it.items),
-        })
+        let map = volume.config_map.as_ref()?;
+        Some(Place::config_map(&map.name, &key_of(&map.items)))
     })
 }
 

@@ -15,14 +15,16 @@ mod report;
 mod services;
 mod writes;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
     CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service, ServiceKey,
 };
 use bowline_kube_io::rbac::NAMESPACE;
-use bowline_kube_io::{Dates, Kube, KubeError, SeenEvent};
+use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
@@ -237,18 +239,40 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     };
     let events = events(kube, None).await;
     let known = now.map(|now| known(patient, &objects, now, &events));
+    let planned = plans.as_deref().unwrap_or_default();
+    let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
         objects.services.as_ref(),
-        plans.as_deref().unwrap_or_default(),
+        planned,
         known.as_ref(),
+        &behind,
     ));
+    let compared = known.as_ref().map(|known| (known, &behind));
     checks.push(comparison::check(
         plans.as_deref(),
         &objects,
         unserved,
         is_compared,
+        compared,
     ));
     checks
+}
+
+/// The pods behind the Services of plans, by `namespace/name`.
+type Behind = BTreeMap<String, Endpoints>;
+
+async fn behind(kube: Option<&Kube>, objects: &Objects, plans: &[PlanReport]) -> Behind {
+    let mut all = Behind::new();
+    for service in objects.services() {
+        let key = ServiceKey::of(service);
+        let name = key.to_string();
+        if plans.iter().any(|plan| plan.object == name)
+            && let Some(endpoints) = endpoints(kube, &key).await
+        {
+            all.insert(name, endpoints);
+        }
+    }
+    all
 }
 
 /// Why no Service is served.
@@ -275,6 +299,7 @@ fn known<'a>(
         node_set: load_balancer.map(|it| it.node_set()),
         unserved: unserved(patient),
         events,
+        endpoints: None,
     }
 }
 
@@ -289,6 +314,20 @@ pub(crate) async fn events(kube: Option<&Kube>, one: Option<(&str, &str, &str)>)
     let question = ("list", "", "events", "", None);
     let read = kubernetes::permitted(kube, question, kube.events_about(kind, named));
     read.await.unwrap_or_default()
+}
+
+/// The pods behind a Service; `None` where they may not be read, or are not known.
+async fn endpoints(kube: Option<&Kube>, key: &ServiceKey) -> Option<Endpoints> {
+    let kube = kube?;
+    let question = (
+        "list",
+        "discovery.k8s.io",
+        "endpointslices",
+        &*key.namespace,
+        None,
+    );
+    let read = kube.endpoints(&key.namespace, &key.name);
+    kubernetes::permitted(kube, question, read).await.flatten()
 }
 
 /// What plans go by and the cluster shows.

@@ -86,6 +86,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         node_set: None,
         unserved: None,
         events: &events,
+        endpoints: None,
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;

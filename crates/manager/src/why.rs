@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts, keys};
+use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts};
 use bowline_controllers::events::EVENTS;
-use bowline_controllers::node_set::left_out_by;
-use bowline_kube_io::SeenEvent;
+use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::doctor::Outcome;
 
+mod members;
 pub(crate) mod node;
 
 pub use node::{of_answer, of_node};
@@ -99,6 +99,8 @@ pub struct Known<'a> {
     pub unserved: Option<Unserved>,
     /// Events, the newest last; empty where they may not be read.
     pub events: &'a [SeenEvent],
+    /// The pods behind the Service that is asked about; `None` if they are not known.
+    pub endpoints: Option<&'a Endpoints>,
 }
 
 impl Why {
@@ -282,6 +284,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         why.is
             .push(format!("being deleted for {}", span(known.now, since.0)));
     }
+    members::of_finalizers(&mut why, service);
     if let Some(because) = not_served(service) {
         why.should.push(format!("not for this manager: {because}"));
         "nothing: this manager leaves it alone".clone_into(&mut why.next);
@@ -299,7 +302,8 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         return why;
     }
     if facts::is_wanted(service) {
-        of_members(&mut why, known);
+        members::of_nodes(&mut why, known);
+        members::of_endpoints(&mut why, service, known);
     }
     let failure = Failure::of(service, known);
     // An event tells of a moment, and what has settled since then needs no word.
@@ -337,53 +341,6 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     why
 }
 
-/// How many Nodes may be members, and what keeps the others out.
-fn of_members(why: &mut Why, known: &Known<'_>) {
-    let (Some(nodes), Some(set)) = (known.nodes, known.node_set) else {
-        return;
-    };
-    let mut out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for node in nodes {
-        if let Some(by) = left_out_by(node, set) {
-            out.entry(by).or_default().push(node.name.as_str());
-        }
-    }
-    let count = nodes.len() - out.values().map(Vec::len).sum::<usize>();
-    let out: Vec<String> = out
-        .into_iter()
-        .map(|(by, names)| {
-            let rest = names.len().saturating_sub(5);
-            let more = if rest > 0 {
-                format!(" and {rest} more")
-            } else {
-                String::new()
-            };
-            format!(
-                "left out by {by}: {}{more}",
-                names[..names.len() - rest].join(", ")
-            )
-        })
-        .collect();
-    why.is
-        .push(format!("{count} of {} Nodes may be members", nodes.len()));
-    if count == 0 {
-        let text = match out.is_empty() {
-            true => "there is no Node".to_owned(),
-            false => format!("no Node may be a member: {}", out.join("; ")),
-        };
-        let remedy = match text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
-            true => format!(
-                "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",
-                keys::LABEL_EXCLUDE_FROM_BALANCERS
-            ),
-            false => "whoever runs the cluster adds Nodes, or lets some in".to_owned(),
-        };
-        why.causes.push(Cause::new(Outcome::Failed, text, remedy));
-    } else {
-        why.is.extend(out);
-    }
-}
-
 /// What to do about members that are down.
 const UNANSWERED: &str = "whoever owns the Service looks whether its pods are ready (kubectl get endpointslices); whoever runs the cluster, whether the node port \
     answers on the Nodes, and what is between them and the load balancer: firewalls, security groups, network policies";
@@ -398,8 +355,8 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) 
         _ if report.is_idle() => "as it is".to_owned(),
         _ => headline.clone(),
     });
-    let steps = report.waves.iter().flat_map(|wave| &wave.steps);
-    why.should.extend(steps.map(|step| format!("  {}", step.label)));
+    why.should
+        .extend(report.in_words().into_iter().map(|words| format!("  {words}")));
     let follow = "follow the text";
     match &report.outcome {
         ReportedOutcome::Refused { refusal } => {
@@ -531,7 +488,10 @@ fn write_one(text: &mut String, why: &Why) -> std::fmt::Result {
     writeln!(text, "  {:<10} {}", "next", why.next)
 }
 
-/// One JSON array with an object for each.
+/// What the JSON is called. It gets another name when something that a program may go by changes its form or goes.
+const SCHEMA: &str = "bowline/explain/v1";
+
+/// One JSON object, with one for each in it.
 #[must_use]
 pub fn render_json(all: &[Why]) -> String {
     let all = all.iter().map(|why| {
@@ -552,7 +512,8 @@ pub fn render_json(all: &[Why]) -> String {
             "next": why.next,
         })
     });
-    format!("{:#}", all.collect::<Value>())
+    let objects = all.collect::<Value>();
+    format!("{:#}", json!({ "schema": SCHEMA, "objects": objects }))
 }
 
 #[cfg(test)]

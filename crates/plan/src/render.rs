@@ -1,5 +1,7 @@
 //! A plan as text for people and as JSON for programs.
 
+mod words;
+
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -63,6 +65,12 @@ impl PlanReport {
             last_try: None,
             ailments: Vec::new(),
         }
+    }
+
+    /// All steps in order, in people's words.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        words::of(self)
     }
 
     /// The worst impact of all steps.
@@ -211,10 +219,11 @@ pub fn render_text(reports: &[PlanReport]) -> String {
 
 fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
     writeln!(text, "{}: {}", report.object, report.headline())?;
+    let mut words = report.in_words().into_iter();
     for (index, wave) in report.waves.iter().enumerate() {
         writeln!(text, "  wave {}", index + 1)?;
-        for step in &wave.steps {
-            writeln!(text, "    {:<14} {}", format!("[{}]", step.impact), step.label)?;
+        for (step, words) in wave.steps.iter().zip(&mut words) {
+            writeln!(text, "    {:<14} {words}", format!("[{}]", step.impact))?;
         }
     }
     match &report.outcome {
@@ -237,11 +246,23 @@ fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
     Ok(())
 }
 
-/// The reports as one JSON array.
+/// What the JSON is called. It gets another name when something that a program may go by changes its form or goes.
+const SCHEMA: &str = "bowline/plan/v1";
+
+/// The reports as one JSON object.
 #[must_use]
 pub fn render_json(reports: &[PlanReport]) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: &'a str,
+        plans: &'a [PlanReport],
+    }
+    let document = Document {
+        schema: SCHEMA,
+        plans: reports,
+    };
     // The types above serialise without error: no map with keys that are not strings, no foreign code.
-    serde_json::to_string_pretty(reports).unwrap_or_default()
+    serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -276,9 +297,9 @@ mod tests {
         insta::assert_snapshot!(render_text(&[report()]), @r"
         default/web: 2 steps in 2 waves, impact considerable
           wave 1
-            [none]         create-pool(lb-1/tcp/web)
+            [none]         create pool lb-1/tcp/web
           wave 2
-            [considerable] delete-pool(lb-1/tcp/old)
+            [considerable] delete pool lb-1/tcp/old
           publishes: 203.0.113.7
           note NoValidNodes: no node matches the selector
         ");
@@ -355,7 +376,7 @@ mod tests {
     #[test]
     fn json_names_the_outcome() {
         let json: serde_json::Value = serde_json::from_str(&render_json(&[report()])).unwrap();
-        assert_eq!(json[0]["outcome"]["state"], "settled");
-        assert_eq!(json[0]["waves"][1]["steps"][0]["impact"], "considerable");
+        assert_eq!(json["plans"][0]["outcome"]["state"], "settled");
+        assert_eq!(json["plans"][0]["waves"][1]["steps"][0]["impact"], "considerable");
     }
 }

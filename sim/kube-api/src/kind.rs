@@ -223,6 +223,7 @@ pub static KINDS: &[Kind] = &[
     namespace::NAMESPACE,
     node::NODE,
     pod::POD,
+    plain::SECRET,
     plain::SERVICE_ACCOUNT,
     service::SERVICE,
     plain::DAEMON_SET,

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook, Service,
     ServiceFacts, ServicesView, WriteOutcome, facts,
 };
-use bowline_cloudscale_client::{Client, Member, MonitorStatus};
+use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
 use futures::future::BoxFuture;
 
@@ -146,7 +146,27 @@ impl Reconciler for Balancers {
             let down: Vec<&str> = down.map(|member| member.name.as_str()).collect();
             Ailment::of_members(&it.pool.name, &down, it.members.len())
         };
-        observed.pools.iter().filter_map(of_pool).collect()
+        let mut all: Vec<Ailment> = observed.pools.iter().filter_map(of_pool).collect();
+        let balancer = observed
+            .balancers
+            .iter()
+            .find(|it| Some(&it.uuid) == observed.pools_of.as_ref());
+        // Without a monitor nobody tells which member it is.
+        if let (true, Some(balancer)) = (all.is_empty(), balancer) {
+            let (word, is_total) = match balancer.status {
+                LoadBalancerStatus::Error => ("error", true),
+                LoadBalancerStatus::Degraded => ("degraded", false),
+                _ => return all,
+            };
+            all.push(Ailment {
+                text: format!(
+                    "load balancer {}: its status at cloudscale.ch is {word}",
+                    balancer.name
+                ),
+                is_total,
+            });
+        }
+        all
     }
 
     fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {

@@ -1,12 +1,14 @@
 //! Whether what the cloud has is what Services ask for: plans are made, and of those that look well what is not empty is told.
 
-use bowline_cloud_provider::plan::{NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::{ServiceKey, facts};
+use std::sync::Arc;
+
+use bowline_cloud_provider::plan::PlanReport;
+use bowline_cloud_provider::{Service, ServiceKey, facts};
 use jiff::Timestamp;
 
-use super::{Category, Check, Cloud, Objects, Topic, no_answer, some_lines, timed};
+use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, no_answer, timed};
 use crate::plan::{PlanInput, plan_services};
-use crate::why::{Unserved, is_troubled};
+use crate::why::{self, Known, Unserved, Why, is_troubled};
 
 pub(super) static AS_ASKED: Topic = Topic::new(
     Category::Services,
@@ -58,6 +60,7 @@ pub(super) fn check(
     objects: &Objects,
     unserved: Option<Unserved>,
     is_read: bool,
+    known: Option<(&Known<'_>, &Behind)>,
 ) -> Check {
     match unserved {
         None => {}
@@ -66,9 +69,9 @@ pub(super) fn check(
             return AS_ASKED.ok("not looked at: this manager makes no load balancers");
         }
     }
-    if !is_read {
+    let (true, Some((known, behind))) = (is_read, known) else {
         return AS_ASKED.skipped("Services or load balancers are not read");
-    }
+    };
     let Some(plans) = plans else {
         return AS_ASKED.warning(
             no_answer(),
@@ -78,145 +81,113 @@ pub(super) fn check(
     // Those in trouble are told of already.
     let well = objects.services().iter();
     let well = well.filter(|service| facts::is_wanted(service) && !is_troubled(service));
-    let well: Vec<String> = well.map(|service| ServiceKey::of(service).to_string()).collect();
+    let well: Vec<(&Arc<Service>, String)> = well
+        .map(|service| (service, ServiceKey::of(service).to_string()))
+        .collect();
     if well.is_empty() {
         return AS_ASKED.ok("none has an address and no trouble");
     }
-    let compared: Vec<&PlanReport> = plans.iter().filter(|plan| well.contains(&plan.object)).collect();
-    judge(&compared, well.len())
+    let compared = plans.iter().filter_map(|plan| {
+        let (service, name) = well.iter().find(|(_, name)| *name == plan.object)?;
+        let known = Known {
+            endpoints: behind.get(name),
+            ..*known
+        };
+        Some((plan.is_idle(), why::of_service(service, Some(plan), &known)))
+    });
+    judge(&compared.collect::<Vec<_>>(), well.len())
 }
 
-/// What is told of these plans, out of so many Services.
-fn judge(reports: &[&PlanReport], of: usize) -> Check {
-    let seen = match reports.len() {
+/// What is told of these Services, each with whether its plan is empty, out of so many.
+fn judge(compared: &[(bool, Why)], of: usize) -> Check {
+    let seen = match compared.len() {
         all if all == of => format!("{all} compared"),
         some => format!("the first {some} of {of} compared"),
     };
-    let (mut unlike, mut told) = (Vec::new(), Vec::new());
-    for report in reports {
-        let warnings = report.notes.iter().filter(|note| note.kind == NoteKind::Warning);
-        let warnings = warnings.map(|note| format!("{}: {}", note.reason, note.text));
-        let ailments = report.ailments.iter().map(|it| it.text.clone());
-        let warnings: Vec<String> = warnings.chain(ailments).collect();
-        if let Some(difference) = difference(report) {
-            unlike.push([vec![difference], warnings].concat().join("; "));
-        } else if !warnings.is_empty() {
-            told.push(format!(
-                "{}: no changes, and a warning: {}",
-                report.object,
-                warnings.join("; ")
-            ));
-        }
-    }
-    let counts = [
-        (unlike.len(), "with a difference"),
-        (told.len(), "with a warning alone"),
-    ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+    let mut told: Vec<&(bool, Why)> = compared
+        .iter()
+        .filter(|(_, why)| !why.causes.is_empty())
         .collect();
-    if counts.is_empty() {
+    if told.is_empty() {
         return AS_ASKED.ok(seen);
     }
-    let is_refused = |report: &&PlanReport| matches!(report.outcome, ReportedOutcome::Refused { .. });
-    let remedy = match unlike.is_empty() {
-        true => {
-            "the load balancers need no change; do what the warnings say. The events of the Service tell them too"
-        }
-        false if reports.iter().any(is_refused) => {
-            "no manager makes good by itself what is not possible as it is asked for: change what the text names. All that is known of one tells \
-             `explain`, with the same flags and service/NAMESPACE/NAME"
-        }
-        false => {
-            "a manager that works makes most of this good by itself: look again in a minute. What stays is told by the events of the Service, and \
-             step by step by `plan` with the same flags and --service NAMESPACE/NAME"
-        }
+    // The worst first, and what differs before what is only warned of.
+    told.sort_by_key(|(is_idle, why)| (std::cmp::Reverse(why.outcome()), *is_idle));
+    let differ = told.iter().filter(|(is_idle, _)| !is_idle).count();
+    let counts = [
+        (differ, "with a difference"),
+        (told.len() - differ, "with a warning alone"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+    let seen = format!("{seen}, {}", counts.join(", "));
+    let remedy = "do what stands behind each. All that is known of one tells `explain`, with the same flags and service/NAMESPACE/NAME";
+    let is_failed = told.iter().any(|(_, why)| why.outcome() == Outcome::Failed);
+    let check = match is_failed {
+        true => AS_ASKED.failed(seen, remedy),
+        false => AS_ASKED.warning(seen, remedy),
     };
-    AS_ASKED
-        .warning(format!("{seen}, {}", counts.join(", ")), remedy)
-        .with(some_lines([unlike, told].concat()))
-}
-
-/// What a plan would change, or why it cannot be carried out; `None` where there is nothing to do.
-fn difference(report: &PlanReport) -> Option<String> {
-    let why = match &report.outcome {
-        ReportedOutcome::Refused { refusal } => Some(refusal.to_string()),
-        ReportedOutcome::Failed { error } => Some(error.clone()),
-        ReportedOutcome::Waiting { reason } => Some(reason.clone()),
-        ReportedOutcome::Settled { .. } | ReportedOutcome::NotServed { .. } => None,
-    };
-    let headline = report.headline();
-    match why {
-        Some(why) => Some(format!("{}: {headline}: {why}", report.object)),
-        None => (!report.is_idle()).then(|| format!("{}: {headline}", report.object)),
-    }
+    let lines = told.iter().take(NAMED).flat_map(|(_, why)| why.lines());
+    let more = told.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    check.with(lines.chain(more).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::plan::{Note, Refusal};
-
     use super::*;
-    use crate::doctor::Outcome;
+    use crate::why::Cause;
+
+    fn why(name: &str, causes: &[(Outcome, &str, &str)]) -> Why {
+        let mut why = Why::new(format!("service/default/{name}"));
+        why.is.push("address 192.0.2.1".to_owned());
+        let causes = causes.iter();
+        why.causes
+            .extend(causes.map(|(outcome, text, remedy)| Cause::new(*outcome, *text, *remedy)));
+        why
+    }
 
     #[test]
-    fn what_would_be_done_is_told_with_its_reason() {
-        let well = PlanReport::of_nothing("default/well".to_owned());
-        assert_eq!(judge(&[&well], 1), AS_ASKED.ok("1 compared"));
-        let published = PlanReport {
-            outcome: ReportedOutcome::Settled {
-                publishes: vec!["192.0.2.1".to_owned()],
-            },
-            ..PlanReport::of_nothing("default/other-address".to_owned())
-        };
-        let in_error = PlanReport {
-            notes: vec![Note::warning("LoadBalancerInError", "it is in ERROR")],
-            ..PlanReport::of_nothing("default/in-error".to_owned())
-        };
-        let refused = PlanReport {
-            outcome: ReportedOutcome::Refused {
-                refusal: Refusal::new("port 80 is taken").with_remedy("choose another one"),
-            },
-            ..PlanReport::of_nothing("default/refused".to_owned())
-        };
-        let check = judge(&[&well, &published, &in_error, &refused], 30);
+    fn what_differs_is_told_with_its_cause_and_what_to_do() {
+        let well = (true, why("well", &[]));
+        assert_eq!(judge(std::slice::from_ref(&well), 1), AS_ASKED.ok("1 compared"));
+        let differs = (
+            false,
+            why("differs", &[(Outcome::Warning, "1 step", "look again")]),
+        );
+        let warned = (
+            true,
+            why(
+                "warned",
+                &[(Outcome::Warning, "Odd: it is odd", "follow the text")],
+            ),
+        );
+        let down = (
+            true,
+            why(
+                "down",
+                &[(Outcome::Failed, "no member answers", "look at the pods")],
+            ),
+        );
+        let check = judge(&[well.clone(), warned.clone(), differs.clone()], 30);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
             (
                 Outcome::Warning,
-                "the first 4 of 30 compared, 2 with a difference, 1 with a warning alone"
+                "the first 3 of 30 compared, 1 with a difference, 1 with a warning alone"
             )
         );
         assert_eq!(
             check.details,
             [
-                "default/other-address: no steps in the cloud",
-                "default/refused: not possible as it is asked for: port 80 is taken; choose another one",
-                "default/in-error: no changes, and a warning: LoadBalancerInError: it is in ERROR",
+                "service/default/differs: address 192.0.2.1: 1 step",
+                "  do: look again",
+                "service/default/warned: address 192.0.2.1: Odd: it is odd",
+                "  do: follow the text",
             ]
         );
-        assert!(
-            !check.remedy.contains("by itself: look again"),
-            "{}",
-            check.remedy
-        );
-        assert!(judge(&[&published], 1).remedy.contains("by itself: look again"));
-    }
-
-    #[test]
-    fn a_warning_alone_is_no_difference() {
-        let left_out = PlanReport {
-            notes: vec![Note::warning("NodesLeftOut", "left out is node-2")],
-            ..PlanReport::of_nothing("default/web".to_owned())
-        };
-        let check = judge(&[&left_out], 1);
-        assert_eq!(check.seen, "1 compared, 1 with a warning alone");
-        assert_eq!(
-            check.details,
-            ["default/web: no changes, and a warning: NodesLeftOut: left out is node-2"]
-        );
-        assert!(!check.remedy.contains("plan"), "{}", check.remedy);
+        let check = judge(&[warned, differs, down], 3);
+        assert_eq!(check.outcome, Outcome::Failed);
+        assert!(check.details[0].contains("no member answers"), "{check:?}");
     }
 }

@@ -3,12 +3,12 @@
 use bowline_cloud_provider::{NodeName, ServiceKey};
 
 use super::{
-    Cloud, Objects, Outcome, Patient, cloud, events, known, kubernetes, leadership, managers, no_answer,
-    objects, put_in, timed, unread,
+    Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes, leadership, managers,
+    no_answer, objects, permissions, put_in, timed, unread,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
-use crate::why::{self, Cause, Why};
+use crate::why::{self, Cause, Known, Why};
 
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +54,9 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     let found = managers::find(kube).await;
     let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
     let works = managers::check(patient, found.as_ref(), leads.leader());
+    patient.progress.is_at("asking for the manager's permissions");
+    let provider = patient.cloud.provider();
+    let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
     let is_of_node = |target: &Target| matches!(target, Target::Node(_));
     let answers = match targets.iter().any(is_of_node) {
         true => cloud::ask(&patient.cloud, objects.nodes()).await,
@@ -89,11 +92,21 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             why.first(cause, &next);
         }
         if kube.is_some() {
+            for check in permitted.iter().filter(|it| it.outcome == Outcome::Failed) {
+                let text = format!("the manager lacks permissions: {}", check.details.join("; "));
+                let next = why.next.clone();
+                why.first(Cause::new(Outcome::Failed, text, check.remedy.clone()), &next);
+            }
             for check in [&works, &leads.check] {
                 if check.outcome == Outcome::Failed {
                     let cause = Cause::new(Outcome::Failed, check.seen.clone(), check.remedy.clone());
                     why.first(cause, "nothing that can be relied on, until one manager leads");
                 }
+            }
+            let clocks = kubernetes::clocks(patient, kube);
+            if clocks.outcome == Outcome::Warning {
+                why.causes
+                    .push(Cause::new(Outcome::Warning, clocks.seen, clocks.remedy));
             }
         }
         if let Target::Service(key) = target
@@ -141,7 +154,11 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
     let kube = patient.kube.as_ref().ok();
     let events = events(kube, Some(("Service", &key.namespace, &key.name))).await;
     let now = kube.map_or_else(Default::default, |kube| kube.clock().now());
-    let known = known(patient, objects, now, &events);
+    let endpoints = endpoints(kube, key).await;
+    let known = Known {
+        endpoints: endpoints.as_ref(),
+        ..known(patient, objects, now, &events)
+    };
     let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
     let is_planned = known.unserved.is_none() && why::not_served(service).is_none();
     let Some(load_balancer) = load_balancer.filter(|_| is_planned) else {

@@ -119,7 +119,7 @@ async fn own_lease(
         // Without the Nodes it may be one of them.
         None if !patient.is_manager => {
             let question = ("get", "", "pods", namespace.as_str(), Some(host.as_str()));
-            let is_pod = permitted(kube, question, kube.has_pod(namespace, &host)).await;
+            let is_pod = permitted(kube, question, kube.has("pods", namespace, &host)).await;
             is_pod.filter(|is_pod| *is_pod || !nodes.is_empty())
         }
         _ => is_ours,
@@ -138,9 +138,9 @@ async fn own_lease(
         check.seen.push_str(&format!(", written by {writer}"));
     }
     if let Some(deployed) = deployed {
-        check
-            .seen
-            .push_str(&format!(", in a pod of {}", deployed.object()));
+        let of = if deployed.kind == "Pod" { "" } else { "a pod of " };
+        let place = format!(", in {of}{}", deployed.object());
+        check.seen.push_str(&place);
     }
     Leadership {
         check,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bowline_kube_io::workloads::Pod;
 use bowline_kube_io::{Kube, KubeError, SeenEvent};
 
+use super::kubernetes::permitted;
 use super::{Category, Check, NAMED, Outcome, Patient, Topic, timed};
 use crate::deployed::{self, Deployed, Program};
 
@@ -19,7 +20,7 @@ pub(super) static MANAGERS: Topic = Topic::new(
 pub(super) struct Found {
     /// Which there are; or why that is not known.
     pub(super) managers: Result<Vec<Deployed>, KubeError>,
-    /// What the kubelets and controllers say of pods and workloads that do not run, by `kind namespace/name`.
+    /// What is known of pods and workloads that do not run, by `kind namespace/name`.
     said: BTreeMap<String, Said>,
 }
 
@@ -28,8 +29,10 @@ pub(super) struct Found {
 struct Said {
     /// The last warning about it.
     warning: Option<String>,
-    /// The last lines of its log.
+    /// The last line of its log.
     log: Option<String>,
+    /// Of a workload: what its pods need and is not there.
+    absent: Vec<String>,
 }
 
 /// Pods in trouble whose events and log are read.
@@ -51,9 +54,16 @@ pub(super) async fn find(kube: Option<&Kube>) -> Option<Found> {
         for pod in unwell.take(LOOKED_AT) {
             said.insert(pod_name(pod), of_pod(kube, manager, pod).await);
         }
-        if missing(manager) > 0 || manager.pods.is_empty() {
-            let warning = of_workload(kube, manager).await;
-            said.insert(manager.object(), Said { warning, log: None });
+        if missing(manager) > 0 || manager.ready() < manager.pods.len() || manager.pods.is_empty() {
+            let of_it = Said {
+                warning: match missing(manager) > 0 || manager.pods.is_empty() {
+                    true => of_workload(kube, manager).await,
+                    false => None,
+                },
+                log: None,
+                absent: absent(kube, manager).await,
+            };
+            said.insert(manager.object(), of_it);
         }
     }
     Some(Found { managers, said })
@@ -85,7 +95,27 @@ async fn of_pod(kube: &Kube, manager: &Deployed, pod: &Pod) -> Said {
     Said {
         warning: events.and_then(|(events, _)| last_warning(&events.ok()?, |_| true)),
         log,
+        absent: Vec::new(),
     }
+}
+
+/// What the pods of a manager need and is not there.
+async fn absent(kube: &Kube, manager: &Deployed) -> Vec<String> {
+    let needs = manager.needs();
+    let objects = needs.iter().map(|place| (place.resource(), place.object()));
+    let account = (
+        ("serviceaccounts", manager.account_name()),
+        format!("ServiceAccount {}", manager.account_name()),
+    );
+    let mut absent = Vec::new();
+    for ((resource, name), object) in objects.chain([account]) {
+        let question = ("get", "", resource, &*manager.namespace, Some(name));
+        let there = permitted(kube, question, kube.has(resource, &manager.namespace, name)).await;
+        if there == Some(false) && !absent.contains(&object) {
+            absent.push(object);
+        }
+    }
+    absent
 }
 
 /// What keeps a workload from making its pods is said of it, or of its ReplicaSets.
@@ -306,6 +336,17 @@ fn of_one(
                 _ => "see `kubectl describe` of it: quota, admission, or a ServiceAccount that is not there"
                     .to_owned(),
             },
+        ));
+    }
+    if let Some(absent) = said
+        .get(&manager.object())
+        .map(|it| &it.absent)
+        .filter(|it| !it.is_empty())
+    {
+        faults.push((
+            outcome,
+            format!("{} needs what does not exist in {}: {}", manager.object(), manager.namespace, absent.join(", ")),
+            "apply all of the manifest, and make the Secret as the manual of the cloud says; or correct the name in the manifest".to_owned(),
         ));
     }
     // Whoever leads runs, whatever its kubelet says so far.

@@ -97,7 +97,7 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
         )),
         // Where nothing is deployed, or the process runs elsewhere, the account of all manifests may be there.
         None => {
-            let there = timed(kube.has_service_account(NAMESPACE, ACCOUNT)).await;
+            let there = timed(kube.has("serviceaccounts", NAMESPACE, ACCOUNT)).await;
             matches!(there, Some((Ok(true), _))).then(|| (NAMESPACE, ACCOUNT, "the manifests".to_owned()))
         }
     };

@@ -6,7 +6,7 @@ use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::{Category, Check, NAMED, Outcome, Topic, some_of, unread};
+use super::{Behind, Category, Check, NAMED, Outcome, Topic, some_lines, some_of, unread};
 use crate::why::{self, Known, Unserved, Why};
 
 pub(super) static READ: Topic = Topic::new(
@@ -28,6 +28,7 @@ pub(super) fn checks(
     services: Option<&Result<Vec<Arc<Service>>, KubeError>>,
     plans: &[PlanReport],
     known: Option<&Known<'_>>,
+    behind: &Behind,
 ) -> Vec<Check> {
     let (services, known) = match (services, known) {
         (Some(Err(error)), _) => {
@@ -51,6 +52,7 @@ pub(super) fn checks(
         services.len(),
         of_others.len() + asking.len()
     );
+    let mut unserved = Vec::new();
     if !of_others.is_empty() {
         let names = of_others.iter().map(|it| ServiceKey::of(it).to_string());
         seen.push_str(&format!(
@@ -58,15 +60,39 @@ pub(super) fn checks(
             of_others.len(),
             some_of(names)
         ));
+        let without = of_others
+            .iter()
+            .filter(|it| facts::published_addresses(it).is_empty());
+        unserved = without
+            .filter_map(|it| {
+                Some(format!(
+                    "{}, without address: {}",
+                    ServiceKey::of(it),
+                    why::not_served(it)?
+                ))
+            })
+            .collect();
     }
+    let read = match unserved.is_empty() {
+        true => READ.ok(seen),
+        false => READ.warning(seen, OF_ANOTHER).with(some_lines(unserved)),
+    };
     let troubled = services.iter().filter(|it| why::is_troubled(it));
     let whys = troubled.map(|service| {
         let name = ServiceKey::of(service).to_string();
         let plan = plans.iter().find(|plan| plan.object == name);
-        why::of_service(service, plan, known)
+        let known = Known {
+            endpoints: behind.get(&name),
+            ..*known
+        };
+        why::of_service(service, plan, &known)
     });
-    vec![READ.ok(seen), judge(&whys.collect::<Vec<_>>(), known.unserved)]
+    vec![read, judge(&whys.collect::<Vec<_>>(), known.unserved)]
 }
+
+/// What to do about a Service of a class that nobody serves.
+const OF_ANOTHER: &str = "see whether the controller of that class runs. To have this manager serve one, make it again without spec.loadBalancerClass, \
+    which cannot be changed";
 
 fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
     if troubled.is_empty() {
@@ -118,6 +144,7 @@ mod tests {
             node_set: None,
             unserved: None,
             events: &[],
+            endpoints: None,
         }
     }
 
@@ -133,18 +160,24 @@ mod tests {
         );
         let waiting = service("waiting", balanced(), None, false);
         let leaving = service("leaving", balanced(), Some("192.0.2.2"), true);
-        let all = checks(Some(&Ok(vec![Arc::clone(&well), other])), &[], Some(&known()));
+        let all = checks(
+            Some(&Ok(vec![Arc::clone(&well), other])),
+            &[],
+            Some(&known()),
+            &Behind::new(),
+        );
         assert_eq!(
             all[0].seen,
             "2, 2 of type LoadBalancer, 1 of these with a class, for others to serve: default/other"
         );
-        assert_eq!(all[1].outcome, Outcome::Ok);
+        assert_eq!((all[0].outcome, all[1].outcome), (Outcome::Warning, Outcome::Ok));
+        assert!(all[0].details[0].contains("loadBalancerClass"), "{all:?}");
         let services = Ok(vec![well, waiting, leaving]);
         let unserved = Known {
             unserved: Some(Unserved::Controller),
             ..known()
         };
-        let switched_off = &checks(Some(&services), &[], Some(&unserved))[1];
+        let switched_off = &checks(Some(&services), &[], Some(&unserved), &Behind::new())[1];
         assert!(switched_off.remedy.contains("--controllers"), "{switched_off:?}");
         let refused = PlanReport {
             outcome: ReportedOutcome::Refused {
@@ -152,7 +185,7 @@ mod tests {
             },
             ..PlanReport::of_nothing("default/waiting".to_owned())
         };
-        let check = &checks(Some(&services), &[refused], Some(&known()))[1];
+        let check = &checks(Some(&services), &[refused], Some(&known()), &Behind::new())[1];
         assert_eq!(
             (check.outcome, check.seen.as_str()),
             (Outcome::Failed, "2 not settled")
@@ -169,13 +202,13 @@ mod tests {
 
     #[test]
     fn without_services_nothing_is_judged() {
-        let failed = checks(Some(&Err(KubeError::Timeout)), &[], None);
+        let failed = checks(Some(&Err(KubeError::Timeout)), &[], None, &Behind::new());
         assert_eq!(
             (failed[0].outcome, failed[1].outcome),
             (Outcome::Failed, Outcome::Skipped)
         );
         assert!(
-            checks(None, &[], None)
+            checks(None, &[], None, &Behind::new())
                 .iter()
                 .all(|check| check.outcome == Outcome::Skipped)
         );

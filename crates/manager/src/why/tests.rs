@@ -1,7 +1,7 @@
 use bowline_cloud_provider::plan::{Impact, Note, Refusal, ReportedWave, StepView};
 use bowline_cloud_provider::{
     AbsenceProof, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceResult, Labels,
-    PowerState, Readiness, Taint, TaintEffect,
+    PowerState, Readiness, Taint, TaintEffect, keys,
 };
 
 use super::*;
@@ -17,6 +17,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         node_set: Some(NodeSet::Stable),
         unserved: None,
         events,
+        endpoints: None,
     }
 }
 
@@ -97,7 +98,7 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
       is         no address
                  2 of 2 Nodes may be members
       should be  1 step, impact none
-                   create-pool(tcp/http)
+                   create pool tcp/http
       why not    the last try failed 40 s ago, 7 times so far: error during create-pool(tcp/http): quota reached
                  since: for 12 min
                  do: whoever owns the project of the cloud has the limit raised, or deletes what nobody needs

@@ -75,6 +75,15 @@ pub(super) const ENDPOINT_SLICE: Kind = Kind {
     ..DEFAULT
 };
 
+/// Kept as they come: nothing is encrypted, and `stringData` is not read.
+pub(super) const SECRET: Kind = Kind {
+    kind: "Secret",
+    plural: "secrets",
+    singular: "secret",
+    registry: "secrets",
+    ..DEFAULT
+};
+
 /// Nothing runs its pods.
 pub(super) const DAEMON_SET: Kind = Kind {
     group: "apps",

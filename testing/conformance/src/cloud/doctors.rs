@@ -155,7 +155,10 @@ pub(super) async fn a_balancer_that_is_lost_is_told<C: CloudUnderTest>() {
         "{}",
         render_text(&checks)
     );
-    assert!(compared.details[0].starts_with("default/web: "), "{compared:?}");
+    assert!(
+        compared.details[0].starts_with("service/default/web: "),
+        "{compared:?}"
+    );
 }
 
 /// In a new cluster there is no Service to go by.

@@ -4,6 +4,7 @@
 //! Only what takes a whole manager and is particular to a cloud is here. What every cloud must do is in the conformance
 //! suite, what a provider does for one Service or Node beside the provider.
 
+mod broken;
 mod budget;
 mod cloudstack;
 mod go_manager;

@@ -172,6 +172,7 @@ fn a_workload_without_pods_says_why() {
                 .to_owned(),
         ),
         log: None,
+        absent: vec!["Secret cloudscale".to_owned()],
     };
     let check = judge(
         &[none],
@@ -184,6 +185,12 @@ fn a_workload_without_pods_says_why() {
         "{check:?}"
     );
     assert!(check.remedy.contains("apply the ServiceAccount"), "{check:?}");
+    assert!(
+        check
+            .seen
+            .contains("needs what does not exist in kube-system: Secret cloudscale"),
+        "{check:?}"
+    );
 }
 
 #[test]

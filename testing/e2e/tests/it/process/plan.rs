@@ -129,7 +129,10 @@ async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
     let absent = plan(&cluster, &["--service=default/nowhere", "--output=json"]).await;
     let parsed: Value = serde_json::from_str(&text(&absent)).unwrap();
     let outcome = json!({ "state": "failed", "error": "there is no such Service" });
-    assert_eq!((absent.status.code(), &parsed[0]["outcome"]), (Some(1), &outcome));
+    assert_eq!(
+        (absent.status.code(), &parsed["plans"][0]["outcome"]),
+        (Some(1), &outcome)
+    );
 
     cluster.sim.revoke_token(TOKEN);
     cluster
@@ -176,7 +179,7 @@ async fn what_is_printed_is_what_is_then_done_in_that_order() {
     service(&cluster, json!({}));
     let shown = plan(&cluster, &["--output=json"]).await;
     let parsed: Value = serde_json::from_str(&text(&shown)).unwrap();
-    let printed: Vec<String> = parsed[0]["waves"]
+    let printed: Vec<String> = parsed["plans"][0]["waves"]
         .as_array()
         .unwrap()
         .iter()
