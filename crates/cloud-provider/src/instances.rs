@@ -61,7 +61,7 @@ pub enum Purpose {
     Existence,
     /// To learn whether the credentials see the cluster's instances at all. A miss proves nothing, so it costs no call
     /// beyond a listing and is answered with a *not found* error.
-    Sighting,
+    CredentialCheck,
 }
 
 /// The answer to one query, or an error, which means unknown.

@@ -22,6 +22,8 @@
 pub mod cluster_cidr;
 mod conflict;
 mod controller;
+mod credential_check;
+mod event_dedup;
 pub mod events;
 mod last_written;
 pub mod metrics;
@@ -32,9 +34,7 @@ pub mod node_set;
 mod put_back;
 pub mod queue;
 pub mod route;
-mod said;
 pub mod service;
-mod sighting;
 mod unreadable;
 mod workers;
 

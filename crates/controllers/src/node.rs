@@ -39,12 +39,12 @@ use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::put_back::Part;
-use crate::queue::{Stated, WorkQueue, of_nodes};
-use crate::said::Said;
+use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::Failure;
 use remembered::{Remembered, Wait};
@@ -84,7 +84,7 @@ pub struct NodeController {
     queue: Arc<WorkQueue<NodeName>>,
     remembered: Remembered,
     /// What the periodic pass said of the cloud, and wrote last.
-    said: Mutex<Said>,
+    dedup: Mutex<EventDedup>,
     addresses: LastWritten<Vec<NodeAddress>>,
     labels: LastWritten<labels::Changes>,
     /// Whether a Node may wait because of what is said of the others.
@@ -102,17 +102,17 @@ impl Work for NodeController {
     /// Nodes that wait for their cloud share one question.
     async fn work(&self, keys: Vec<NodeName>) {
         let mut new = Vec::with_capacity(keys.len());
-        let mut undone = Vec::new();
+        let mut reverted = Vec::new();
         for key in keys {
             match self.ctx.nodes.get(&key) {
                 // It was initialised a moment ago: the watch has not brought it yet.
                 Some(node) if self.remembered.is_behind(&node) => self.queue.finish(&key),
                 Some(node) if node.is_uninitialized() && !self.remembered.is_fought(&node) => new.push(node),
-                Some(node) => undone.push(node),
+                Some(node) => reverted.push(node),
                 None => self.queue.finish(&key),
             }
         }
-        future::join(self.initialize_all(new), self.put_back_all(undone)).await;
+        future::join(self.initialize_all(new), self.put_back_all(reverted)).await;
     }
 }
 
@@ -149,7 +149,7 @@ impl NodeController {
             settings,
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             remembered: Remembered::new(Arc::clone(&ctx.nodes)),
-            said: Mutex::default(),
+            dedup: Mutex::default(),
             addresses: LastWritten::of(Part::Addresses),
             labels: LastWritten::with_keys(Part::Labels, |labels| labels.keys().cloned().collect()),
             is_held: AtomicBool::new(false),
@@ -182,7 +182,7 @@ impl NodeController {
     /// back-off is over: the kubelet's heartbeats are not.
     fn on_node(&self, change: &Change<Node>) {
         let (node, wait) = match change {
-            Change::Added(node) if undone(node).is_empty() => return,
+            Change::Added(node) if reverted(node).is_empty() => return,
             Change::Added(node) => (node, Wait::default()),
             Change::Updated { old, new } => {
                 if old.uid != new.uid {
@@ -190,17 +190,17 @@ impl NodeController {
                 }
                 // Changes that came while the cache was behind were left out.
                 let has_caught_up = self.remembered.has_caught_up(new);
-                let mut undone = undone(new);
-                if !(has_caught_up || matters(old, new)) || undone.is_empty() {
+                let mut reverted = reverted(new);
+                if !(has_caught_up || matters(old, new)) || reverted.is_empty() {
                     return;
                 }
                 let was_done = old.uid == new.uid && !old.is_uninitialized();
                 match (has_caught_up, was_done) {
                     (true, _) => {}
-                    (false, true) => undone.retain(|part| !self::undone(old).contains(part)),
-                    (false, false) => undone.clear(),
+                    (false, true) => reverted.retain(|part| !self::reverted(old).contains(part)),
+                    (false, false) => reverted.clear(),
                 }
-                (new, self.remembered.changed(new, &undone))
+                (new, self.remembered.changed(new, &reverted))
             }
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
@@ -212,7 +212,7 @@ impl NodeController {
             }
         };
         if wait.is_fight {
-            self.tell_failure(node, &Failure::Undone);
+            self.tell_failure(node, &Failure::Reverted);
         } else if wait.after.is_zero() {
             self.queue.forget(&node.name);
         }
@@ -227,8 +227,8 @@ impl NodeController {
     }
 
     /// Ends a try that failed: the next one is when the back-off says, or whoever refused it.
-    fn give_back(&self, node: &Node, stated: Stated) {
-        self.queue.retry_after(node.name.clone(), stated);
+    fn give_back(&self, node: &Node, retry_after: RetryAfter) {
+        self.queue.retry_after(node.name.clone(), retry_after);
         self.queue.done(&node.name);
     }
 
@@ -269,7 +269,7 @@ impl NodeController {
 }
 
 /// What is to be put right on a Node.
-fn undone(node: &Node) -> BTreeSet<Part> {
+fn reverted(node: &Node) -> BTreeSet<Part> {
     let taint = node.is_uninitialized().then_some(Part::Taint);
     let labels = (!labels::agreed(node).is_empty()).then_some(Part::Labels);
     taint.into_iter().chain(labels).collect()

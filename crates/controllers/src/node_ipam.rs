@@ -26,9 +26,9 @@ use ipnet::IpNet;
 use tokio::time::sleep;
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::metrics::IpamLabels;
-use crate::queue::{Stated, WorkQueue, of_nodes};
-use crate::said::Said;
+use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use crate::{conflict, events};
 use allocator::{Allocator, Grant, Odd};
@@ -51,18 +51,18 @@ const LIST_PAUSE: Duration = Duration::from_secs(10);
 pub struct NodeIpamController {
     ctx: Context,
     queue: Arc<WorkQueue<NodeName>>,
-    books: Mutex<Books>,
+    allocations: Mutex<Allocations>,
 }
 
 /// What the controller knows.
-struct Books {
+struct Allocations {
     allocator: Allocator,
     /// Nodes for which there was no block.
     starving: BTreeSet<NodeName>,
     /// UIDs of Nodes that went while the list was read: it may still show them. `None` from then on.
     gone: Option<BTreeSet<Arc<str>>>,
     /// What was told of Nodes whose networks are odd.
-    told: BTreeMap<NodeName, Said>,
+    told: BTreeMap<NodeName, EventDedup>,
     /// What the counters show already, of each network.
     shown: Vec<(u64, u64)>,
 }
@@ -80,9 +80,9 @@ impl Work for NodeIpamController {
                 self.note(&node);
             } else if !node.deleting
                 && let Some(networks) = self.grant(&node)
-                && let Err(stated) = self.write(&node, &networks).await
+                && let Err(retry_after) = self.write(&node, &networks).await
             {
-                self.queue.retry_after(key.clone(), stated);
+                self.queue.retry_after(key.clone(), retry_after);
                 self.queue.done(&key);
                 return;
             }
@@ -126,7 +126,7 @@ impl NodeIpamController {
     pub fn new(ctx: Context, ranges: &Ranges) -> Arc<Self> {
         let controller = Arc::new(Self {
             queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
-            books: Mutex::new(Books {
+            allocations: Mutex::new(Allocations {
                 allocator: Allocator::new(ranges),
                 starving: BTreeSet::new(),
                 gone: Some(BTreeSet::new()),
@@ -143,7 +143,7 @@ impl NodeIpamController {
     /// Marks what the Nodes show as taken; gives whether it could. They are listed for that, until they can be: the cache of a new
     /// leader may lack what its predecessor wrote last.
     async fn take_stock(&self) -> bool {
-        let mut said = Said::default();
+        let mut dedup = EventDedup::default();
         let nodes = loop {
             let list = self.ctx.kube.list_nodes();
             let error = match self.ctx.stop.run_until_cancelled(list).await {
@@ -151,25 +151,25 @@ impl NodeIpamController {
                 Some(Ok(nodes)) => break nodes,
                 Some(Err(error)) => error,
             };
-            if said.is_news("list", &error.to_string()) {
+            if dedup.is_news("list", &error.to_string()) {
                 tracing::warn!(controller = NAME, err = %error, "Failed to list nodes; no pod network is given before they can be, and they are asked for again every 10 s");
             }
-            let pause = Stated::by_kube(&error).delay(LIST_PAUSE);
+            let pause = RetryAfter::by_kube(&error).delay(LIST_PAUSE);
             self.ctx.stop.run_until_cancelled(sleep(pause)).await;
         };
-        // With the books at hand all the time: the end of a Node that goes meanwhile is noted after that.
+        // Holding the allocations all the time: the end of a Node that goes meanwhile is noted after that.
         let odd: Vec<(Arc<Node>, Odd)> = {
-            let mut books = self.books();
-            let gone = books.gone.take().unwrap_or_default();
+            let mut allocations = self.allocations();
+            let gone = allocations.gone.take().unwrap_or_default();
             let present = nodes
                 .into_iter()
                 .filter(|node| !node.pod_cidrs.is_empty() && !gone.contains(&node.uid));
             let odd = present.map(|node| {
-                let odd = books.allocator.observe(&node);
+                let odd = allocations.allocator.observe(&node);
                 (node, odd)
             });
             let odd = odd.filter(|(_, odd)| *odd != Odd::default()).collect();
-            self.show(&mut books);
+            self.show(&mut allocations);
             odd
         };
         for (node, odd) in odd {
@@ -179,7 +179,7 @@ impl NodeIpamController {
     }
 
     fn on_node(&self, change: &Change<Node>) {
-        let is_stock_taken = self.books().gone.is_none();
+        let is_stock_taken = self.allocations().gone.is_none();
         match change {
             // Until then nothing waits for anything but that, and all Nodes are looked at after it.
             Change::Added(_) | Change::Updated { .. } if !is_stock_taken => {}
@@ -193,16 +193,16 @@ impl NodeIpamController {
             Change::Updated { .. } => {}
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
-                let mut books = self.books();
-                if let Some(gone) = &mut books.gone {
+                let mut allocations = self.allocations();
+                if let Some(gone) = &mut allocations.gone {
                     gone.insert(Arc::clone(&node.uid));
                 }
-                books.starving.remove(&node.name);
-                books.told.remove(&node.name);
-                if books.allocator.release(node) {
-                    self.feed(&mut books);
+                allocations.starving.remove(&node.name);
+                allocations.told.remove(&node.name);
+                if allocations.allocator.release(node) {
+                    self.feed(&mut allocations);
                 }
-                self.show(&mut books);
+                self.show(&mut allocations);
             }
         }
     }
@@ -210,13 +210,13 @@ impl NodeIpamController {
     /// Takes note of the networks that a Node shows. What is odd about them is told once, and the Node keeps them.
     fn note(&self, node: &Node) {
         let odd = {
-            let mut books = self.books();
+            let mut allocations = self.allocations();
             if !self.is_there(node) {
                 return; // its end was noted already, and would not be again
             }
-            books.starving.remove(&node.name);
-            let odd = books.allocator.observe(node);
-            self.show(&mut books);
+            allocations.starving.remove(&node.name);
+            let odd = allocations.allocator.observe(node);
+            self.show(&mut allocations);
             odd
         };
         self.tell_odd(node, odd);
@@ -245,9 +245,9 @@ impl NodeIpamController {
 
     fn tell(&self, node: &Node, event: &EventSpec, text: String) {
         let is_news = {
-            let mut books = self.books();
-            let said = books.told.entry(node.name.clone()).or_default();
-            said.is_news(event.reason, &text)
+            let mut allocations = self.allocations();
+            let dedup = allocations.told.entry(node.name.clone()).or_default();
+            dedup.is_news(event.reason, &text)
         };
         if is_news {
             tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");
@@ -257,12 +257,12 @@ impl NodeIpamController {
 
     /// The networks to write on a Node, if there are any.
     fn grant(&self, node: &Node) -> Option<Vec<IpNet>> {
-        let mut books = self.books();
+        let mut allocations = self.allocations();
         if !self.is_there(node) {
             return None; // its end was noted already, and would not be again
         }
-        let (grant, passed) = books.allocator.grant(node);
-        for (account, passed) in books.allocator.accounts().iter().zip(passed) {
+        let (grant, passed) = allocations.allocator.grant(node);
+        for (account, passed) in allocations.allocator.accounts().iter().zip(passed) {
             let labels = IpamLabels::of(account.network());
             self.ctx
                 .metrics
@@ -271,17 +271,17 @@ impl NodeIpamController {
                 .get_or_create(&labels)
                 .observe(passed as f64);
         }
-        self.show(&mut books);
+        self.show(&mut allocations);
         match grant {
             Grant::Networks(networks) => {
-                books.starving.remove(&node.name);
+                allocations.starving.remove(&node.name);
                 Some(networks)
             }
             Grant::Written => None,
             Grant::Exhausted => {
                 // It waits for a block, not for a time.
-                if books.starving.insert(node.name.clone()) {
-                    drop(books);
+                if allocations.starving.insert(node.name.clone()) {
+                    drop(allocations);
                     tracing::warn!(controller = NAME, node = %node.name, "No pod network is left for a node");
                     self.record(node, &events::CIDR_NOT_AVAILABLE);
                 }
@@ -291,19 +291,19 @@ impl NodeIpamController {
     }
 
     /// Writes networks on a Node, unless they need to be there no longer. An error is what was said about the next try.
-    async fn write(&self, node: &Node, networks: &[IpNet]) -> Result<(), Stated> {
+    async fn write(&self, node: &Node, networks: &[IpNet]) -> Result<(), RetryAfter> {
         let texts: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let mut tries = 1;
         let error = loop {
             match self.ctx.kube.set_pod_networks(node, &texts).await {
                 Ok(_) => {
-                    self.books().allocator.written(node);
+                    self.allocations().allocator.written(node);
                     tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "Pod networks given");
                     return Ok(());
                 }
                 Err(error) => {
                     if error.may_be_made() {
-                        self.books().allocator.doubt(node);
+                        self.allocations().allocator.doubt(node);
                     }
                     if tries == TRIES || !is_worth_a_try(&error) || self.ctx.stop.is_cancelled() {
                         break error;
@@ -314,41 +314,41 @@ impl NodeIpamController {
             }
         };
         {
-            let mut books = self.books();
+            let mut allocations = self.allocations();
             let is_free = if self.is_there(node) {
-                books.allocator.give_back(node)
+                allocations.allocator.give_back(node)
             } else {
-                books.allocator.release(node)
+                allocations.allocator.release(node)
             };
             if is_free {
-                self.feed(&mut books);
+                self.feed(&mut allocations);
             }
-            self.show(&mut books);
+            self.show(&mut allocations);
         }
         match error {
             // It is gone: the watch brings the news.
             KubeError::NotFound(_) => Ok(()),
             // Another Node has its name by now, or somebody else's write came between: the next try looks anew.
-            KubeError::Conflict(_) | KubeError::GateClosed => Err(Stated::Nothing),
+            KubeError::Conflict(_) | KubeError::GateClosed => Err(RetryAfter::Nothing),
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
                     self.record(node, &events::CIDR_ASSIGNMENT_FAILED);
                 }
-                Err(Stated::by_kube(&error))
+                Err(RetryAfter::by_kube(&error))
             }
         }
     }
 
-    /// Whether this very Node is known. Asked with the books at hand: the end of a Node that goes later is noted after that.
+    /// Whether this very Node is known. Asked with the allocations at hand: the end of a Node that goes later is noted after that.
     fn is_there(&self, node: &Node) -> bool {
         let there = self.ctx.nodes.get(&node.name);
         there.is_some_and(|there| there.uid == node.uid)
     }
 
     /// A block is free: whoever waits for one is looked at again, in name order.
-    fn feed(&self, books: &mut Books) {
-        for name in &books.starving {
+    fn feed(&self, allocations: &mut Allocations) {
+        for name in &allocations.starving {
             self.queue.add(name.clone());
         }
     }
@@ -359,8 +359,8 @@ impl NodeIpamController {
     }
 
     /// Brings the series up to date.
-    fn show(&self, books: &mut Books) {
-        let Books { allocator, shown, .. } = books;
+    fn show(&self, allocations: &mut Allocations) {
+        let Allocations { allocator, shown, .. } = allocations;
         for (account, (allocations, releases)) in allocator.accounts().iter().zip(shown) {
             let labels = IpamLabels::of(account.network());
             let ipam = &self.ctx.metrics.ipam;
@@ -377,8 +377,8 @@ impl NodeIpamController {
         }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn allocations(&self) -> MutexGuard<'_, Allocations> {
+        self.allocations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

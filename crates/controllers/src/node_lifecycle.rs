@@ -30,12 +30,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::controller::{Context, Controller};
+use crate::credential_check::{CredentialCheck, questions, refusal};
 use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::Guard;
 use crate::put_back::Part;
 use crate::queue::{Working, until};
-use crate::sighting::{Sighting, questions, refusal};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 
@@ -221,7 +221,7 @@ impl NodeLifecycleController {
         };
         let is_sighted = !witnesses.is_empty();
         let queries = questions(&suspects, Purpose::Existence)
-            .chain(questions(&witnesses, Purpose::Sighting))
+            .chain(questions(&witnesses, Purpose::CredentialCheck))
             .collect::<Vec<_>>();
         let mut answers = self.instances.instances(&queries).await;
         working.beat();
@@ -323,7 +323,7 @@ impl NodeLifecycleController {
             return Vec::new();
         }
         let witnesses = self.witnesses();
-        let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::Sighting).collect();
+        let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::CredentialCheck).collect();
         if queries.is_empty() {
             return Vec::new();
         }
@@ -338,14 +338,14 @@ impl NodeLifecycleController {
     }
 
     async fn delete_all(&self, doomed: Vec<Arc<Node>>, sightings: &[InstanceResult], working: &Working) {
-        let sighting = Sighting::of(sightings);
+        let check = CredentialCheck::of(sightings);
         let doomed: Vec<Arc<Node>> = doomed
             .iter()
             .filter_map(|node| self.still_suspect(node))
             .collect();
         let rulings = {
             let all = self.ctx.nodes.all();
-            self.ledger().rule(&doomed, sighting, &all, Instant::now())
+            self.ledger().rule(&doomed, check, &all, Instant::now())
         };
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
             match ruling {

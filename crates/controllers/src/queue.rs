@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-pub use backoff::{Stated, of_nodes, of_services};
+pub use backoff::{RetryAfter, of_nodes, of_services};
 pub use bowline_transport::{Backoff, Jitter};
 pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
@@ -103,7 +103,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
 
     /// Asks for a key after its back-off, which grows with each call until [`forget`](Self::forget).
     pub fn retry(&self, key: K) {
-        self.retry_after(key, Stated::Nothing);
+        self.retry_after(key, RetryAfter::Nothing);
     }
 
     /// Asks for several keys after their back-off, with one draw of the jitter for all of them: keys that failed
@@ -111,19 +111,21 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     pub fn retry_together(&self, keys: impl IntoIterator<Item = K>) {
         let share = self.backoff.draw();
         for key in keys {
-            self.retry_with(key, Stated::Nothing, share);
+            self.retry_with(key, RetryAfter::Nothing, share);
         }
     }
 
-    /// Asks for a key after its back-off, or after what was [stated](Stated) with its failure.
-    pub fn retry_after(&self, key: K, stated: Stated) {
-        match stated {
-            Stated::Nothing => {}
-            Stated::Exactly(delay) | Stated::AtLeast(delay) => self.put_off(&key, Instant::now() + delay),
+    /// Asks for a key after its back-off, or after what was [stated](RetryAfter) with its failure.
+    pub fn retry_after(&self, key: K, retry_after: RetryAfter) {
+        match retry_after {
+            RetryAfter::Nothing => {}
+            RetryAfter::Exactly(delay) | RetryAfter::AtLeast(delay) => {
+                self.put_off(&key, Instant::now() + delay)
+            }
         }
-        match stated {
-            Stated::Exactly(delay) => self.add_after(key, delay),
-            _ => self.retry_with(key, stated, self.backoff.draw()),
+        match retry_after {
+            RetryAfter::Exactly(delay) => self.add_after(key, delay),
+            _ => self.retry_with(key, retry_after, self.backoff.draw()),
         }
     }
 
@@ -144,11 +146,11 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         }
     }
 
-    fn retry_with(&self, key: K, stated: Stated, share: f64) {
+    fn retry_with(&self, key: K, retry_after: RetryAfter, share: f64) {
         let delay = {
             let mut state = self.lock();
             let entry = state.entries.entry(key.clone()).or_default();
-            let delay = stated.delay(self.backoff.delay(entry.failures, share));
+            let delay = retry_after.delay(self.backoff.delay(entry.failures, share));
             entry.failures = entry.failures.saturating_add(1);
             delay
         };

@@ -37,6 +37,7 @@
 //! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
+mod concurrency;
 mod condition;
 mod delete;
 mod enqueue;
@@ -53,7 +54,6 @@ mod status;
 mod sync;
 mod sync_hooks;
 mod tracked;
-mod turns;
 mod unsettled;
 
 use std::collections::BTreeMap;
@@ -66,17 +66,17 @@ use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
+use crate::event_dedup::EventDedup;
 use crate::metrics::gauges::LEFT_BEHIND;
 use crate::queue::{WorkQueue, of_services};
-use crate::said::Said;
 use crate::workers::{self, Work};
+use concurrency::{ConcurrencyLimit, Permit};
 use left_behind::LeftBehind;
 pub(crate) use needs_update::ADDRESS;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, KnownIdentities, NodeSync};
 use tracked::Tracked;
-use turns::{Turn, Turns};
 
 /// The canonical name.
 pub const NAME: &str = "service-lb-controller";
@@ -125,7 +125,7 @@ pub struct ServiceController {
     /// Never holds more than one key, for no longer than a moment: it is there for its series.
     node_queue: Arc<WorkQueue<NodeSync>>,
     lanes: Lanes,
-    turns: Turns,
+    limit: ConcurrencyLimit,
     node_changes: NodeChanges,
     /// The Nodes to balance over, until what is read of them changes.
     balanced: Mutex<Option<BalancedNodes>>,
@@ -134,7 +134,7 @@ pub struct ServiceController {
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
-    background_said: Mutex<BTreeMap<usize, Said>>,
+    background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
 }
 
 impl Work for ServiceController {
@@ -194,14 +194,14 @@ impl ServiceController {
             queue: ctx.queue(QUEUE, of_services()),
             node_queue: ctx.queue(NODE_QUEUE, of_services()),
             lanes: Lanes::default(),
-            turns: Turns::default(),
+            limit: ConcurrencyLimit::default(),
             node_changes: NodeChanges::default(),
             balanced: Mutex::default(),
             known_identities: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
             left_behind: Mutex::default(),
-            background_said: Mutex::default(),
+            background_dedup: Mutex::default(),
             ctx,
             services,
             provider,
@@ -222,19 +222,19 @@ impl ServiceController {
         }
         let is_to_be_made =
             |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
-        let turn = if self.services.get(service).is_some_and(is_to_be_made) {
+        let permit = if self.services.get(service).is_some_and(is_to_be_made) {
             self.queue.rest(key);
-            let Some(turn) = self.ctx.stop.run_until_cancelled(self.turns.next()).await else {
+            let Some(permit) = self.ctx.stop.run_until_cancelled(self.limit.permit()).await else {
                 return; // nothing begins any more
             };
             self.queue.touch(key);
-            turn
+            permit
         } else {
-            Turn::FREE
+            Permit::NONE
         };
         self.condition_is_due(service);
         // On the heap, because those that wait for their turn are many, and need no room for it yet.
-        let outcome = Box::pin(turn.spend(self.sync(service))).await;
+        let outcome = Box::pin(permit.run(self.sync(service))).await;
         self.conclude(service, outcome);
     }
 

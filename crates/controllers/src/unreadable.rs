@@ -7,8 +7,8 @@ use std::time::Duration;
 use bowline_kube_io::{Cache, CacheKey, NodeCache, Recorder, ServiceCache};
 use tokio::time::timeout;
 
+use crate::event_dedup::EventDedup;
 use crate::events::OBJECT_NOT_UNDERSTOOD;
-use crate::said::Said;
 
 /// How often it is looked whether an event about what still holds is due again.
 const LOOK: Duration = Duration::from_secs(5 * 60);
@@ -23,16 +23,16 @@ pub async fn tell_of_unreadable(nodes: Arc<NodeCache>, services: Arc<ServiceCach
 
 async fn tell<T: CacheKey>(cache: &Cache<T>, recorder: &Recorder) {
     let mut unreadable = cache.unreadable();
-    let mut said: BTreeMap<T::Key, Said> = BTreeMap::new();
+    let mut dedup: BTreeMap<T::Key, EventDedup> = BTreeMap::new();
     loop {
         let all = unreadable.borrow_and_update().clone();
-        said.retain(|key, _| all.contains_key(key));
+        dedup.retain(|key, _| all.contains_key(key));
         for (key, it) in all.into_iter().take(MOST) {
             let note = OBJECT_NOT_UNDERSTOOD.note(format!(
                 "The API server shows this object in a way that cannot be understood, so what was known of it stays in force: {}",
                 it.why
             ));
-            if said.entry(key).or_default().is_news(note.reason, &note.text) {
+            if dedup.entry(key).or_default().is_news(note.reason, &note.text) {
                 recorder.record(&it.object, note.kind, note.reason, note.text);
             }
         }

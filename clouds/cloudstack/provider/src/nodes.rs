@@ -308,7 +308,7 @@ impl InstanceDirectory for Instances {
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
         error.context(match query.purpose {
             Purpose::Metadata => "error retrieving instance ID",
-            Purpose::Existence | Purpose::Sighting => "error retrieving instance",
+            Purpose::Existence | Purpose::CredentialCheck => "error retrieving instance",
         })
     }
 }

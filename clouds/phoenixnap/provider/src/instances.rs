@@ -144,7 +144,7 @@ impl InstanceDirectory for Servers {
 
     /// For metadata as well: a server that the list lacks may be there all the same.
     fn is_asked_for(&self, purpose: Purpose) -> bool {
-        purpose != Purpose::Sighting
+        purpose != Purpose::CredentialCheck
     }
 
     /// The API answered that it failed at the list, which is of the whole account. What does not answer at all, refuses the

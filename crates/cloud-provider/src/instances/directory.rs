@@ -208,7 +208,7 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
     let sought: Vec<_> = queries.iter().map(|query| directory.sought(query)).collect();
     // Whether the credentials see anything at all is asked of the listing.
     if let ([query], [Ok(Sought::Id(id))]) = (queries, sought.as_slice())
-        && query.purpose != Purpose::Sighting
+        && query.purpose != Purpose::CredentialCheck
     {
         return vec![answer_one(directory, query, id).await];
     }
@@ -225,7 +225,7 @@ async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuer
         .iter()
         .zip(&sought)
         .map(|(query, sought)| match (query.purpose, sought) {
-            (Purpose::Sighting, Ok(Sought::Id(_))) => {
+            (Purpose::CredentialCheck, Ok(Sought::Id(_))) => {
                 let is_witness = sightings > 0;
                 sightings -= usize::from(is_witness);
                 is_witness
@@ -293,7 +293,7 @@ fn shows_no_witness<D: InstanceDirectory>(
     sought: &[Result<Sought<D::Id>, CloudError>],
     listing: &D::Listing,
 ) -> bool {
-    if directory.is_asked_for(Purpose::Sighting) {
+    if directory.is_asked_for(Purpose::CredentialCheck) {
         return false;
     }
     let shown = |query: &InstanceQuery, sought: &Result<Sought<D::Id>, CloudError>| match sought {
@@ -307,7 +307,7 @@ fn shows_no_witness<D: InstanceDirectory>(
     let mut witnesses = queries
         .iter()
         .zip(sought)
-        .filter(|(query, _)| query.purpose == Purpose::Sighting)
+        .filter(|(query, _)| query.purpose == Purpose::CredentialCheck)
         .filter_map(|(query, sought)| shown(query, sought))
         .peekable();
     witnesses.peek().is_some() && witnesses.all(|is_shown| !is_shown)
@@ -449,7 +449,7 @@ mod tests {
         let cloud = Cloud::default();
         let table: [(&[&str], Purpose, &str, &str); 7] = [
             (&["a=1"], Purpose::Metadata, "ask 1", "asked 1"),
-            (&["a=1"], Purpose::Sighting, "list", "found 1"),
+            (&["a=1"], Purpose::CredentialCheck, "list", "found 1"),
             (&["b"], Purpose::Existence, "list", "nothing for b"),
             (&["a=foreign"], Purpose::Existence, "", "Foreign"),
             (
@@ -483,8 +483,8 @@ mod tests {
             let queries = [
                 query("b=2", Purpose::Existence),
                 query("c=3", Purpose::Existence),
-                query("x=foreign", Purpose::Sighting),
-                query(witness, Purpose::Sighting),
+                query("x=foreign", Purpose::CredentialCheck),
+                query(witness, Purpose::CredentialCheck),
             ];
             answer_all(&cloud, &queries).now_or_never().unwrap();
             std::mem::take(&mut *cloud.calls.lock().unwrap()).join(", ")
@@ -499,7 +499,10 @@ mod tests {
     #[test]
     fn what_a_new_node_is_called_is_found_whoever_else_is_not_listed() {
         let cloud = Cloud::default();
-        let queries = [query("a", Purpose::Metadata), query("w=7", Purpose::Sighting)];
+        let queries = [
+            query("a", Purpose::Metadata),
+            query("w=7", Purpose::CredentialCheck),
+        ];
         let answers = answer_all(&cloud, &queries).now_or_never().unwrap();
         assert!(matches!(answers[..], [Ok(InstanceAnswer::Present(_)), Err(_)]));
         assert_eq!(*cloud.calls.lock().unwrap(), ["list"]);
@@ -509,7 +512,7 @@ mod tests {
     fn an_instance_without_an_address_exists_but_gives_a_node_nothing() {
         let cloud = Cloud::default();
         let texts = |purpose| answers(&cloud, &["e"], purpose).1;
-        assert_eq!(texts(Purpose::Sighting), "");
+        assert_eq!(texts(Purpose::CredentialCheck), "");
         assert_eq!(texts(Purpose::Metadata), "no address");
     }
 
@@ -558,7 +561,11 @@ mod tests {
         assert_eq!(calls, "list, ask 1, ask 3");
         assert_eq!(texts, "asked 1, Foreign, b: bad gateway, asked 3");
         // Whether anything is seen is asked of a few.
-        let (calls, texts) = answers(&cloud, &["a=1", "b", "c=3", "d=4", "e=5"], Purpose::Sighting);
+        let (calls, texts) = answers(
+            &cloud,
+            &["a=1", "b", "c=3", "d=4", "e=5"],
+            Purpose::CredentialCheck,
+        );
         assert_eq!(calls, "list, ask 1, ask 3, ask 4");
         assert_eq!(texts, "asked 1, b: bad gateway, asked 3, asked 4, e: bad gateway");
     }

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt as _};
 use super::refused::is_refusal;
 use super::{AT_ONCE, NAME, NodeController, intent, labels};
 use crate::put_back::Part;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// What is remembered of a Node that could not be written.
 const PUT_BACK: &str = "put back";
@@ -55,7 +55,7 @@ impl NodeController {
                     if !is_expected && self.remembered.is_news(node, PUT_BACK, Some(&error.to_string())) {
                         tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to put back the labels and the taint of a node; it will be tried again");
                     }
-                    return self.give_back(node, Stated::by_kube(&error));
+                    return self.give_back(node, RetryAfter::by_kube(&error));
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::intent::{self, IntentError};
 use super::question::Found;
 use super::refused::{Refused, is_refusal};
 use super::{AT_ONCE, NAME, NodeController, addresses};
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 use crate::{conflict, events};
 
 /// What came of an initialisation.
@@ -51,7 +51,7 @@ pub(super) enum Failure {
     #[error(
         "something puts the taint back, or takes the two names of a label apart, as often as this is mended; look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template"
     )]
-    Undone,
+    Reverted,
     /// This process may not write any more.
     #[error("this process does not lead")]
     NotLeading,
@@ -67,16 +67,16 @@ impl Failure {
             }
             Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),
             Self::Intent(_) | Self::NotLeading => self.to_string(),
-            Self::Undone => format!("node {name} does not stay initialized: {self}"),
+            Self::Reverted => format!("node {name} does not stay initialized: {self}"),
         }
     }
 
     /// What the cloud or the API server said about the next try.
-    pub(super) fn stated(&self) -> Stated {
+    pub(super) fn retry_after(&self) -> RetryAfter {
         match self {
-            Self::Cloud(error) => Stated::by_cloud(error),
-            Self::Write(_, error) => Stated::by_kube(error),
-            _ => Stated::Nothing,
+            Self::Cloud(error) => RetryAfter::by_cloud(error),
+            Self::Write(_, error) => RetryAfter::by_kube(error),
+            _ => RetryAfter::Nothing,
         }
     }
 
@@ -122,9 +122,9 @@ impl NodeController {
         let mut again = Vec::new();
         for (node, failure) in failed {
             self.tell_failure(&node, &failure);
-            match failure.stated() {
-                Stated::Nothing => again.push(node.name.clone()),
-                stated => self.give_back(&node, stated),
+            match failure.retry_after() {
+                RetryAfter::Nothing => again.push(node.name.clone()),
+                retry_after => self.give_back(&node, retry_after),
             }
         }
         self.queue.retry_together(again.iter().cloned());
@@ -139,7 +139,7 @@ impl NodeController {
                 Ok(Initialized::NotNeeded) => {}
                 Err(failure) => {
                     self.tell_failure(node, &failure);
-                    return self.give_back(node, failure.stated());
+                    return self.give_back(node, failure.retry_after());
                 }
             }
             self.queue.finish(&node.name);
@@ -226,8 +226,8 @@ impl NodeController {
             written => written.map_err(Failure::write("the taints"))?,
         };
         // Where a webhook puts the taint back before it is stored, nothing changes, so no watch will show anything either.
-        if self.remembered.is_undone(node, &written) {
-            return Err(Failure::Undone);
+        if self.remembered.is_reverted(node, &written) {
+            return Err(Failure::Reverted);
         }
         self.remembered.written(node, &written);
         self.tell_refused(node, &refused);

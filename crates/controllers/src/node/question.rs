@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use bowline_cloud_provider::{FoundBy, Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
 
 use super::{NodeController, initialize::Failure, labels};
-use crate::sighting::{Sighting, questions};
+use crate::credential_check::{CredentialCheck, questions};
 
 /// How many of the Nodes that were initialised and are Ready are asked for first. All are, if none of these is seen.
 const WITNESSES: usize = 10;
@@ -37,7 +37,10 @@ impl NodeController {
             false => Vec::new(),
         };
         let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses).await;
-        if needs_witnesses && answers.iter().any(is_weak) && Sighting::of(&sightings) != Sighting::Seen {
+        if needs_witnesses
+            && answers.iter().any(is_weak)
+            && CredentialCheck::of(&sightings) != CredentialCheck::Seen
+        {
             let all = self.witnesses();
             if all.len() > witnesses.len() && all.first().is_some_and(|node| is_ready(node)) {
                 // About the new Nodes too: between two listings, the credentials may have been put right.
@@ -84,7 +87,7 @@ impl NodeController {
         witnesses: &[Arc<Node>],
     ) -> (Vec<InstanceResult>, Vec<InstanceResult>) {
         let queries: Vec<_> = questions(nodes, Purpose::Metadata)
-            .chain(questions(witnesses, Purpose::Sighting))
+            .chain(questions(witnesses, Purpose::CredentialCheck))
             .collect();
         let mut answers = self.instances.instances(&queries).await;
         let sightings = answers.split_off(nodes.len().min(answers.len()));
@@ -123,9 +126,9 @@ fn is_weak(answer: &InstanceResult) -> bool {
 /// Whether the cloud shows the instance of none of these Nodes, and one of them at least certainly runs.
 fn speak_against(witnesses: &[Arc<Node>], sightings: &[InstanceResult]) -> bool {
     let ready = witnesses.iter().take_while(|node| is_ready(node)).count();
-    let of_ready = Sighting::of(&sightings[..ready.min(sightings.len())]);
-    matches!(of_ready, Sighting::Blind { .. })
-        && matches!(Sighting::of(sightings), Sighting::Blind { missing } if missing >= UNSEEN)
+    let of_ready = CredentialCheck::of(&sightings[..ready.min(sightings.len())]);
+    matches!(of_ready, CredentialCheck::Blind { .. })
+        && matches!(CredentialCheck::of(sightings), CredentialCheck::Blind { missing } if missing >= UNSEEN)
 }
 
 pub(super) fn is_ready(node: &Node) -> bool {

@@ -110,12 +110,12 @@ impl NodeController {
 
     /// Whether what is said of a pass is news.
     fn is_news(&self, subject: &'static str, text: Option<String>) -> bool {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dedup = self.dedup.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(text) = text else {
-            said.over(subject);
+            dedup.over(subject);
             return false;
         };
-        said.is_news(subject, &text)
+        dedup.is_news(subject, &text)
     }
 
     /// Whether two passes in a row found no instance of a Node whose kubelet goes on, which is told once. Such a Node is not deleted, and

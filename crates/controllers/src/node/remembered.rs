@@ -8,9 +8,9 @@ use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{NodeCache, Written};
 use tokio::time::Instant;
 
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::put_back::{Part, PutBack, Row};
-use crate::said::Said;
 
 /// The Nodes that are not as usual.
 pub(super) struct Remembered {
@@ -23,13 +23,13 @@ pub(super) struct Remembered {
 #[derive(Default, PartialEq, Eq)]
 struct Entry {
     /// The failure and the other provider ID of its events, and in the log what was not written and why, or that it is another cloud's.
-    said: Said,
+    dedup: EventDedup,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
     /// How often somebody put the taint back, or took the two names of a label apart.
     rows: PutBack,
     /// What of that is not put right yet.
-    undone: BTreeMap<Part, Undone>,
+    reverted: BTreeMap<Part, Reverted>,
     /// What goes on, and is to be told with the next write.
     untold: BTreeSet<Part>,
     /// Changes since the last write for which a try came sooner.
@@ -38,7 +38,7 @@ struct Entry {
 
 /// A part that somebody changed back.
 #[derive(PartialEq, Eq)]
-struct Undone {
+struct Reverted {
     /// The version of the Node that showed it first.
     version: Option<u64>,
     /// When it is put right. The Node is not written sooner for another part.
@@ -78,15 +78,15 @@ impl Remembered {
         let mut entry = nodes.remove(&node.name).unwrap_or_default();
         entry.written = version.filter(|_| is_behind);
         entry.hastened = Row::default();
-        let is_fought = entry.undone.values().any(|undone| undone.is_fought);
-        entry.undone.retain(|_, undone| undone.version > version);
+        let is_fought = entry.reverted.values().any(|reverted| reverted.is_fought);
+        entry.reverted.retain(|_, reverted| reverted.version > version);
         // It waits no more. What it goes on without may hold still, and so may a fight.
         if !is_fought {
             for subject in [
                 events::NODE_INIT_FAILED.reason,
                 events::FOREIGN_PROVIDER_ID.reason,
             ] {
-                entry.said.over(subject);
+                entry.dedup.over(subject);
             }
         }
         if entry != Entry::default() {
@@ -96,30 +96,30 @@ impl Remembered {
 
     /// The Node changed, and somebody undid these parts of what this controller wrote to it: how long to wait before it is written
     /// again. A change that undoes nothing hastens a try as often in a row as a part is put back, and the wait for a part holds.
-    pub(super) fn changed(&self, node: &Node, undone: &BTreeSet<Part>) -> Wait {
+    pub(super) fn changed(&self, node: &Node, reverted: &BTreeSet<Part>) -> Wait {
         let now = Instant::now();
         let mut nodes = self.nodes();
         let entry = nodes.entry(node.name.clone()).or_default();
-        let hastened = match undone.is_empty() {
+        let hastened = match reverted.is_empty() {
             true => entry.hastened.again().after,
             false => Duration::ZERO,
         };
-        for &part in undone {
-            if entry.undone.get(&part).is_some_and(|waiting| waiting.due > now) {
+        for &part in reverted {
+            if entry.reverted.get(&part).is_some_and(|waiting| waiting.due > now) {
                 continue;
             }
             let again = entry.rows.again(part);
             if again.is_news {
                 entry.untold.insert(part);
             }
-            let undone = Undone {
+            let reverted = Reverted {
                 version: version(node),
                 due: now + again.after,
                 is_fought: !again.after.is_zero(),
             };
-            entry.undone.insert(part, undone);
+            entry.reverted.insert(part, reverted);
         }
-        let waits = entry.undone.values().map(|undone| undone.due - now);
+        let waits = entry.reverted.values().map(|reverted| reverted.due - now);
         let wait = waits.max().unwrap_or_default();
         Wait {
             after: wait.max(hastened),
@@ -140,14 +140,14 @@ impl Remembered {
     /// learned from the cloud.
     pub(super) fn is_fought(&self, node: &Node) -> bool {
         let nodes = self.nodes();
-        let undone = nodes
+        let reverted = nodes
             .get(&node.name)
-            .and_then(|entry| entry.undone.get(&Part::Taint));
-        undone.is_some_and(|undone| undone.is_fought) && node.provider_id.is_some()
+            .and_then(|entry| entry.reverted.get(&Part::Taint));
+        reverted.is_some_and(|reverted| reverted.is_fought) && node.provider_id.is_some()
     }
 
     /// Whether the cache shows, as of this write or later, that the taint is on the Node all the same.
-    pub(super) fn is_undone(&self, node: &Node, written: &Written) -> bool {
+    pub(super) fn is_reverted(&self, node: &Node, written: &Written) -> bool {
         let version = written.resource_version.parse().ok();
         let cached = self.cache.get(&node.name);
         cached.is_some_and(|cached| {
@@ -184,7 +184,7 @@ impl Remembered {
         let mut nodes = self.nodes(); // before the look: a Node that goes after it is forgotten after this
         let Some(text) = text else {
             if let Some(entry) = nodes.get_mut(&node.name) {
-                entry.said.over(subject);
+                entry.dedup.over(subject);
                 if *entry == Entry::default() {
                     nodes.remove(&node.name);
                 }
@@ -196,7 +196,7 @@ impl Remembered {
             && nodes
                 .entry(node.name.clone())
                 .or_default()
-                .said
+                .dedup
                 .is_news(subject, text)
     }
 

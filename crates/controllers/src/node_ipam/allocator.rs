@@ -17,7 +17,7 @@ pub(super) struct Allocator {
     held: BTreeMap<NodeName, Holding>,
 }
 
-/// One network of the cluster with its books.
+/// One network of the cluster with its allocations.
 #[derive(Debug)]
 pub(super) struct Account {
     set: CidrSet,
@@ -175,7 +175,7 @@ impl Allocator {
         self.held.get(&node.name).is_some_and(is_it) && self.drop_holding(&node.name)
     }
 
-    /// The books, in the order of the cluster's networks.
+    /// The allocations, in the order of the cluster's networks.
     pub(super) fn accounts(&self) -> &[Account] {
         &self.sets
     }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
 use super::throttle::Throttle;
-use crate::sighting::Sighting;
+use crate::credential_check::CredentialCheck;
 use suspect::{Full, Hold, Rules, Suspect, Ticks};
 
 /// A time by the clock for distances and by the one on the wall.
@@ -256,7 +256,7 @@ impl Ledger {
     pub(super) fn rule(
         &mut self,
         doomed: &[Arc<Node>],
-        sighting: Sighting,
+        check: CredentialCheck,
         all: &[Arc<Node>],
         now: Instant,
     ) -> Vec<(Arc<Node>, Ruling)> {
@@ -276,7 +276,7 @@ impl Ledger {
             let ticks = self.rules.ticks;
             let ruling = self
                 .suspects
-                .change_busy(node, |suspect| suspect.rule(sighting, full, now, ticks));
+                .change_busy(node, |suspect| suspect.rule(check, full, now, ticks));
             let Some(ruling) = ruling else {
                 continue;
             };

@@ -8,7 +8,7 @@ use bowline_transport::{Backoff, Jitter};
 
 /// What was said with a failure about the time of the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stated {
+pub enum RetryAfter {
     /// Nothing: the back-off decides.
     Nothing,
     /// By the cloud: after exactly this time. The back-off neither counts nor grows.
@@ -18,7 +18,7 @@ pub enum Stated {
     AtLeast(Duration),
 }
 
-impl Stated {
+impl RetryAfter {
     /// What the cloud said.
     #[must_use]
     pub fn by_cloud(error: &CloudError) -> Self {
@@ -36,8 +36,8 @@ impl Stated {
     pub fn delay(self, backoff: Duration) -> Duration {
         match self {
             Self::Nothing => backoff,
-            Self::Exactly(stated) => stated,
-            Self::AtLeast(stated) => stated.max(backoff),
+            Self::Exactly(retry_after) => retry_after,
+            Self::AtLeast(retry_after) => retry_after.max(backoff),
         }
     }
 }

@@ -99,13 +99,13 @@ async fn keys_that_failed_together_come_back_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stated_delay_holds_whoever_asks_for_the_key_before_and_after() {
-    for stated in [Stated::Exactly(SECOND * 30), Stated::AtLeast(SECOND * 30)] {
+    for retry_after in [RetryAfter::Exactly(SECOND * 30), RetryAfter::AtLeast(SECOND * 30)] {
         let queue = queue();
         queue.add("a");
         assert_eq!(queue.next().await, "a");
         let begin = Instant::now();
         queue.add("a"); // an edit while it is worked on
-        queue.retry_after("a", stated);
+        queue.retry_after("a", retry_after);
         queue.done(&"a");
         advance(SECOND * 10).await;
         queue.forget(&"a");

@@ -8,10 +8,10 @@ use ipnet::IpNet;
 use tokio::time::Instant;
 
 use super::plan::Shared;
+use crate::event_dedup::EventDedup;
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
-use crate::queue::{Backoff, Stated};
-use crate::said::Said;
+use crate::queue::{Backoff, RetryAfter};
 
 /// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
 /// in the way.
@@ -25,7 +25,7 @@ const REFUSED: Backoff = Backoff {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Next {
     /// By the back-off, or as stated.
-    Soon(Stated),
+    Soon(RetryAfter),
     /// The write is refused as it is. No pass writes it sooner, unless the Node changes.
     Refused,
 }
@@ -40,7 +40,7 @@ impl Next {
             | ErrorKind::Exhausted
             | ErrorKind::Invalid
             | ErrorKind::NotSupported => Self::Refused,
-            _ => Self::Soon(Stated::by_cloud(error)),
+            _ => Self::Soon(RetryAfter::by_cloud(error)),
         }
     }
 }
@@ -106,7 +106,7 @@ struct Attempt {
     /// The error, in words that do not change from try to try, and the text of the try at which it was new.
     error: String,
     text: String,
-    said: Said,
+    dedup: EventDedup,
 }
 
 /// The failures of wishes that are still open.
@@ -117,7 +117,7 @@ pub(super) struct Attempts {
     /// The routes to Nodes that have no address yet, and until when they wait for one.
     joining: BTreeMap<Wish, Instant>,
     /// The Nodes that share a pod network with others.
-    shared: BTreeMap<(NodeName, IpNet), Said>,
+    shared: BTreeMap<(NodeName, IpNet), EventDedup>,
 }
 
 impl Attempts {
@@ -184,19 +184,19 @@ impl Attempts {
             is_refused: false,
             error: String::new(),
             text: String::new(),
-            said: Said::default(),
+            dedup: EventDedup::default(),
         });
         let is_refused = matches!(next, Next::Refused);
         if attempt.is_refused != is_refused {
             (attempt.is_refused, attempt.failures) = (is_refused, 0);
         }
-        let (delay, stated) = match next {
-            Next::Soon(stated) => (delay(&self.backoff, attempt.failures, share), stated),
-            Next::Refused => (REFUSED.delay(attempt.failures, 1.0), Stated::Nothing),
+        let (delay, retry_after) = match next {
+            Next::Soon(retry_after) => (delay(&self.backoff, attempt.failures, share), retry_after),
+            Next::Refused => (REFUSED.delay(attempt.failures, 1.0), RetryAfter::Nothing),
         };
-        attempt.due = now + stated.delay(delay);
-        attempt.not_before = now + stated.delay(Duration::ZERO);
-        if !matches!(stated, Stated::Exactly(_)) {
+        attempt.due = now + retry_after.delay(delay);
+        attempt.not_before = now + retry_after.delay(Duration::ZERO);
+        if !matches!(retry_after, RetryAfter::Exactly(_)) {
             attempt.failures = attempt.failures.saturating_add(1);
         }
         if attempt.error != error {
@@ -204,14 +204,14 @@ impl Attempts {
             attempt.text = text();
         }
         attempt
-            .said
+            .dedup
             .is_news(FAILED, &attempt.text)
             .then(|| attempt.text.clone())
     }
 
     /// What was said of a wish that is not tried now, if it is due to be said again.
     pub(super) fn again(&mut self, wish: &Wish) -> Option<String> {
-        let said = self.failed.get_mut(wish)?.said.again(FAILED);
+        let said = self.failed.get_mut(wish)?.dedup.again(FAILED);
         said.map(ToOwned::to_owned)
     }
 
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::queue::Jitter;
 
-    const SOON: Next = Next::Soon(Stated::Nothing);
+    const SOON: Next = Next::Soon(RetryAfter::Nothing);
 
     fn attempts() -> Attempts {
         Attempts::new(Backoff {
@@ -344,7 +344,7 @@ mod tests {
         attempts.failed(
             wish("n1"),
             "slow down",
-            Next::Soon(Stated::Exactly(minute)),
+            Next::Soon(RetryAfter::Exactly(minute)),
             1.0,
             || "S".into(),
         );

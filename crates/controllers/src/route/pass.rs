@@ -19,7 +19,7 @@ use super::calls::{self, Caller, Calls};
 use super::plan::{Action, Plan, Shared};
 use super::{NAME, RouteController};
 use crate::events;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// Nodes that are asked about or written to at once: as many as there can be requests to the API server under way.
 const REQUESTS_AT_ONCE: usize = 32;
@@ -102,7 +102,7 @@ impl RouteController {
                 Some(listed)
             }
             Err(error) => {
-                let next = Next::Soon(Stated::by_cloud(&error));
+                let next = Next::Soon(RetryAfter::by_cloud(&error));
                 if self.failed(pass, Wish::List, &error, next).is_some() {
                     tracing::warn!(controller = NAME, err = %error, "Failed to list routes; nothing is changed before they can be read");
                 }

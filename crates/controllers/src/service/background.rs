@@ -9,7 +9,7 @@ use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
-use crate::said::Said;
+use crate::event_dedup::EventDedup;
 
 impl ServiceController {
     /// Lets each background work run for the first time.
@@ -47,12 +47,12 @@ impl ServiceController {
             controller: self,
             index,
             name: work.name(),
-            said_before: lock(&self.background_said).remove(&index).unwrap_or_default(),
-            said: Mutex::default(),
+            said_before: lock(&self.background_dedup).remove(&index).unwrap_or_default(),
+            dedup: Mutex::default(),
         };
         let driven = drive(&mut *session, Mode::Apply(&self.lanes), &hooks, &mut false).await;
         // What holds for many runs is said once.
-        lock(&self.background_said).insert(index, std::mem::take(&mut *lock(&hooks.said)));
+        lock(&self.background_dedup).insert(index, std::mem::take(&mut *lock(&hooks.dedup)));
         match &driven {
             Ok(Driven::Settled(..) | Driven::Wait { .. }) => {
                 self.ctx
@@ -85,14 +85,14 @@ struct BackgroundHooks<'a> {
     index: usize,
     name: &'static str,
     /// What the last run had to say.
-    said_before: Said,
-    said: Mutex<Said>,
+    said_before: EventDedup,
+    dedup: Mutex<EventDedup>,
 }
 
 impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     fn planned(&self, facts: &BackgroundFacts, plan: &DynPlan) {
         self.controller.ctx.metrics.planned(&plan.answer);
-        let news = lock(&self.said).news(&plan.notes, |_| true);
+        let news = lock(&self.dedup).news(&plan.notes, |_| true);
         for note in news.into_iter().filter(|note| !self.said_before.has(note)) {
             // Most are about no object that could have an event.
             let services = note.about.iter().flat_map(|_| facts.services.services());

@@ -9,7 +9,7 @@ use bowline_kube_io::KubeError;
 
 use super::unsettled::{Reason, Unsettled};
 use super::{Key, ServiceController};
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// Trouble that is over within this time is none: most load balancers are made sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -86,7 +86,8 @@ impl ServiceController {
             }
             Err(error) => {
                 tracing::debug!(service = %key, err = %error, "The condition of a Service could not be written, will be tried again");
-                self.queue.retry_after(queued.clone(), Stated::by_kube(&error));
+                self.queue
+                    .retry_after(queued.clone(), RetryAfter::by_kube(&error));
             }
         }
     }

@@ -46,7 +46,7 @@ impl ServiceController {
                 }
             }
         }
-        if self.insists(key)
+        if progress.interruptions.are_to_end()
             && let Some(newest) = self.services.newer_than(&service)
             && !facts::is_wanted(&newest)
         {
@@ -58,7 +58,7 @@ impl ServiceController {
             match self.ctx.kube.set_service_finalizer(&service, false).await {
                 Ok(left) if facts::has_finalizer(&left) => {
                     self.tracked(key, |tracked| tracked.synced = synced);
-                    return Outcome::Failed(Failure::undone(prefix), progress);
+                    return Outcome::Failed(Failure::reverted(prefix), progress);
                 }
                 Ok(_) => {}
                 // The watch was late to show what the removal before this one did, and told of.

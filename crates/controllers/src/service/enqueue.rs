@@ -41,7 +41,7 @@ impl ServiceController {
                         (false, _) => Causes::CHANGED,
                         (true, true) => Causes::VERIFY,
                         (true, false) => {
-                            self.tracked(&key, |tracked| tracked.work.was_begun_before());
+                            self.tracked(&key, |tracked| tracked.state.was_begun_before());
                             Causes::RETRY
                         }
                     };
@@ -59,7 +59,7 @@ impl ServiceController {
                     tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
                     let asked = tracked.asked(old, new);
                     tracked.keep_newest(new);
-                    (asked, tracked.work.waits_for_news())
+                    (asked, tracked.state.waits_for_news())
                 });
                 if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
                     // How often the opposite has failed says nothing about this.
@@ -87,7 +87,7 @@ impl ServiceController {
                     let with_balancer = synced.filter(|synced| facts::wants_load_balancer(synced));
                     let has_balancer = with_balancer.is_some();
                     tracked.vanished.extend(with_balancer);
-                    tracked.work.vanish();
+                    tracked.state.vanish();
                     tracked.fights = Fights::default(); // another one of the name has nothing of this one
                     tracked.is_foreign = false;
                     has_balancer

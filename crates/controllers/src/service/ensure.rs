@@ -68,8 +68,8 @@ impl ServiceController {
                         let lacks_nodes =
                             identities.is_empty() && self.provider.load_balancer.follows_nodes();
                         let has_old_labels = self.has_old_labels(service, nodes);
-                        let is_vain = !progress.has_written && is_published(&old, &status);
-                        self.tracked(key, |tracked| tracked.fights.look_settled(is_vain));
+                        let is_no_op = !progress.has_written && is_published(&old, &status);
+                        self.tracked(key, |tracked| tracked.fights.look_settled(is_no_op));
                         Outcome::Settled(Settled {
                             identities,
                             again,
@@ -165,7 +165,7 @@ impl ServiceController {
             let with_finalizer =
                 written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
             if !facts::has_finalizer(&with_finalizer) {
-                return Err(Box::new(Outcome::Failed(Failure::undone(prefix), progress)));
+                return Err(Box::new(Outcome::Failed(Failure::reverted(prefix), progress)));
             }
             let wanted = ServiceFacts {
                 service: Arc::new(with_finalizer),
@@ -209,8 +209,8 @@ impl ServiceController {
         status: &LoadBalancerStatus,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
-        let is_changed =
-            !self.insists(key) && self.tracked(key, |tracked| tracked.causes.has(Causes::CHANGED));
+        let is_changed = !progress.interruptions.are_to_end()
+            && self.tracked(key, |tracked| tracked.causes.has(Causes::CHANGED));
         if is_changed
             || !self
                 .services

@@ -16,7 +16,7 @@ use super::needs_update::{ADDRESS, address};
 use super::status::is_shown;
 use super::{Key, ServiceController};
 use crate::put_back::{Again, Part, PutBack, Row};
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// Time to the next try where a sync of the Service is under way.
 const BESIDE_A_SYNC: Duration = Duration::from_secs(1);
@@ -181,18 +181,18 @@ impl Fights {
         self.is_look_due = false;
     }
 
-    /// It has settled. `is_vain`: the cloud was not written, and the status is as before.
-    pub(super) fn look_settled(&mut self, is_vain: bool) {
-        self.look_ended(is_vain);
+    /// It has settled. `is_no_op`: the cloud was not written, and the status is as before.
+    pub(super) fn look_settled(&mut self, is_no_op: bool) {
+        self.look_ended(is_no_op);
         // What the look did not write again is the other's by now.
         self.entries.retain(|_, ours| ours.value.is_some());
     }
 
     /// It has come to an end.
-    pub(super) fn look_ended(&mut self, is_vain: bool) {
+    pub(super) fn look_ended(&mut self, is_no_op: bool) {
         let Changes { entries, is_more } = std::mem::take(&mut self.served);
         for key in entries {
-            match is_vain && !is_more {
+            match is_no_op && !is_more {
                 true => self.idle.insert(key),
                 false => self.idle.remove(&key),
             };
@@ -258,7 +258,8 @@ impl ServiceController {
                     tracing::warn!(service = %key, err = %error, "What somebody changed back on a Service could not be written, will be tried again");
                 }
                 self.tracked(key, |tracked| tracked.fights.due.extend(due));
-                self.queue.retry_after(queued.clone(), Stated::by_kube(&error));
+                self.queue
+                    .retry_after(queued.clone(), RetryAfter::by_kube(&error));
             }
         }
     }

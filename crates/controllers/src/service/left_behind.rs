@@ -12,7 +12,7 @@ use bowline_cloud_provider::{CloudError, MadeFor, Service, facts};
 use super::{Key, ServiceController, lock};
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's. One
 /// without a spec could not be read, and may ask for anything.
@@ -34,15 +34,15 @@ impl ServiceController {
                 *lock(&self.left_behind) = Some(found);
                 self.queue.forget(&Key::LeftBehind);
             }
-            Err((error, stated)) => {
+            Err((error, retry_after)) => {
                 tracing::warn!(err = %error, "Cannot find out whether deleted Services left load balancers behind, will look again");
-                self.queue.retry_after(Key::LeftBehind, stated);
+                self.queue.retry_after(Key::LeftBehind, retry_after);
             }
         }
     }
 
-    async fn find_left_behind(&self) -> Result<Vec<MadeFor>, (String, Stated)> {
-        let by_cloud = |error: CloudError| (error.to_string(), Stated::by_cloud(&error));
+    async fn find_left_behind(&self) -> Result<Vec<MadeFor>, (String, RetryAfter)> {
+        let by_cloud = |error: CloudError| (error.to_string(), RetryAfter::by_cloud(&error));
         // What was spoken for when the cloud was asked may have been removed in the ordinary way by the time of its answer.
         let mut spoken_for = self.spoken_for();
         let made = self.provider.load_balancer.made_for(&*self.services).await;
@@ -58,7 +58,7 @@ impl ServiceController {
             }
             // That the Service is missing from a list proves nothing.
             let found = self.ctx.kube.find_service(&made.key, &self.services).await;
-            let found = found.map_err(|error| (error.to_string(), Stated::by_kube(&error)))?;
+            let found = found.map_err(|error| (error.to_string(), RetryAfter::by_kube(&error)))?;
             self.progressed(&Key::LeftBehind, true);
             let is_spoken_for =
                 |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && speaks_for_balancer(it);

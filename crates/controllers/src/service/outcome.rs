@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
+use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, Service, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::{Refusal, RefusedBy};
 
 use super::node_sync::NodeIdentities;
-use super::state::{Interruption, Parked, Progress};
+use super::state::{Interruptions, Parked, Progress, State};
 use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
 use crate::events;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 
 /// What is said behind a cloud's words of a quota or limit.
 const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
@@ -101,7 +101,7 @@ pub(super) struct Failure {
     /// What kind of failure it is, for whoever watches.
     reason: Reason,
     /// What the cloud or the API server said about the next try; else the schedule decides.
-    pub(super) stated: Stated,
+    pub(super) retry_after: RetryAfter,
     /// The same failure at the next try is no news: the remedy is a person's.
     pub(super) is_quiet: bool,
 }
@@ -129,13 +129,13 @@ impl Failure {
             text: said(prefix, text) + advice,
             words: None,
             reason,
-            stated: Stated::Nothing,
+            retry_after: RetryAfter::Nothing,
             is_quiet: true,
         }
     }
 
     /// The API server took a write of the finalizer, and what it stored says otherwise.
-    pub(super) fn undone(prefix: &str) -> Self {
+    pub(super) fn reverted(prefix: &str) -> Self {
         let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
         Self::of_person(prefix, text, "", Reason::Kubernetes)
     }
@@ -155,7 +155,7 @@ impl Failure {
             text: said(prefix, &text) + advice,
             words,
             reason: error.kind().into(),
-            stated: Stated::by_cloud(error),
+            retry_after: RetryAfter::by_cloud(error),
             is_quiet: error.is_of_credentials() || error.kind() == ErrorKind::Invalid,
         }
     }
@@ -166,7 +166,7 @@ impl Failure {
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
         );
         Self {
-            stated: Stated::by_kube(error),
+            retry_after: RetryAfter::by_kube(error),
             is_quiet,
             ..Self::of_person(prefix, &text, "", Reason::Kubernetes)
         }
@@ -212,12 +212,12 @@ impl ServiceController {
             Outcome::Nothing => return,
         };
         self.ctx.metrics.synced(kind.as_str(), result);
-        if matches!(outcome, Outcome::Parked(..)) {
-            return;
-        }
-        let begun = self.tracked(key, |tracked| tracked.work.begun());
-        let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Moved(..));
-        if let Some((kind, begun)) = begun.filter(|_| is_over) {
+        let begun = self.tracked(key, |tracked| tracked.state.begun());
+        let goes_on = matches!(
+            outcome,
+            Outcome::Parked(..) | Outcome::Superseded(_) | Outcome::Moved(..)
+        );
+        if let Some((kind, begun)) = begun.filter(|_| !goes_on) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let provider = &self.provider.load_balancer;
             provider.reconciled(kind, begun.elapsed(), has_failed);
@@ -248,7 +248,7 @@ impl ServiceController {
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
                     tracked.stays_unsettled(Reason::Waiting, &parked.reason);
-                    tracked.work.wait(parked);
+                    tracked.state.wait(parked);
                 });
                 self.queue.add_after(queued, after);
             }
@@ -293,34 +293,32 @@ impl ServiceController {
         }
     }
 
-    fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, progress: Progress) {
+    fn conclude_interruption(&self, key: &ServiceKey, by: Option<&Failure>, mut progress: Progress) {
         let queued = Key::Service(key.clone());
         let known = self.services.get(key);
-        let version = known
-            .as_deref()
-            .and_then(|it| it.metadata.resource_version.as_deref());
-        let (is_changed, interruption) = self.tracked(key, |tracked| {
-            let interruption = tracked.work.interrupt(progress, version);
-            if interruption != Interruption::Passing {
+        let version = |it: &Service| it.metadata.resource_version.as_deref()?.parse().ok();
+        progress.interruptions.add(known.as_deref().and_then(version));
+        let row = progress.interruptions;
+        let is_changed = self.tracked(key, |tracked| {
+            tracked.state = State::Unfinished(progress);
+            if !row.is_passing() {
                 let trouble = by.map_or(INTERRUPTED, |failure| &failure.text);
                 tracked.stays_unsettled(Reason::Kubernetes, trouble);
             }
-            (tracked.causes.has(Causes::CHANGED), interruption)
+            tracked.causes.has(Causes::CHANGED)
         });
-        if interruption == Interruption::Outdated
-            && let Some(known) = &known
-        {
-            self.services.ask_about(known);
+        if let Some(known) = known.filter(|_| row.is_outdated()) {
+            self.services.ask_about(&known);
         }
         if let Some(failure) = by
-            && self.tracked(key, |tracked| tracked.work.is_told())
+            && row.is_told()
         {
             self.tell_failed(key, failure, progress);
         }
         // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
         if is_changed {
             self.queue.add(queued);
-        } else if interruption == Interruption::Passing {
+        } else if row.is_passing() {
             self.queue.add_after(queued, SOON);
         } else {
             self.queue.retry(queued);
@@ -347,8 +345,9 @@ impl ServiceController {
             tracked.leave_node_syncs();
             tracked.fights.look_ended(true);
             tracked.stays_unsettled(reason, &failure.text);
-            tracked.work.fail(Progress {
+            tracked.state = State::Unfinished(Progress {
                 causes: retry,
+                interruptions: Interruptions::default(),
                 ..progress
             });
         });
@@ -356,10 +355,10 @@ impl ServiceController {
             self.ctx.metrics.nodesync_error_total.inc();
         }
         self.tell_failed(key, failure, progress);
-        if was_nodes_only && failure.stated == Stated::Nothing {
+        if was_nodes_only && failure.retry_after == RetryAfter::Nothing {
             self.queue.add(queued); // a full sync follows at once
         } else {
-            self.queue.retry_after(queued, failure.stated);
+            self.queue.retry_after(queued, failure.retry_after);
         }
         // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
         // those of the sync before.
@@ -397,7 +396,7 @@ impl ServiceController {
         } else {
             events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
         };
-        let is_news = self.tracked(key, |tracked| tracked.said.is_news(note.reason, &note.text));
+        let is_news = self.tracked(key, |tracked| tracked.dedup.is_news(note.reason, &note.text));
         let words = failure.words.as_deref();
         tracing::warn!(service = %key, err = %failure.text, words, "Load balancer sync failed, will be tried again");
         if (is_news || !failure.is_quiet)

@@ -32,6 +32,8 @@ pub(super) struct Progress {
     pub(super) has_written: bool,
     /// It wrote to the cloud since the last full read.
     pub(super) is_unverified: bool,
+    /// The syncs in a row before this one that something moved under.
+    pub(super) interruptions: Interruptions,
 }
 
 /// A reconcile under way.
@@ -69,6 +71,15 @@ pub(super) enum State<S = Session> {
 }
 
 impl<S> State<S> {
+    /// A sync begins; gives the state before. Without a cause it only goes on with a reconcile that waited for the cloud.
+    pub(super) fn begin(&mut self, kind: ReconcileKind, causes: Causes) -> Self {
+        let begun = match self {
+            Self::Waiting(_, begun) if causes.is_empty() => *begun,
+            _ => (kind, Instant::now()),
+        };
+        std::mem::replace(self, Self::Working(begun))
+    }
+
     /// What a sync goes on with that begins in this state: the reconcile that waits for the cloud, if it is to the same end and will
     /// do; else with what the one before it was for.
     pub(super) fn resume(
@@ -76,163 +87,117 @@ impl<S> State<S> {
         is_removal: bool,
         will_do: impl FnOnce(&Parked<S>) -> bool,
     ) -> Result<Parked<S>, Progress> {
-        let earlier = match self {
+        let (earlier, is_said) = match self {
             Self::Waiting(parked, _) if parked.progress.is_removal == is_removal && will_do(&parked) => {
                 return Ok(parked);
             }
-            Self::Waiting(parked, _) => Some(parked.progress),
+            Self::Waiting(parked, _) => (parked.progress, true),
             // Each try of a removal is announced for itself.
-            Self::Unfinished(progress) => Some(progress).filter(|_| !is_removal),
-            Self::Resting | Self::Working(_) => None,
+            Self::Unfinished(progress) => (progress, !is_removal),
+            Self::Resting | Self::Working(_) => return Err(Progress::of(is_removal)),
         };
-        let to_this_end = earlier.filter(|earlier| earlier.is_removal == is_removal);
-        Err(to_this_end.unwrap_or(Progress {
-            is_removal,
-            ..Progress::default()
-        }))
-    }
-}
-
-/// The machine, and how often in a row something moved under a sync.
-pub(super) struct Work<S = Session> {
-    state: State<S>,
-    interruptions: Interruptions,
-}
-
-impl<S> Default for Work<S> {
-    fn default() -> Self {
-        Self {
-            state: State::default(),
-            interruptions: Interruptions::default(),
-        }
-    }
-}
-
-impl<S> Work<S> {
-    /// A sync begins; gives the state before. Without a cause it only goes on with a reconcile that waited for the cloud.
-    pub(super) fn begin(&mut self, kind: ReconcileKind, causes: Causes) -> State<S> {
-        let begun = match &self.state {
-            State::Waiting(_, begun) if causes.is_empty() => *begun,
-            _ => (kind, Instant::now()),
-        };
-        std::mem::replace(&mut self.state, State::Working(begun))
+        Err(match is_said && earlier.is_removal == is_removal {
+            true => earlier,
+            false => Progress {
+                interruptions: earlier.interruptions,
+                ..Progress::of(is_removal)
+            },
+        })
     }
 
     /// The reconcile under way.
     pub(super) fn begun(&self) -> Option<Begun> {
-        match &self.state {
-            State::Working(begun) => Some(*begun),
+        match self {
+            Self::Working(begun) => Some(*begun),
             _ => None,
         }
     }
 
-    /// It has settled, or is needed no longer.
-    pub(super) fn rest(&mut self) {
-        *self = Self::default();
-    }
-
     /// The cloud is busy with it.
     pub(super) fn wait(&mut self, parked: Parked<S>) {
-        if let State::Working(begun) = self.state {
-            self.state = State::Waiting(parked, begun);
+        if let Self::Working(begun) = *self {
+            *self = Self::Waiting(parked, begun);
         }
-    }
-
-    /// Something moved under it; `version` is what the cache shows now.
-    pub(super) fn interrupt(&mut self, progress: Progress, version: Option<&str>) -> Interruption {
-        self.state = State::Unfinished(progress);
-        self.interruptions.add(version)
-    }
-
-    /// It failed.
-    pub(super) fn fail(&mut self, progress: Progress) {
-        let state = State::Unfinished(progress);
-        let interruptions = Interruptions::default();
-        *self = Self { state, interruptions };
     }
 
     /// The Service vanished.
     pub(super) fn vanish(&mut self) {
-        if matches!(self.state, State::Waiting(..)) {
-            self.state = State::Resting;
+        if matches!(self, Self::Waiting(..)) {
+            *self = Self::Resting;
         }
     }
 
     /// A process before this one began to make the balancer, and said so.
     pub(super) fn was_begun_before(&mut self) {
-        if self.is_resting() {
-            self.state = State::Unfinished(Progress {
+        if matches!(self, Self::Resting) {
+            *self = Self::Unfinished(Progress {
                 is_announced: true,
-                ..Progress::default()
+                ..Progress::of(false)
             });
         }
-    }
-
-    /// Whether nothing is begun.
-    pub(super) fn is_resting(&self) -> bool {
-        matches!(self.state, State::Resting)
-    }
-
-    /// Whether somebody is to be told of the interruptions: a question brought nothing new either, or they have no end.
-    pub(super) fn is_told(&self) -> bool {
-        let Interruptions { count, outdated, .. } = self.interruptions;
-        outdated >= 2 || count > Interruptions::MOST
-    }
-
-    /// Whether the next sync gives way to changes no more. A Service that changes faster than its cloud can be looked at
-    /// would never be served, nor let go: its newest change comes after the one that is being worked on, as in upstream.
-    pub(super) fn insists(&self) -> bool {
-        self.interruptions.count >= Interruptions::SOME
     }
 
     /// Whether a newer version of the Service than the one that a write of it was refused for ends the wait. Whoever writes without
     /// end is not followed at each step.
     pub(super) fn waits_for_news(&self) -> bool {
-        matches!(self.state, State::Unfinished(_))
-            && (1..=Interruptions::MOST).contains(&self.interruptions.count)
+        matches!(self, Self::Unfinished(progress) if (1..=MOST).contains(&progress.interruptions.count))
     }
 }
 
+impl Progress {
+    /// Nothing yet.
+    fn of(is_removal: bool) -> Self {
+        Self {
+            is_removal,
+            ..Self::default()
+        }
+    }
+}
+
+/// Interruptions in a row, after which they have no end.
+const MOST: u32 = 10;
+
+/// In a row, after which a sync is brought to its end all the same.
+const SOME: u32 = 3;
+
 /// Syncs in a row that something moved under.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Interruptions {
     count: u32,
     /// Those of them in a row that brought nothing new.
     outdated: u32,
     /// The version of the Service that the cache showed after the last of them.
-    version: Option<String>,
-}
-
-/// What an interruption tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interruption {
-    /// The watch will show in a moment what moved.
-    Passing,
-    /// The watch has had that moment, and shows nothing new.
-    Outdated,
-    /// There is always something new. It counts as a failure.
-    Endless,
+    version: Option<u64>,
 }
 
 impl Interruptions {
-    /// In a row, after which they have no end.
-    const MOST: u32 = 10;
-    /// In a row, after which a sync is brought to its end all the same.
-    const SOME: u32 = 3;
-
     /// There was another one; `version` is what the cache shows now.
-    pub(super) fn add(&mut self, version: Option<&str>) -> Interruption {
-        let is_known = self.count > 0 && version.is_some() && self.version.as_deref() == version;
+    pub(super) fn add(&mut self, version: Option<u64>) {
+        let is_known = self.count > 0 && version.is_some() && self.version == version;
         self.count = self.count.saturating_add(1);
         self.outdated = if is_known { self.outdated + 1 } else { 0 };
-        self.version = version.map(str::to_owned);
-        if self.count > Self::MOST {
-            Interruption::Endless
-        } else if is_known {
-            Interruption::Outdated
-        } else {
-            Interruption::Passing
-        }
+        self.version = version;
+    }
+
+    /// The watch will show in a moment what moved.
+    pub(super) fn is_passing(self) -> bool {
+        self.outdated == 0 && self.count <= MOST
+    }
+
+    /// The watch has had that moment, and shows nothing new.
+    pub(super) fn is_outdated(self) -> bool {
+        self.outdated > 0 && self.count <= MOST
+    }
+
+    /// Whether somebody is to be told: a question brought nothing new either, or it has no end.
+    pub(super) fn is_told(self) -> bool {
+        self.outdated >= 2 || self.count > MOST
+    }
+
+    /// Whether the next sync gives way to changes no more. A Service that changes faster than its cloud can be looked at
+    /// would never be served, nor let go: its newest change comes after the one that is being worked on, as in upstream.
+    pub(super) fn are_to_end(self) -> bool {
+        self.count >= SOME
     }
 }
 
@@ -240,8 +205,8 @@ impl Interruptions {
 mod tests {
     use super::*;
 
-    fn state_of(work: &Work<()>) -> &'static str {
-        match &work.state {
+    fn state_of(state: &State<()>) -> &'static str {
+        match state {
             State::Resting => "resting",
             State::Working(_) => "working",
             State::Waiting(..) => "waiting",
@@ -267,16 +232,14 @@ mod tests {
 
     #[test]
     fn each_event_leads_to_one_state() {
-        type Event = fn(&mut Work<()>);
-        let begin: Event = |work| drop(work.begin(ReconcileKind::Ensure, Causes::CHANGED));
-        let wait: Event = |work| work.wait(parked(false));
-        let interrupt: Event = |work| {
-            work.interrupt(progress(false), Some("5"));
-        };
-        let fail: Event = |work| work.fail(progress(false));
-        let (rest, vanish): (Event, Event) = (Work::rest, Work::vanish);
-        let was_begun: Event = Work::was_begun_before;
-        for (events, state, waits_for_news) in [
+        type Event = fn(&mut State<()>);
+        let begin: Event = |state| drop(state.begin(ReconcileKind::Ensure, Causes::CHANGED));
+        let wait: Event = |state| state.wait(parked(false));
+        let interrupt: Event = |state| *state = State::Unfinished(interrupted(&[Some(5)]));
+        let fail: Event = |state| *state = State::Unfinished(progress(false));
+        let (rest, vanish): (Event, Event) = (|state| *state = State::Resting, State::vanish);
+        let was_begun: Event = State::was_begun_before;
+        for (events, name, waits_for_news) in [
             (&[][..], "resting", false),
             (&[begin], "working", false),
             (&[begin, rest], "resting", false),
@@ -293,27 +256,26 @@ mod tests {
             (&[was_begun], "unfinished", false),
             (&[begin, was_begun], "working", false),
         ] {
-            let mut work = Work::<()>::default();
-            events.iter().for_each(|event| event(&mut work));
-            assert_eq!(state_of(&work), state, "after {} events", events.len());
-            assert_eq!(work.begun().is_some(), state == "working");
-            assert_eq!(work.is_resting(), state == "resting");
-            assert_eq!(work.waits_for_news(), waits_for_news);
+            let mut state = State::default();
+            events.iter().for_each(|event| event(&mut state));
+            assert_eq!(state_of(&state), name, "after {} events", events.len());
+            assert_eq!(state.begun().is_some(), name == "working");
+            assert_eq!(state.waits_for_news(), waits_for_news);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_reconcile_lasts_from_its_first_sync_on_and_begins_anew_with_a_cause() {
-        let mut work = Work::<()>::default();
-        work.begin(ReconcileKind::Update, Causes::NODES);
-        let first = work.begun();
+        let mut state = State::default();
+        state.begin(ReconcileKind::Update, Causes::NODES);
+        let first = state.begun();
         tokio::time::advance(std::time::Duration::from_secs(9)).await;
-        work.wait(parked(false));
-        work.begin(ReconcileKind::Ensure, Causes::default());
-        assert_eq!(work.begun(), first);
-        work.wait(parked(false));
-        work.begin(ReconcileKind::Ensure, Causes::CHANGED);
-        assert_ne!(work.begun(), first);
+        state.wait(parked(false));
+        state.begin(ReconcileKind::Ensure, Causes::default());
+        assert_eq!(state.begun(), first);
+        state.wait(parked(false));
+        state.begin(ReconcileKind::Ensure, Causes::CHANGED);
+        assert_ne!(state.begun(), first);
     }
 
     #[test]
@@ -333,27 +295,42 @@ mod tests {
         }
     }
 
+    /// What a sync has come to that something moved under, with these versions in the cache.
+    fn interrupted(versions: &[Option<u64>]) -> Progress {
+        let mut progress = progress(false);
+        versions
+            .iter()
+            .for_each(|version| progress.interruptions.add(*version));
+        progress
+    }
+
     #[test]
     fn a_version_that_was_refused_before_is_outdated() {
-        let mut work = Work::<()>::default();
-        assert!(!work.waits_for_news());
-        let told = [Some("5"), Some("6"), Some("6"), None, None]
-            .map(|version| work.interrupt(progress(false), version));
-        use Interruption::{Outdated, Passing};
-        assert_eq!(told, [Passing, Passing, Outdated, Passing, Passing]);
-        assert!(work.waits_for_news() && work.insists());
-        work.fail(progress(false));
-        assert!(!work.waits_for_news() && !work.insists());
+        let versions = [Some(5), Some(6), Some(6), None, None];
+        for (count, is_outdated) in [(1, false), (2, false), (3, true), (4, false), (5, false)] {
+            let row = interrupted(&versions[..count]).interruptions;
+            assert_eq!((row.is_outdated(), row.is_passing()), (is_outdated, !is_outdated));
+            assert_eq!(row.are_to_end(), count >= 3);
+        }
     }
 
     #[test]
     fn who_writes_without_end_is_not_followed() {
-        let mut work = Work::<()>::default();
-        let told: Vec<Interruption> = (0..12)
-            .map(|version| work.interrupt(progress(false), Some(&version.to_string())))
-            .collect();
-        assert!(told[..10].iter().all(|told| *told == Interruption::Passing));
-        assert_eq!(told[10..], [Interruption::Endless; 2]);
-        assert!(!work.waits_for_news() && work.is_told());
+        for count in 1..12 {
+            let versions: Vec<Option<u64>> = (0..count).map(Some).collect();
+            let progress = interrupted(&versions);
+            let row = progress.interruptions;
+            assert_eq!((row.is_passing(), row.is_told()), (count <= 10, count > 10));
+            let state = State::<()>::Unfinished(progress);
+            assert_eq!(state.waits_for_news(), count <= 10);
+        }
+    }
+
+    #[test]
+    fn how_often_a_sync_was_interrupted_counts_for_the_next_one_whatever_its_end() {
+        for is_removal in [false, true] {
+            let next = State::<()>::Unfinished(interrupted(&[None; 3])).resume(is_removal, |_| false);
+            assert!(next.err().unwrap().interruptions.are_to_end());
+        }
     }
 }

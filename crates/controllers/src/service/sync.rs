@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::ServiceController;
 use super::outcome::Outcome;
-use super::state::{Progress, State};
+use super::state::Progress;
 use super::tracked::{Causes, Removal, Tracked};
 
 impl ServiceController {
@@ -23,7 +23,7 @@ impl ServiceController {
         });
         let is_turn = |tracked: &mut Tracked| successor.is_none() || tracked.removal.begin();
         if let Some(vanished) = vanished.filter(|_| self.tracked(key, is_turn)) {
-            let before = self.begins(key, ReconcileKind::Delete, causes);
+            let before = self.tracked(key, |tracked| tracked.state.begin(ReconcileKind::Delete, causes));
             let outcome = self.delete_vanished(key, vanished, causes, before).await;
             self.count(key, ReconcileKind::Delete, &outcome);
             let is_long = self.tracked(key, |tracked| tracked.removal.is_long());
@@ -60,36 +60,24 @@ impl ServiceController {
         // A balancer that we made is ours to remove whatever has become of the Service: it has another type or a class by
         // now, or somebody took the finalizer off.
         let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
-        if is_to_go {
-            let before = self.begins(key, ReconcileKind::Delete, causes);
-            let outcome = self.delete(key, service, causes, before).await;
-            self.count(key, ReconcileKind::Delete, &outcome);
-            outcome
-        } else if is_wanted {
-            let begun = Instant::now();
-            let kind = if causes == Causes::NODES {
-                ReconcileKind::Update
-            } else {
-                ReconcileKind::Ensure
-            };
-            let before = self.begins(key, kind, causes);
-            let outcome = self.ensure(key, service, causes, before).await;
-            if kind == ReconcileKind::Update {
-                self.ctx
-                    .metrics
-                    .update_loadbalancer_host_latency_seconds
-                    .observe(begun.elapsed().as_secs_f64());
-            }
-            self.count(key, kind, &outcome);
-            outcome
-        } else {
-            Outcome::Nothing
+        let kind = match (is_to_go, is_wanted) {
+            (true, _) => ReconcileKind::Delete,
+            (false, true) if causes == Causes::NODES => ReconcileKind::Update,
+            (false, true) => ReconcileKind::Ensure,
+            (false, false) => return Outcome::Nothing,
+        };
+        let begun = Instant::now();
+        let before = self.tracked(key, |tracked| tracked.state.begin(kind, causes));
+        let outcome = match kind {
+            ReconcileKind::Delete => self.delete(key, service, causes, before).await,
+            ReconcileKind::Ensure | ReconcileKind::Update => self.ensure(key, service, causes, before).await,
+        };
+        if kind == ReconcileKind::Update {
+            let latency = &self.ctx.metrics.update_loadbalancer_host_latency_seconds;
+            latency.observe(begun.elapsed().as_secs_f64());
         }
-    }
-
-    /// A sync begins; gives where the work on the Service had got to.
-    fn begins(&self, key: &ServiceKey, kind: ReconcileKind, causes: Causes) -> State {
-        self.tracked(key, |tracked| tracked.work.begin(kind, causes))
+        self.count(key, kind, &outcome);
+        outcome
     }
 
     /// What a provider is handed of a Service.

@@ -26,7 +26,7 @@ impl ServiceController {
         let hooks = SyncHooks {
             controller: self,
             key,
-            gives_way: !self.insists(key),
+            gives_way: !progress.interruptions.are_to_end(),
             progress: Mutex::new(*progress),
         };
         let mut is_unverified = progress.is_unverified;
@@ -51,11 +51,6 @@ impl ServiceController {
                 kube.set_load_balancer_ip(service, ip, annotations).await
             }
         }
-    }
-
-    /// Whether too many syncs of a Service in a row were interrupted, so that this one goes to its end whatever changes.
-    pub(super) fn insists(&self, key: &ServiceKey) -> bool {
-        self.tracked(key, |tracked| tracked.work.insists())
     }
 }
 
@@ -104,7 +99,7 @@ impl SyncHooks<'_> {
         let note = events::ANNOTATIONS_FORBIDDEN.note(format!(
             "Annotations may not be written on the service, so it is served without them: {refusal}"
         ));
-        let is_news = |tracked: &mut Tracked| tracked.said.is_news(note.reason, &note.text);
+        let is_news = |tracked: &mut Tracked| tracked.dedup.is_news(note.reason, &note.text);
         if self.controller.tracked(self.key, is_news) {
             tracing::warn!(service = %self.key, err = refusal, "Annotations of the service may not be written");
             self.controller.ctx.event(service, note);
@@ -129,7 +124,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes == Causes::VERIFY;
             // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
             let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
-            let mut news = tracked.said.news(notes, |reason| !is_end || is_lasting(reason));
+            let mut news = tracked.dedup.news(notes, |reason| !is_end || is_lasting(reason));
             news.retain(|note| !is_old || note.is_said_at_start);
             news
         });

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 use super::fights::{Asked, Fights};
 use super::needs_update::{changed_entries, needs_update};
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
-use super::state::Work;
+use super::state::State;
 use super::unsettled::{Reason, Unsettled};
+use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::put_back::Part;
-use crate::said::Said;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -70,7 +70,7 @@ pub(super) struct Tracked {
     /// The node syncs that wait for it.
     node_syncs: Vec<Arc<NodeSyncTimer>>,
     /// Where the work on it has got to.
-    pub(super) work: Work,
+    pub(super) state: State,
     /// Why it is not as it should be; `None`: it is, as far as is known.
     pub(super) unsettled: Option<Unsettled>,
     /// This process wrote the condition that tells it.
@@ -84,7 +84,7 @@ pub(super) struct Tracked {
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
     /// What was said in events.
-    pub(super) said: Said,
+    pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
     pub(super) vanished: Vec<Arc<Service>>,
     /// How far the removal of the first of these is, where another Service has the name by now.
@@ -169,8 +169,8 @@ impl Tracked {
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
     pub(super) fn served(&mut self) -> Option<Instant> {
         if self.causes.has(Causes::CHANGED.and(Causes::NODES)) {
-            if let Some(unsettled) = &mut self.unsettled {
-                unsettled.because(Reason::Pending, "");
+            if self.unsettled.is_some() {
+                self.stays_unsettled(Reason::Pending, "");
             }
             return None;
         }
@@ -181,7 +181,8 @@ impl Tracked {
     /// A sync has ended, and not settled.
     pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: &str) {
         let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
-        unsettled.because(reason, trouble);
+        unsettled.reason = reason;
+        trouble.clone_into(&mut unsettled.trouble);
     }
 
     /// Our own write to the Service is about to be sent.
@@ -262,24 +263,24 @@ impl Tracked {
 
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
-        self.work.rest();
-        FAILURES.iter().for_each(|reason| self.said.over(reason));
+        self.state = State::Resting;
+        FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
     /// The Service needs us no longer.
     pub(super) fn released(&mut self) {
         self.served();
         self.leave_node_syncs();
-        self.work.rest();
+        self.state = State::Resting;
         self.synced = None;
         self.fights = Fights::default();
-        self.said = Said::default();
+        self.dedup = EventDedup::default();
     }
 
     /// Whether nothing is remembered that the next sync would need.
     pub(super) fn is_unused(&self) -> bool {
         self.causes.is_empty()
-            && self.work.is_resting()
+            && matches!(self.state, State::Resting)
             && self.synced.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign

@@ -37,36 +37,24 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    /// All of them, in their order.
-    const ALL: [Self; 11] = [
-        Self::Pending,
-        Self::Waiting,
-        Self::NoNodes,
-        Self::Refused,
-        Self::Denied,
-        Self::Invalid,
-        Self::Conflict,
-        Self::Throttled,
-        Self::Quota,
-        Self::Failed,
-        Self::Kubernetes,
+    /// All of them in their order, with the values of the label `reason`.
+    const ALL: [(Self, &'static str); 11] = [
+        (Self::Pending, "pending"),
+        (Self::Waiting, "waiting"),
+        (Self::NoNodes, "no_nodes"),
+        (Self::Refused, "refused"),
+        (Self::Denied, "denied"),
+        (Self::Invalid, "invalid"),
+        (Self::Conflict, "conflict"),
+        (Self::Throttled, "throttled"),
+        (Self::Quota, "quota"),
+        (Self::Failed, "failed"),
+        (Self::Kubernetes, "kubernetes"),
     ];
 
     /// The value of the label `reason`.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Waiting => "waiting",
-            Self::NoNodes => "no_nodes",
-            Self::Refused => "refused",
-            Self::Denied => "denied",
-            Self::Invalid => "invalid",
-            Self::Conflict => "conflict",
-            Self::Throttled => "throttled",
-            Self::Quota => "quota",
-            Self::Failed => "failed",
-            Self::Kubernetes => "kubernetes",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
@@ -105,12 +93,6 @@ impl Unsettled {
             trouble: String::new(),
         }
     }
-
-    /// A sync has ended so.
-    pub(super) fn because(&mut self, reason: Reason, trouble: &str) {
-        self.reason = reason;
-        trouble.clone_into(&mut self.trouble);
-    }
 }
 
 impl ServiceController {
@@ -133,8 +115,7 @@ impl ServiceController {
             }
         }
         let all = Reason::ALL.into_iter().zip(standing);
-        all.map(|(reason, standing)| (reason.name(), value(standing)))
-            .collect()
+        all.map(|((_, name), standing)| (name, value(standing))).collect()
     }
 }
 
@@ -144,8 +125,8 @@ mod tests {
 
     #[test]
     fn each_reason_stands_at_its_place() {
-        for (place, reason) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, place, "{}", reason.name());
+        for (place, (reason, name)) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place, "{name}");
         }
     }
 }

@@ -115,7 +115,7 @@ impl State {
         let unknown = || Err(CloudError::not_found(format!("no instance is called {name}")));
         match self.table.get(name) {
             // A listing without it proves nothing.
-            Some(Ok(InstanceAnswer::Absent(_))) if query.purpose == Purpose::Sighting => unknown(),
+            Some(Ok(InstanceAnswer::Absent(_))) if query.purpose == Purpose::CredentialCheck => unknown(),
             Some(answer) => {
                 let mut answer = answer.clone();
                 if let Ok(InstanceAnswer::Present(instance)) = &mut answer {

@@ -141,7 +141,10 @@ async fn upstreams_behaviour_spares_no_young_node_and_asks_for_no_witness() {
         .await;
     assert!(cluster.exists("blind"), "a ready node is not asked for");
     assert!(
-        cluster.instances.asked("blind", Purpose::Sighting).is_empty(),
+        cluster
+            .instances
+            .asked("blind", Purpose::CredentialCheck)
+            .is_empty(),
         "no call that the Go managers do not make"
     );
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
@@ -185,7 +188,7 @@ async fn a_node_that_comes_back_while_the_witnesses_are_asked_for_stays() {
     cluster.put(node_of("n1", Some("Unknown")));
     cluster
         .within(SECOND * 10, "the witness is asked for", |c| {
-            !c.instances.asked("n2", Purpose::Sighting).is_empty()
+            !c.instances.asked("n2", Purpose::CredentialCheck).is_empty()
         })
         .await;
     set_ready(&cluster, "n1", "True");

@@ -140,7 +140,7 @@ async fn a_node_that_names_its_instance_needs_no_witness_and_one_that_names_anot
         }));
         cluster.pass(MINUTE).await;
         assert_eq!(cluster.is_initialized("new"), is_believed, "{named}");
-        let is_asked = !cluster.instances.asked("a", Purpose::Sighting).is_empty();
+        let is_asked = !cluster.instances.asked("a", Purpose::CredentialCheck).is_empty();
         assert_eq!(is_asked, !is_believed, "{named}");
     }
 }
@@ -162,7 +162,7 @@ async fn upstreams_behaviour_believes_every_name() {
     });
     blind(&cluster, [running("a"), running("b")]);
     initialized(&cluster, "new").await;
-    assert_eq!(cluster.instances.asked("a", Purpose::Sighting), []);
+    assert_eq!(cluster.instances.asked("a", Purpose::CredentialCheck), []);
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,21 +18,21 @@ const AT_ONCE: usize = 8;
 
 /// Asks about whatever is in doubt, until it is settled. Never returns; drop it to stop.
 ///
-/// What is new is asked about at once. What was asked about in vain waits, longer each time; and where nothing is answered, no
+/// What is new is asked about at once. What stays unresolved waits, longer each time; and where nothing is answered, no
 /// more than [`AT_ONCE`] of all are asked about after each wait, so that an outage costs the same however much was deleted in it.
 pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
     let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
-    // What was asked about in vain, or would have been, and in which round. The one that waits for the longest time is next.
-    let mut in_vain: BTreeMap<T::Key, u64> = BTreeMap::new();
+    // What an answer did not resolve, or none came about, and in which round. The one that waits for the longest time is next.
+    let mut unresolved: BTreeMap<T::Key, u64> = BTreeMap::new();
     let mut again = Instant::now();
     for round in (0..).step_by(2) {
         let (raised, doubts) = cache.doubted().await;
-        in_vain.retain(|key, _| doubts.contains_key(key));
+        unresolved.retain(|key, _| doubts.contains_key(key));
         let mut due: Vec<_> = doubts.into_iter().collect();
         if Instant::now() < again {
-            due.retain(|(key, _)| !in_vain.contains_key(key));
+            due.retain(|(key, _)| !unresolved.contains_key(key));
         }
-        due.sort_by_key(|(key, _)| in_vain.get(key).copied());
+        due.sort_by_key(|(key, _)| unresolved.get(key).copied());
         let keys: Vec<T::Key> = due.iter().map(|(key, _)| key.clone()).collect();
         let mut answers = stream::iter(due)
             .map(|(key, since)| async move {
@@ -46,7 +46,7 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
             let settled = found.map(|found| cache.settle(&key, since, found));
             let error = match settled {
                 Ok(Settled::Over) => {
-                    in_vain.remove(&key);
+                    unresolved.remove(&key);
                     answered += 1;
                     continue;
                 }
@@ -62,7 +62,7 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
                 let err = error.as_ref().map(ToString::to_string);
                 tracing::warn!(kind = T::PLURAL, object = ?key, err, "An object was reported as deleted or changed, and the API server has not confirmed it yet; the object counts as it is known");
             }
-            in_vain.insert(key, round + 1);
+            unresolved.insert(key, round + 1);
             let stated = error.as_ref().and_then(|error| error.retry_after());
             failure = failure.max(Some(stated.unwrap_or_default()));
             match error {
@@ -72,14 +72,14 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
             // No answer: the others would find none either.
             if error.is_some_and(|error| goes_on(&error)) || answered == 0 && failed == AT_ONCE {
                 for key in keys {
-                    in_vain.entry(key).or_insert(round);
+                    unresolved.entry(key).or_insert(round);
                 }
                 break;
             }
         }
         drop(answers);
         match failure {
-            None if in_vain.is_empty() => waits.reset(),
+            None if unresolved.is_empty() => waits.reset(),
             None => drop(tokio::time::timeout_at(again, cache.next_doubt(raised)).await),
             // What is new need not wait for what failed.
             Some(stated) if stated.is_zero() => {

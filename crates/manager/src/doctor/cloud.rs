@@ -101,7 +101,7 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     };
     let (waiting, known): (Vec<_>, Vec<_>) = nodes.iter().cloned().partition(|node| node.is_uninitialized());
     let nobody = Arc::new(Node::named(NOBODY));
-    let of_known: Vec<_> = known.iter().map(about(Purpose::Sighting)).collect();
+    let of_known: Vec<_> = known.iter().map(about(Purpose::CredentialCheck)).collect();
     let of_waiting: Vec<_> = waiting
         .iter()
         .chain([&nobody])

@@ -233,9 +233,9 @@ async fn a_batch_costs_one_listing_and_a_call_per_miss_that_needs_proof() {
 async fn a_sighting_never_asks_for_a_single_server() {
     let mut world = World::new();
     let server = world.add_node("a");
-    present(ask_one(&world, &world.nodes[0], Purpose::Sighting).await);
+    present(ask_one(&world, &world.nodes[0], Purpose::CredentialCheck).await);
     world.sim.remove_server(server);
-    let error = ask_one(&world, &world.nodes[0], Purpose::Sighting)
+    let error = ask_one(&world, &world.nodes[0], Purpose::CredentialCheck)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

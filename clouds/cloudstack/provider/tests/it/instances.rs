@@ -622,10 +622,10 @@ async fn a_sighting_is_answered_from_the_list_alone() {
     let site = Site::new();
     let id = site.sim.add_vm(VmSpec::new("a"));
     let provider = site.start().await.unwrap();
-    present(ask(&provider, &with_own_id("a", &id), Purpose::Sighting).await);
+    present(ask(&provider, &with_own_id("a", &id), Purpose::CredentialCheck).await);
     site.sim.expunge_vm(&id);
     let mark = site.sim.journal().mark();
-    let error = ask(&provider, &with_own_id("a", &id), Purpose::Sighting)
+    let error = ask(&provider, &with_own_id("a", &id), Purpose::CredentialCheck)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

@@ -64,7 +64,7 @@ impl InstanceDirectory for Instances {
     async fn ask(&self, query: &InstanceQuery, id: &ServerId) -> InstanceResult {
         let depth = match query.purpose {
             Purpose::Metadata => Depth::Everything,
-            Purpose::Existence | Purpose::Sighting => Depth::Server,
+            Purpose::Existence | Purpose::CredentialCheck => Depth::Server,
         };
         let asked = self.servers.one(id, depth).await;
         let found = asked.map_err(|error| self.unable(query, error))?;

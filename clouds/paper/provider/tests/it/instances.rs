@@ -134,7 +134,9 @@ async fn one_machine_is_asked_for_and_of_several_only_those_that_the_listing_lac
 async fn a_sighting_costs_the_listing_only() {
     let world = World::new(1);
     world.sim.remove_machine(world.sim.machines()[0].id);
-    let (answers, calls) = world.calls_of(ask(&world, &world.nodes, Purpose::Sighting)).await;
+    let (answers, calls) = world
+        .calls_of(ask(&world, &world.nodes, Purpose::CredentialCheck))
+        .await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(calls.len(), 1);
 }

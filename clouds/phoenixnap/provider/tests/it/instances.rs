@@ -280,7 +280,9 @@ async fn a_list_that_fails_leaves_no_server_unknown_that_can_be_asked_for_by_its
             ),
             "{what}: {answers:?}"
         );
-        let (answers, calls) = world.calls_of(ask_all(&world, &ids, Purpose::Sighting)).await;
+        let (answers, calls) = world
+            .calls_of(ask_all(&world, &ids, Purpose::CredentialCheck))
+            .await;
         assert!(
             matches!(answers[0], Ok(InstanceAnswer::Present(_))),
             "{what}: {answers:?}"

@@ -76,7 +76,7 @@ async fn a_node_of_another_cloud_is_told_of_once_when_it_is_not_ready_and_as_no_
         (Purpose::Existence, lost, None, 1),
         (Purpose::Metadata, lost, None, 1),
         (Purpose::Existence, lost, None, 1),
-        (Purpose::Sighting, ready, None, 1),
+        (Purpose::CredentialCheck, ready, None, 1),
         (Purpose::Existence, lost, None, 2),
     ] {
         let node = Arc::new(Node {

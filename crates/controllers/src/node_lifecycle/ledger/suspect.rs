@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{Moment, Ruling, Seen, Verdict};
+use crate::credential_check::CredentialCheck;
+use crate::event_dedup::EventDedup;
 use crate::events;
-use crate::said::Said;
-use crate::sighting::Sighting;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ pub(super) struct Suspect {
     hold: Option<Hold>,
     /// Whether its deletion was tried, and failed.
     has_failed: bool,
-    said: Said,
+    dedup: EventDedup,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Suspect {
             absent_since: None,
             hold: None,
             has_failed: false,
-            said: Said::default(),
+            dedup: EventDedup::default(),
         }
     }
 
@@ -242,14 +242,14 @@ impl Suspect {
     /// Decides about a Node that is to be deleted, or in doubt. One that is not deleted is asked about again.
     pub(super) fn rule(
         &mut self,
-        sighting: Sighting,
+        check: CredentialCheck,
         full: Option<Full>,
         now: Instant,
         ticks: Ticks,
     ) -> Ruling {
         self.ask_again(now, ticks);
-        match (sighting, full) {
-            (Sighting::Blind { missing: ready }, _) => {
+        match (check, full) {
+            (CredentialCheck::Blind { missing: ready }, _) => {
                 let is_proved = self.absent_since.is_some();
                 let (begins, is_news) = self.hold(Hold::Frozen);
                 Ruling::Frozen {
@@ -259,12 +259,12 @@ impl Suspect {
                     is_news,
                 }
             }
-            (Sighting::Unclear, _) => Ruling::Wait,
-            (Sighting::Seen | Sighting::NoWitness, _) if self.last == Some(Seen::Unseen) => {
+            (CredentialCheck::Unclear, _) => Ruling::Wait,
+            (CredentialCheck::Seen | CredentialCheck::NoWitness, _) if self.last == Some(Seen::Unseen) => {
                 self.let_go();
                 Ruling::Wait
             }
-            (Sighting::Seen | Sighting::NoWitness, Some(Full { recent, frees_at })) => {
+            (CredentialCheck::Seen | CredentialCheck::NoWitness, Some(Full { recent, frees_at })) => {
                 // All who wait are asked for again together when the next one may go, oldest first.
                 if let Some(at) = frees_at {
                     self.stage = self.stage.earlier(Stage::Due(at));
@@ -276,11 +276,11 @@ impl Suspect {
                     is_news,
                 }
             }
-            (Sighting::Seen | Sighting::NoWitness, None) => {
+            (CredentialCheck::Seen | CredentialCheck::NoWitness, None) => {
                 self.take(); // until it is told how the deletion ended
                 self.let_go();
                 Ruling::Delete {
-                    is_news: self.said.is_news(events::DELETING_NODE.reason, ""),
+                    is_news: self.dedup.is_news(events::DELETING_NODE.reason, ""),
                 }
             }
         }
@@ -290,7 +290,7 @@ impl Suspect {
     pub(super) fn deletion_failed(&mut self, text: &str, now: Instant, ticks: Ticks) -> bool {
         self.ask_again(now, ticks);
         self.has_failed = true;
-        self.said.is_news(events::DELETING_NODE_FAILED.reason, text)
+        self.dedup.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
     /// Holds the Node back. Answers whether that begins, and whether it is to be said.
@@ -300,12 +300,12 @@ impl Suspect {
             Hold::Frozen => "frozen",
             Hold::Throttled => "throttled",
         };
-        (begins, self.said.is_news(HELD, text))
+        (begins, self.dedup.is_news(HELD, text))
     }
 
     fn let_go(&mut self) {
         self.hold = None;
-        self.said.over(HELD);
+        self.dedup.over(HELD);
     }
 }
 

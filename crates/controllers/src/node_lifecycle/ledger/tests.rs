@@ -51,10 +51,10 @@ impl World {
         self.passed = self.passed.max(due - self.start);
     }
 
-    fn rule(&mut self, node: &Arc<Node>, sighting: Sighting) -> Ruling {
+    fn rule(&mut self, node: &Arc<Node>, check: CredentialCheck) -> Ruling {
         let now = self.now().instant;
         let all = [Arc::clone(node)];
-        let mut rulings = self.ledger.rule(&all, sighting, &all, now);
+        let mut rulings = self.ledger.rule(&all, check, &all, now);
         assert_eq!(rulings.len(), 1);
         rulings.remove(0).1
     }
@@ -97,7 +97,7 @@ fn a_node_goes_after_two_proofs_five_seconds_apart() {
     assert_eq!(world.seconds_left(), 5);
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
     assert_eq!(
-        world.rule(&node, Sighting::Seen),
+        world.rule(&node, CredentialCheck::Seen),
         Ruling::Delete { is_news: true }
     );
     world.ledger.deleted(&node);
@@ -356,7 +356,7 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
     world.answer(&node, Seen::Absent);
     for is_news in [true, false, false] {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
-        let ruling = world.rule(&node, Sighting::Blind { missing: 3 });
+        let ruling = world.rule(&node, CredentialCheck::Blind { missing: 3 });
         let is_proved = true;
         assert_eq!(
             ruling,
@@ -376,10 +376,10 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
         );
     }
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
-    assert_eq!(world.rule(&node, Sighting::Unclear), Ruling::Wait);
+    assert_eq!(world.rule(&node, CredentialCheck::Unclear), Ruling::Wait);
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
     assert_eq!(
-        world.rule(&node, Sighting::NoWitness),
+        world.rule(&node, CredentialCheck::NoWitness),
         Ruling::Delete { is_news: true }
     );
     assert_eq!(world.ledger.held(), Held::default());
@@ -393,7 +393,7 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
     assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Nothing);
     for is_news in [true, false] {
         assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
-        let ruling = world.rule(&node, Sighting::Blind { missing: 2 });
+        let ruling = world.rule(&node, CredentialCheck::Blind { missing: 2 });
         let is_proved = false;
         assert_eq!(
             ruling,
@@ -406,21 +406,25 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
         );
     }
     assert_eq!(world.ledger.held().frozen, 1);
-    for sighting in [Sighting::Seen, Sighting::NoWitness, Sighting::Unclear] {
+    for check in [
+        CredentialCheck::Seen,
+        CredentialCheck::NoWitness,
+        CredentialCheck::Unclear,
+    ] {
         assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
-        assert_eq!(world.rule(&node, sighting), Ruling::Wait, "{sighting:?}");
-        assert_eq!(world.ledger.held(), Held::default(), "{sighting:?}");
+        assert_eq!(world.rule(&node, check), Ruling::Wait, "{check:?}");
+        assert_eq!(world.ledger.held(), Held::default(), "{check:?}");
     }
     // An answer that proves nothing does not contradict a proof either.
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
     assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
-    assert_eq!(world.rule(&node, Sighting::Seen), Ruling::Wait);
+    assert_eq!(world.rule(&node, CredentialCheck::Seen), Ruling::Wait);
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
 }
 
 #[test]
 fn a_held_node_is_asked_for_at_growing_distance_at_once() {
-    for sighting in [Sighting::Blind { missing: 1 }, Sighting::Seen] {
+    for check in [CredentialCheck::Blind { missing: 1 }, CredentialCheck::Seen] {
         let mut world = world();
         let node = Arc::new(lost("held"));
         world.watch(&node);
@@ -433,7 +437,7 @@ fn a_held_node_is_asked_for_at_growing_distance_at_once() {
         let mut distances = Vec::new();
         for _ in 0..5 {
             assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
-            world.rule(&node, sighting);
+            world.rule(&node, check);
             let due = world.ledger.suspects.by_name[&node.name].due().unwrap();
             distances.push((due - world.now().instant).as_secs());
         }
@@ -448,7 +452,7 @@ fn a_frozen_node_whose_instance_is_seen_again_is_no_longer_held() {
     world.watch(&node);
     world.answer(&node, Seen::Absent);
     world.answer(&node, Seen::Absent);
-    world.rule(&node, Sighting::Blind { missing: 1 });
+    world.rule(&node, CredentialCheck::Blind { missing: 1 });
     world.answer(&node, Seen::Running);
     assert_eq!(world.ledger.held(), Held::default());
 }
@@ -466,7 +470,7 @@ fn a_failed_deletion_is_tried_again_and_told_once_per_text() {
     ] {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
         assert_eq!(
-            world.rule(&node, Sighting::Seen),
+            world.rule(&node, CredentialCheck::Seen),
             Ruling::Delete { is_news: is_first }
         );
         let now = world.now().instant;
@@ -488,7 +492,9 @@ fn let_go(world: &mut World, all: &[Arc<Node>]) -> Vec<NodeName> {
     let doomed: Vec<Arc<Node>> = asked
         .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
         .collect();
-    let rulings = world.ledger.rule(&doomed, Sighting::NoWitness, all, now.instant);
+    let rulings = world
+        .ledger
+        .rule(&doomed, CredentialCheck::NoWitness, all, now.instant);
     rulings
         .into_iter()
         .filter(|(_, ruling)| matches!(ruling, Ruling::Delete { .. }))
@@ -565,7 +571,10 @@ fn less_than_a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {
             .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
             .collect();
         let before = all.len();
-        for (node, ruling) in world.ledger.rule(&doomed, Sighting::NoWitness, &all, now.instant) {
+        for (node, ruling) in world
+            .ledger
+            .rule(&doomed, CredentialCheck::NoWitness, &all, now.instant)
+        {
             match ruling {
                 Ruling::Delete { .. } => {
                     assert_eq!(node.name, all[0].name, "the oldest proof first, then by name");
@@ -653,7 +662,7 @@ proptest! {
                     }
                     if verdict == Verdict::Delete {
                         // The API server refuses, so that the history goes on.
-                        world.rule(&node, Sighting::Seen);
+                        world.rule(&node, CredentialCheck::Seen);
                         let now = world.now().instant;
                         world.ledger.deletion_failed(&node, "no", false, now);
                     }

@@ -5,7 +5,7 @@ use bowline_kube_io::KubeError;
 
 use super::Pass;
 use crate::conflict;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 use crate::route::attempts::{Next, Wish};
 use crate::route::verdict::Verdict;
 use crate::route::{NAME, RouteController};
@@ -56,7 +56,7 @@ impl RouteController {
                 // It is gone: the watch brings the news.
                 Err(KubeError::NotFound(_)) => break,
                 Err(error) => {
-                    let next = Next::Soon(Stated::by_kube(&error));
+                    let next = Next::Soon(RetryAfter::by_kube(&error));
                     let say = self
                         .attempts()
                         .failed(wish, &error.to_string(), next, pass.share, || error.to_string());

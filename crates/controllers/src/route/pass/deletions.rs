@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use tokio::time::timeout;
 
 use super::Pass;
-use crate::queue::Stated;
+use crate::queue::RetryAfter;
 use crate::route::attempts::{Next, Wish};
 use crate::route::calls::{Answer, Calls};
 use crate::route::plan::{self, Plan};
@@ -62,7 +62,7 @@ impl RouteController {
                     Ok(_) => self.keep(pass, &route, NEVER_SEEN, Next::Refused),
                     Err(error) => {
                         let why = format!("it is not known whether what it leads to lives: {error}");
-                        self.keep(pass, &route, &why, Next::Soon(Stated::by_cloud(error)));
+                        self.keep(pass, &route, &why, Next::Soon(RetryAfter::by_cloud(error)));
                     }
                 }
             }
@@ -117,7 +117,7 @@ impl RouteController {
             };
             match &known {
                 Ok(known) if !known.contains(&address) => return true,
-                Ok(_) => self.keep(pass, route, IS_THERE, Next::Soon(Stated::Nothing)),
+                Ok(_) => self.keep(pass, route, IS_THERE, Next::Soon(RetryAfter::Nothing)),
                 Err(error) => self.cannot_tell(pass, route, error),
             }
             false
@@ -197,7 +197,7 @@ impl RouteController {
         match self.ctx.kube.has_node(name).await {
             Ok(false) => true,
             Ok(true) => {
-                self.keep(pass, route, IS_THERE, Next::Soon(Stated::Nothing));
+                self.keep(pass, route, IS_THERE, Next::Soon(RetryAfter::Nothing));
                 false
             }
             Err(error) => {
@@ -210,7 +210,7 @@ impl RouteController {
     /// Remembers that a route is kept because its Node may be there.
     fn cannot_tell(&self, pass: &Pass, route: &Route, error: &KubeError) {
         let why = format!("it is not known whether its node is gone: {error}");
-        self.keep(pass, route, &why, Next::Soon(Stated::by_kube(error)));
+        self.keep(pass, route, &why, Next::Soon(RetryAfter::by_kube(error)));
     }
 
     /// Remembers that a route is kept, and why: it is asked about again later.

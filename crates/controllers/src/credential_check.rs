@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
 
 /// What the instances of Nodes that should be there say about an answer that denies others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sighting {
+pub(crate) enum CredentialCheck {
     /// One of them at least was seen: the credentials are those of this cluster.
     Seen,
     /// There is no such Node of this cloud: nothing is to be held against the answer.
@@ -22,7 +22,7 @@ pub(crate) enum Sighting {
     Unclear,
 }
 
-impl Sighting {
+impl CredentialCheck {
     /// Reads the answers about these Nodes.
     pub(crate) fn of(answers: &[InstanceResult]) -> Self {
         let mut missing = 0;
@@ -82,19 +82,19 @@ mod tests {
         let down = || Err(CloudError::transient("bad gateway"));
         let foreign = || Ok(InstanceAnswer::Foreign);
         let absent = || Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
-        for (answers, sighting) in [
-            (vec![], Sighting::NoWitness),
-            (vec![foreign(), foreign()], Sighting::NoWitness),
-            (vec![missing(), down(), present()], Sighting::Seen),
+        for (answers, check) in [
+            (vec![], CredentialCheck::NoWitness),
+            (vec![foreign(), foreign()], CredentialCheck::NoWitness),
+            (vec![missing(), down(), present()], CredentialCheck::Seen),
             (
                 vec![missing(), absent(), foreign()],
-                Sighting::Blind { missing: 2 },
+                CredentialCheck::Blind { missing: 2 },
             ),
-            (vec![denied()], Sighting::Blind { missing: 1 }),
-            (vec![missing(), down()], Sighting::Unclear),
-            (vec![down(), foreign()], Sighting::Unclear),
+            (vec![denied()], CredentialCheck::Blind { missing: 1 }),
+            (vec![missing(), down()], CredentialCheck::Unclear),
+            (vec![down(), foreign()], CredentialCheck::Unclear),
         ] {
-            assert_eq!(Sighting::of(&answers), sighting, "{answers:?}");
+            assert_eq!(CredentialCheck::of(&answers), check, "{answers:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Turns of Services whose balancers are being made: who has begun comes to its end before others begin.
+//! How many Services are worked on at once whose balancers are being made: who has begun comes to its end before others begin.
 //!
 //! A balancer in the making is the most that a Service ever holds in memory: what was read, what is planned, and every write
 //! that waits for the cloud. If a thousand new Services went on side by side, all of them would hold that until the very end,
@@ -13,39 +13,39 @@ use tokio::time::timeout;
 /// Four times the calls that a cloud takes at a time, so that there is always one to be sent.
 const AT_ONCE: usize = 64;
 
-/// A turn is over after this time, wherever its work has got to: nobody is to wait long behind a cloud that is slow.
+/// A permit is given back after this time, wherever its work has got to: nobody is to wait long behind a cloud that is slow.
 const AT_MOST: Duration = Duration::from_secs(5);
 
-/// The turns.
-pub(super) struct Turns(Semaphore);
+/// The limit.
+pub(super) struct ConcurrencyLimit(Semaphore);
 
-impl Default for Turns {
+impl Default for ConcurrencyLimit {
     fn default() -> Self {
         Self(Semaphore::new(AT_ONCE))
     }
 }
 
-impl Turns {
-    /// Waits for a turn.
-    pub(super) async fn next(&self) -> Turn<'_> {
+impl ConcurrencyLimit {
+    /// Waits for a permit.
+    pub(super) async fn permit(&self) -> Permit<'_> {
         // The semaphore is never closed.
-        Turn(self.0.acquire().await.ok())
+        Permit(self.0.acquire().await.ok())
     }
 }
 
-/// A turn; given back when it is dropped.
-pub(super) struct Turn<'a>(Option<SemaphorePermit<'a>>);
+/// A permit; given back when it is dropped.
+pub(super) struct Permit<'a>(Option<SemaphorePermit<'a>>);
 
-impl Turn<'_> {
+impl Permit<'_> {
     /// That of work that needs none.
-    pub(super) const FREE: Self = Self(None);
+    pub(super) const NONE: Self = Self(None);
 
-    /// Works. Gives the turn back at the end, or when it is over.
+    /// Works. Gives the permit back at the end, or after [`AT_MOST`].
     ///
     /// # Cancellation
     ///
-    /// Dropping it gives the turn back, and abandons the work.
-    pub(super) async fn spend<T>(self, work: impl Future<Output = T>) -> T {
+    /// Dropping it gives the permit back, and abandons the work.
+    pub(super) async fn run<T>(self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if self.0.is_some()
             && let Ok(done) = timeout(AT_MOST, work.as_mut()).await
@@ -66,9 +66,9 @@ mod tests {
 
     /// When each of several pieces of work has ended.
     async fn ends(pieces: usize, time: Duration) -> Vec<u64> {
-        let (turns, begun) = (Turns::default(), Instant::now());
+        let (limit, begun) = (ConcurrencyLimit::default(), Instant::now());
         let piece = async || {
-            turns.next().await.spend(async { sleep(time).await }).await;
+            limit.permit().await.run(async { sleep(time).await }).await;
             begun.elapsed().as_secs()
         };
         join_all((0..pieces).map(|_| piece())).await
