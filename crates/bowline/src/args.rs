@@ -1,5 +1,6 @@
 //! The command line: one table of flags, and what becomes of it.
 
+mod completion;
 mod configz;
 pub mod features;
 mod flag;
@@ -11,6 +12,7 @@ mod serving;
 mod table;
 mod validate;
 mod value;
+mod words;
 
 use std::path::PathBuf;
 
@@ -21,8 +23,10 @@ pub use flag::{Flag, Group, Status};
 pub use options::{
     ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
 };
-pub use table::{DOCTOR, EXPLAIN, PLAN, flag_table};
+pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 pub use value::Kind;
+
+use words::{PLUGIN, Word};
 
 use crate::version::Version;
 
@@ -37,6 +41,12 @@ pub enum Invocation {
     Doctor(Box<Options>, DoctorOptions),
     /// Print why objects are as they are.
     Explain(Box<Options>, ExplainOptions),
+    /// Print what nobody asks for any more in the cloud, and perhaps delete it.
+    Orphans(Box<Options>, OrphansOptions),
+    /// Collect what a bug report needs.
+    SupportBundle(Box<Options>, BundleOptions),
+    /// A command without a word about which cloud is meant: the deployed manager knows.
+    Unsaid(Box<Unsaid>),
     /// Print this text on stdout; nothing else is to be done.
     Print(String),
     /// The command line is wrong.
@@ -85,6 +95,51 @@ pub struct ExplainOptions {
     pub has_log: bool,
 }
 
+/// What the word `orphans` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrphansOptions {
+    /// Whether they are deleted.
+    pub deletes: bool,
+    /// Whether nobody has to be asked.
+    pub is_sure: bool,
+    /// Whether the cluster is gone, so that no API server is asked.
+    pub is_gone: bool,
+    /// The UID of a cluster that is gone.
+    pub cluster_uid: Option<String>,
+    /// Whether the command line gives the name of the cluster.
+    pub names_cluster: bool,
+    /// The form of the output.
+    pub output: OutputForm,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// What the word `support-bundle` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleOptions {
+    /// Where the archive is written.
+    pub file: Option<PathBuf>,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// A command without a word about which cloud is meant.
+#[derive(Debug, Clone)]
+pub struct Unsaid {
+    /// The program's name.
+    pub program: String,
+    /// The command.
+    pub word: &'static str,
+    /// What stands behind it.
+    pub words: Vec<String>,
+    /// All that is said, without a cloud.
+    pub options: Options,
+    /// What is asked for, without a cloud.
+    pub invocation: Invocation,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
 /// The form of what a command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputForm {
@@ -104,6 +159,12 @@ const NAMES: &[(&str, &str)] = &[
 
 const PROGRAM: &str = "cloud-controller-manager";
 
+/// The cloud of a command line that names none.
+const UNSAID: &str = "unsaid";
+
+/// How people call the plugin.
+const PLUGIN_CALLED: &str = "kubectl bowline";
+
 /// Reads a whole command line, the program's name first.
 ///
 /// The program may be named once more by the first argument, as in OpenStack's manifest: the image of its Go manager
@@ -120,13 +181,15 @@ pub fn read(line: &[String]) -> Invocation {
     let program = if preset.is_some() { called } else { PROGRAM };
     let named = words.split_first();
     match named.and_then(|(word, rest)| Some((Word::named(word)?, rest))) {
+        Some((word, rest)) if called == PLUGIN => command(word, PLUGIN_CALLED, preset, rest),
         Some((word, rest)) => command(word, program, preset, rest),
+        None if called == PLUGIN => command(Word::Help, PLUGIN_CALLED, preset, words),
         None => command(Word::Run, program, preset, words),
     }
 }
 
 /// Whether a word is the path or the name of the program. The value of a flag may end like one.
-fn is_program(word: &str) -> bool {
+pub(crate) fn is_program(word: &str) -> bool {
     let name = file_name(word);
     !word.starts_with('-') && (name == PROGRAM || built_in(name).is_some())
 }
@@ -143,56 +206,33 @@ fn built_in(program: &str) -> Option<&'static str> {
         .map(|(_, provider)| *provider)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Run,
-    Plan,
-    Doctor,
-    Explain,
-}
-
-impl Word {
-    /// The command of this name.
-    fn named(word: &str) -> Option<Self> {
-        match word {
-            "plan" => Some(Self::Plan),
-            "doctor" => Some(Self::Doctor),
-            "explain" => Some(Self::Explain),
-            _ => None,
-        }
-    }
-
-    /// What stands behind the program's name.
-    fn suffix(self) -> &'static str {
-        match self {
-            Self::Run => "",
-            Self::Plan => " plan",
-            Self::Doctor => " doctor",
-            Self::Explain => " explain",
-        }
-    }
-}
-
 fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) -> Invocation {
-    let mut groups: Vec<&Group> = Vec::new();
-    match word {
-        Word::Run => {}
-        Word::Plan => groups.push(&PLAN),
-        Word::Doctor => groups.push(&DOCTOR),
-        Word::Explain => groups.push(&EXPLAIN),
-    }
+    let mut groups: Vec<&Group> = word.group().into_iter().collect();
     groups.extend(flag_table());
-    let mut flags = match parse::parse(&groups, words, word == Word::Explain) {
-        Ok(flags) => flags,
-        Err(error) => {
-            return Invocation::Wrong {
-                errors: vec![error],
-                usage: hint(word, program),
-            };
-        }
+    let wrong = |error| Invocation::Wrong {
+        errors: vec![error],
+        usage: words::hint(word, program),
     };
+    let mut flags = match parse::parse(&groups, words, word.takes_objects()) {
+        Ok(flags) => flags,
+        Err(error) => return wrong(error),
+    };
+    if flags.switch("help-all") {
+        return Invocation::Print(words::long(word, program, &groups));
+    }
     if flags.switch("help") {
-        return Invocation::Print(format!("{}{}", about(word, program), help::groups(&groups)));
+        return Invocation::Print(words::short(word, program));
+    }
+    match word {
+        Word::Help => return help_of(program, flags.objects()).unwrap_or_else(wrong),
+        Word::Completion => {
+            return match flags.objects() {
+                [shell] => completion::script(shell).map(Invocation::Print),
+                _ => None,
+            }
+            .unwrap_or_else(|| wrong("say for which shell: bash, zsh or fish".to_owned()));
+        }
+        _ => {}
     }
     let version = match flags.text("version").as_str() {
         "" | "false" => Ok(Version::current()),
@@ -203,14 +243,39 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
     if let Some(provider) = preset {
         flags.preset("cloud-provider", provider);
     }
+    let is_unsaid = word.takes_flags_of_manager()
+        && word != Word::Run
+        && flags.text("cloud-provider").is_empty()
+        && !flags.is_given("cloud-provider");
+    if is_unsaid {
+        flags.preset("cloud-provider", UNSAID);
+    }
     let mut errors = Vec::new();
     let version = version.unwrap_or_else(|error| {
         errors.push(error);
         Version::current()
     });
+    if word == Word::Version && errors.is_empty() {
+        let text = match output(&flags, &mut errors) {
+            OutputForm::Text => version.lines(program),
+            OutputForm::Json => version.json(),
+        };
+        if errors.is_empty() {
+            return Invocation::Print(text);
+        }
+    }
     let options = Box::new(options::resolve(&flags, program, version, &mut errors));
+    let said = (*options).clone();
     let invocation = match word {
-        Word::Run => Invocation::Run(options),
+        Word::SupportBundle => Invocation::SupportBundle(
+            options,
+            BundleOptions {
+                file: Some(PathBuf::from(flags.text("file"))).filter(|file| !file.as_os_str().is_empty()),
+                has_log: has_log(&flags),
+            },
+        ),
+        Word::Run | Word::Version | Word::Completion | Word::Help => Invocation::Run(options),
+        Word::Orphans => Invocation::Orphans(options, orphans_options(&flags, &mut errors)),
         Word::Plan => Invocation::Plan(options, plan_options(&flags, &mut errors)),
         Word::Doctor => Invocation::Doctor(
             options,
@@ -230,6 +295,21 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
             },
         ),
     };
+    if errors.is_empty() && is_unsaid {
+        let program = if preset.is_none() && program == PLUGIN_CALLED {
+            PLUGIN
+        } else {
+            program
+        };
+        return Invocation::Unsaid(Box::new(Unsaid {
+            program: program.to_owned(),
+            word: word.name(),
+            words: words.to_vec(),
+            options: said,
+            invocation,
+            has_log: has_log(&flags),
+        }));
+    }
     if errors.is_empty() {
         return invocation;
     }
@@ -255,6 +335,40 @@ fn plan_options(flags: &parse::Flags, errors: &mut Vec<String>) -> PlanOptions {
         output: output(flags, errors),
         has_log: has_log(flags),
     }
+}
+
+fn orphans_options(flags: &parse::Flags, errors: &mut Vec<String>) -> OrphansOptions {
+    let orphans = OrphansOptions {
+        deletes: flags.switch("delete"),
+        is_sure: flags.switch("yes"),
+        is_gone: flags.switch("gone"),
+        cluster_uid: Some(flags.text("cluster-uid")).filter(|uid| !uid.is_empty()),
+        names_cluster: flags.is_given("cluster-name"),
+        output: output(flags, errors),
+        has_log: has_log(flags),
+    };
+    if orphans.is_sure && !orphans.deletes {
+        errors.push("--yes answers the question of --delete, which is not given".to_owned());
+    }
+    orphans
+}
+
+/// The help of the command that is named, or of all.
+fn help_of(program: &str, objects: &[String]) -> Result<Invocation, String> {
+    let word = match objects {
+        [] => Word::Run,
+        [name] => Word::named(name).ok_or_else(|| unknown_word(name))?,
+        _ => return Err("say one command".to_owned()),
+    };
+    Ok(Invocation::Print(words::short(word, program)))
+}
+
+fn unknown_word(word: &str) -> String {
+    let hint = words::near(word).map(|near| format!("; did you mean {near:?}?"));
+    format!(
+        "unknown command or argument: {word:?}{}",
+        hint.unwrap_or_default()
+    )
 }
 
 /// The objects that are named: `service/NAME`, `service/NAMESPACE/NAME`, `node/NAME`.
@@ -307,60 +421,18 @@ fn has_log(flags: &parse::Flags) -> bool {
     flags.is_given("v") || flags.is_given("vmodule")
 }
 
-fn about(word: Word, program: &str) -> String {
-    let text = match word {
-        Word::Run => {
-            "The cloud controller manager ties a Kubernetes cluster to its cloud: it initialises\n\
-             Nodes, removes those whose instances are gone, and keeps load balancers for Services.\n"
-        }
-        Word::Plan => {
-            "Prints what would be done for the load balancers of Services, and changes nothing.\n\
-             Takes the flags of the manager as well, so that they are read from one place.\n\
-             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
-             The plan goes to stdout; warnings and errors go to stderr, with -v the log, too.\n\n\
-             Exit status: 0 nothing to do; 2 changes, or a cloud that is busy; 1 a plan could not\n\
-             be made, or something has to be changed by a person first.\n"
-        }
-        Word::Doctor => {
-            "Finds out why the manager does not do its work, and changes nothing: configuration,\n\
-             API server and permissions, cloud, Nodes, Services.\n\
-             Takes the flags of the manager as well, so that they are read from one place.\n\
-             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
-             The checks go to stdout; warnings and errors go to stderr, with -v the log, too.\n\n\
-             Exit status: 0 nothing is wrong; 2 there are warnings; 1 a check failed, or the\n\
-             command line is wrong.\n"
-        }
-        Word::Explain => {
-            "Says of a Service or a Node how it is, how it should be, why it is not so, who has to\n\
-             do what, and what happens next. Changes nothing.\n\
-             Takes the flags of the manager as well, so that they are read from one place.\n\
-             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
-             Exit status: 0 nothing is wrong; 2 something is to be done, or under way; 1 an object\n\
-             is in trouble, or nothing could be found out.\n"
-        }
-    };
-    format!("{text}\n{}", usage(word, program))
-}
-
-fn usage(word: Word, program: &str) -> String {
-    match word {
-        Word::Run => {
-            format!(
-                "Usage:\n  {program} [flags]\n  {program} plan [flags]\n  {program} doctor [flags]\n  {program} explain OBJECT [flags]\n"
-            )
-        }
-        Word::Explain => format!(
-            "Usage:\n  {program} explain service/NAMESPACE/NAME [flags]\n  {program} explain service/NAME -n NAMESPACE [flags]\n  \
-             {program} explain node/NAME [flags]\n"
-        ),
-        word => format!("Usage:\n  {program}{} [flags]\n", word.suffix()),
+/// What was probably meant: what the command line's parser takes for a slip of the pen.
+pub(crate) fn near(word: &str, known: impl Iterator<Item = &'static str>) -> Option<String> {
+    let values = clap::builder::PossibleValuesParser::new(known);
+    let parser = clap::Command::new("word").no_binary_name(true);
+    let error = parser
+        .arg(clap::Arg::new("word").value_parser(values))
+        .try_get_matches_from([word])
+        .err()?;
+    match error.get(clap::error::ContextKind::SuggestedValue)? {
+        clap::error::ContextValue::String(near) => Some(near.clone()),
+        _ => None,
     }
-}
-
-/// What is said after a fault of the command line.
-fn hint(word: Word, program: &str) -> String {
-    let help = format!("{program}{} --help", word.suffix());
-    format!("{}\nUse \"{help}\" for all flags.\n", usage(word, program))
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! The commands: one function each, from plain options to an exit status.
 
+mod bundle;
 mod connect;
 mod doctor;
 mod explain;
+mod orphans;
 mod plan;
 mod reading;
 mod run;
+mod taken;
 mod terminal;
 
 use std::io::Write as _;
@@ -13,8 +16,12 @@ use std::io::Write as _;
 use bowline_cloud_provider::Environment;
 use bowline_manager::Identity;
 
+use crate::args::Invocation;
+
+pub use bundle::support_bundle;
 pub use doctor::{TOPICS as DOCTOR_TOPICS, checks as doctor_checks, doctor};
 pub use explain::explain;
+pub use orphans::orphans;
 pub use plan::{plan, plan_reports};
 pub use run::{run, run_until};
 
@@ -27,7 +34,7 @@ pub mod exit {
     pub const FAILURE: u8 = 1;
     /// The program panicked: a defect, and nothing was tidied up. Also [`TO_DO`].
     pub const PANIC: u8 = 2;
-    /// A plan has changes; a check is a warning; something is to be done about an object.
+    /// A plan has changes; a check is a warning; something is to be done about an object; there are orphans.
     pub const TO_DO: u8 = 2;
     /// The provider cannot be built, or a controller ended.
     pub const FATAL: u8 = 255;
@@ -61,6 +68,22 @@ impl Surroundings {
             identity: Identity::new(host, &random.to_string()),
             seed: random.as_u64_pair().0,
         }
+    }
+}
+
+/// Runs what the command line asks for; gives the exit status.
+#[must_use]
+pub fn start(invocation: Invocation, surroundings: Surroundings) -> u8 {
+    match invocation {
+        Invocation::Run(options) => run(*options, surroundings),
+        Invocation::Plan(options, of_plan) => plan(*options, &of_plan, surroundings),
+        Invocation::Doctor(options, of_doctor) => doctor(*options, &of_doctor, surroundings),
+        Invocation::Explain(options, of_explain) => explain(*options, &of_explain, surroundings),
+        Invocation::Orphans(options, of_orphans) => orphans(*options, &of_orphans, surroundings),
+        Invocation::SupportBundle(options, of_bundle) => support_bundle(*options, &of_bundle, surroundings),
+        Invocation::Unsaid(unsaid) => taken::with_deployed(*unsaid, surroundings),
+        Invocation::Print(text) => print(&text),
+        Invocation::Wrong { errors, usage } => complain(&errors, &usage),
     }
 }
 

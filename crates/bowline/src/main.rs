@@ -2,24 +2,12 @@
 
 use std::process::ExitCode;
 
-use bowline::args::{self, Invocation};
+use bowline::args;
 use bowline::commands::{self, Surroundings};
 
 fn main() -> ExitCode {
     let line: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let code = match args::read(&line) {
-        Invocation::Run(options) => commands::run(*options, Surroundings::of_process()),
-        Invocation::Plan(options, plan) => commands::plan(*options, &plan, Surroundings::of_process()),
-        Invocation::Doctor(options, doctor) => {
-            commands::doctor(*options, &doctor, Surroundings::of_process())
-        }
-        Invocation::Explain(options, explain) => {
-            commands::explain(*options, &explain, Surroundings::of_process())
-        }
-        Invocation::Print(text) => commands::print(&text),
-        Invocation::Wrong { errors, usage } => commands::complain(&errors, &usage),
-    };
-    ExitCode::from(code)
+    ExitCode::from(commands::start(args::read(&line), Surroundings::of_process()))
 }

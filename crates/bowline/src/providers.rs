@@ -14,7 +14,7 @@ use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
 use prometheus_client::registry::Registry;
 
-use crate::args::ProviderOptions;
+use crate::args::{self, ProviderOptions};
 
 /// What a provider is built from.
 pub struct Site {
@@ -108,6 +108,8 @@ const CCM_SECRET: &str = "CCM_SECRET";
 pub enum Calls {
     /// While this process leads.
     WhileLeading(Arc<FencingGate>),
+    /// At any time: a person asked for the writes.
+    Always,
     /// At any time, and never to write.
     ToRead,
     /// The same, each once: what the first answer says is what a person wants to know.
@@ -266,16 +268,8 @@ fn near(name: &str) -> Option<&'static str> {
     if let Some(known) = names().find(is_part) {
         return Some(known);
     }
-    let values = clap::builder::PossibleValuesParser::new(names());
-    let parser = clap::Command::new("provider").no_binary_name(true);
-    let error = parser
-        .arg(clap::Arg::new("name").value_parser(values))
-        .try_get_matches_from([lower])
-        .err()?;
-    match error.get(clap::error::ContextKind::SuggestedValue)? {
-        clap::error::ContextValue::String(near) => names().find(|known| known == near),
-        _ => None,
-    }
+    let near = args::near(&lower, names())?;
+    names().find(|known| *known == near)
 }
 
 /// Builds a provider. It makes no change in the cloud, and no call unless the cloud's specification asks for one.
@@ -336,6 +330,7 @@ impl Site {
         let mut config = CloudHttpConfig::new(provider, self.user_agent.as_str());
         match &self.calls {
             Calls::WhileLeading(leading) => config.gate = Arc::<FencingGate>::clone(leading),
+            Calls::Always => {}
             Calls::ToRead => config.reads_only = true,
             Calls::ToReadOnce => {
                 config.reads_only = true;

@@ -5,6 +5,9 @@ use bowline_cloud_provider::ServerVersion;
 /// The line of the framework whose flags, metrics and behaviour this program keeps to.
 const FRAMEWORK: (&str, &str, &str) = ("1", "37", "0");
 
+/// The commit of a build that does not know it.
+pub const UNKNOWN: &str = "unknown";
+
 /// What is known of the build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
@@ -14,7 +17,7 @@ pub struct Version {
     pub minor: String,
     /// The version as reported, such as `v1.37.0+bowline.0.1.0`.
     pub git_version: String,
-    /// The commit it was built from; empty if the build did not say.
+    /// The commit it was built from; [`UNKNOWN`] if the build was not of a checkout, or one for tests.
     pub git_commit: &'static str,
     /// `clean` or `dirty`; empty if the build did not say.
     pub git_tree_state: &'static str,
@@ -35,7 +38,7 @@ impl Version {
             major: major.to_owned(),
             minor: minor.to_owned(),
             git_version: format!("v{major}.{minor}.{patch}+bowline.{}", env!("CARGO_PKG_VERSION")),
-            git_commit: option_env!("BOWLINE_GIT_COMMIT").unwrap_or_default(),
+            git_commit: env!("BOWLINE_COMMIT"),
             git_tree_state: option_env!("BOWLINE_GIT_TREE_STATE").unwrap_or_default(),
             build_date: option_env!("BOWLINE_BUILD_DATE").unwrap_or_default(),
             compiler: "rustc",
@@ -98,10 +101,40 @@ impl Version {
         )
     }
 
+    /// What `version` prints: the line of `--version`, and what is known of the build.
+    #[must_use]
+    pub fn lines(&self, program: &str) -> String {
+        let known = [
+            ("commit", self.git_commit),
+            ("tree", self.git_tree_state),
+            ("built", self.build_date),
+            ("platform", &self.platform),
+        ];
+        let lines = known.iter().filter(|(_, value)| !value.is_empty());
+        let lines = lines.map(|(name, value)| format!("{name}: {value}\n"));
+        format!("{}\n{}", self.line(program), lines.collect::<String>())
+    }
+
+    /// The same for programs, with the names of `kubectl version --output=json`.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let value = serde_json::json!({
+            "major": self.major,
+            "minor": self.minor,
+            "gitVersion": self.git_version,
+            "gitCommit": self.git_commit,
+            "gitTreeState": self.git_tree_state,
+            "buildDate": self.build_date,
+            "compiler": self.compiler,
+            "platform": self.platform,
+        });
+        format!("{value:#}\n")
+    }
+
     /// The `User-Agent` of requests: `name/version (os/arch) kubernetes/commit`.
     #[must_use]
     pub fn user_agent(&self, name: &str) -> String {
-        let commit = self.git_commit.get(..7).unwrap_or("unknown");
+        let commit = self.git_commit.get(..7).unwrap_or(UNKNOWN);
         format!(
             "{name}/{} ({}) kubernetes/{commit}",
             self.git_version, self.platform

@@ -33,6 +33,7 @@ mod load_balancer;
 mod measurement;
 mod memory;
 mod node;
+pub mod orphans;
 mod provider;
 pub mod reasons;
 mod refusals;

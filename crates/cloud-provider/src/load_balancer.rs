@@ -10,9 +10,10 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
+use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, RefusalBook, Seen,
-    ServiceFacts, ServiceKey, ServicesView, facts,
+    Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, Reconcile, RefusalBook,
+    Seen, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -322,6 +323,33 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
         let _ = services;
         Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// All that the cloud has and that bears marks or names such as managers give, and whose it is. A cloud without any shows nothing.
+    ///
+    /// # Errors
+    ///
+    /// The cloud could not be read, or not all of it.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        let _ = facts;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Begins to remove what nobody asks for any more: all that was made for its owner. Anything else stays, as when a Service goes.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed by itself.
+    fn begin_removal(
+        self: Arc<Self>,
+        orphan: &Found,
+        facts: &OrphanFacts,
+    ) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        self.begin(facts.removal(&orphan.owner)?)
     }
 
     /// Is told how a reconcile of a Service's balancer ended, for series under names of the provider's own. One that was

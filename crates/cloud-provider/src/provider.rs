@@ -80,6 +80,20 @@ impl Environment {
     pub fn value(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
+
+    /// All variables.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// With these variables where it has none of that name.
+    #[must_use]
+    pub fn or(mut self, more: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (name, value) in more {
+            self.0.entry(name).or_insert(value);
+        }
+        self
+    }
 }
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {

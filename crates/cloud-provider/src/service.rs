@@ -204,6 +204,15 @@ pub mod facts {
             && (service.metadata.deletion_timestamp.is_some() || !is_type(service, "LoadBalancer"))
     }
 
+    /// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's.
+    /// One without a spec could not be read, and may ask for anything.
+    #[must_use]
+    pub fn speaks_for_balancer(service: &Service) -> bool {
+        service.spec.is_none()
+            || wants_load_balancer(service)
+            || needs_cleanup(service) && class(service).is_none()
+    }
+
     /// Whether traffic stays on the node that receives it: type `LoadBalancer` or `NodePort` with
     /// `externalTrafficPolicy: Local`.
     #[must_use]

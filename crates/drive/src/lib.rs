@@ -8,6 +8,7 @@
 //! the same session.
 
 mod lanes;
+pub mod orphans;
 mod predict;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use bowline_plan::{Answer, Lane, Refusal};
 use futures::future::BoxFuture;
 
 pub use lanes::{Lanes, Wait};
-pub use predict::predict;
+pub use predict::{predict, predict_session};
 
 /// More waves and looks than any plan has between two waits: one that never settles gives way to other work instead of
 /// spinning.

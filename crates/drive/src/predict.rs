@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, ServiceFacts, facts,
+    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts,
 };
-use bowline_plan::{PlanReport, ReportedOutcome, ReportedWave, StepView};
+use bowline_plan::{PlanReport, Refusal, ReportedOutcome, ReportedWave, StepView};
 use futures::future::BoxFuture;
 
 use crate::{Driven, Hooks, Mode, drive};
@@ -14,9 +14,18 @@ use crate::{Driven, Hooks, Mode, drive};
 /// Looks, plans, predicts the wave's effect, and plans again until there is nothing left to predict. Nothing is written,
 /// neither to the cloud nor to Kubernetes.
 pub async fn predict(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
-    let predicting = Predicting(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
+    let object = facts.key().to_string();
+    predict_session(object, load_balancer.begin(facts)).await
+}
+
+/// The same for a session that has begun, or why it did not; `object` is the name of what it is about.
+pub async fn predict_session(
+    object: String,
+    session: Result<Box<dyn Reconcile<ServiceFacts>>, Refusal>,
+) -> PlanReport {
+    let predicting = Predicting(Mutex::new(PlanReport::of_nothing(object)));
     let mut ailments = Vec::new();
-    let outcome = match load_balancer.begin(facts) {
+    let outcome = match session {
         Ok(mut session) => {
             let driven = drive(&mut *session, Mode::Predict, &predicting, &mut false).await;
             ailments = session.ailments();

@@ -28,6 +28,7 @@ mod lease;
 mod metrics;
 mod node;
 mod patch;
+mod plain;
 pub mod rbac;
 mod reads;
 mod reviews;

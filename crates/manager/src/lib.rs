@@ -4,6 +4,7 @@
 //! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that
 //! it runs in memory under a stopped clock as it does in a cluster.
 
+pub mod bundle;
 pub mod cluster;
 pub mod config;
 pub mod controllers;
@@ -17,6 +18,7 @@ mod manager;
 mod manifest;
 pub mod metrics;
 pub mod migration;
+pub mod orphans;
 mod parts;
 pub mod plan;
 mod reviews;

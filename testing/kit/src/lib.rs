@@ -14,6 +14,7 @@
 
 mod background;
 pub mod faults;
+pub mod orphans;
 pub mod prepared;
 pub mod program;
 mod run;

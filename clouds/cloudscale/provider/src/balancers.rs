@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::Url;
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook, Service,
-    ServiceFacts, ServicesView, WriteOutcome, facts,
+    ServiceFacts, ServiceKey, ServicesView, WriteOutcome, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
@@ -19,6 +20,7 @@ use crate::learn;
 use crate::observe::reads::Reads;
 use crate::observe::refused::{self, Vain};
 use crate::observe::{Memory, Observed, ObservedPool, Remembered, Seen, Unkept};
+use crate::orphans;
 use crate::ownership;
 use crate::planning::{self, Hrefs};
 use crate::step::CloudStep;
@@ -229,6 +231,20 @@ impl LoadBalancer for Balancers {
             }
             let balancers = self.reads.balancers().await?;
             Ok(ownership::made_by_cluster(&balancers, services))
+        })
+    }
+
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(async {
+            let nobody = Owner {
+                key: Some(ServiceKey::new("", "")),
+                ..Owner::default()
+            };
+            // What a Service's tags would tell.
+            let intent = facts.removal(&nobody).and_then(|removal| self.intent(&removal));
+            let cluster_name = intent.ok().and_then(|it| it.identity().cluster_name.clone());
+            let balancers = self.reads.balancers().await?;
+            Ok(orphans::marked(&balancers, facts, cluster_name))
         })
     }
 

@@ -25,6 +25,7 @@ mod intent;
 mod learn;
 mod names;
 mod observe;
+mod orphans;
 mod ownership;
 mod planning;
 mod provider;

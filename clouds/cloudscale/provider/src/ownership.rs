@@ -136,7 +136,7 @@ fn claims(services: &dyn ServicesView) -> Claims {
 }
 
 /// What a balancer shows, whoever asks.
-fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> {
+pub(crate) fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> {
     Traces {
         id,
         addresses: balancer.vip_addresses.iter().map(|vip| &*vip.address).collect(),

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
     ServiceFacts, WriteOutcome,
 };
 use bowline_cloudstack_client::{Client, WallClock};
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 pub(crate) mod annotations;
 mod apply;
@@ -20,6 +22,7 @@ mod members;
 mod names;
 mod objects;
 mod observe;
+mod orphans;
 mod plan;
 mod replaced_rules;
 mod status;
@@ -157,6 +160,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(self.reads.whole(), facts))
+    }
+
     /// The rules check no health, and upstream's framework of this cloud left out Nodes that are not ready.
     fn node_set(&self) -> NodeSet {
         NodeSet::Ready

@@ -24,6 +24,7 @@ mod made_groups;
 mod members;
 mod names;
 mod observe;
+mod orphans;
 mod plan;
 mod reaper;
 pub(crate) mod reconciler;

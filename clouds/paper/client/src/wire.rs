@@ -79,6 +79,9 @@ pub struct Balancer {
     pub name: String,
     /// Whose it is: a text that the creator chooses.
     pub owner: Option<String>,
+    /// The name of the cluster that it was made for: a text that the creator chooses.
+    #[serde(default)]
+    pub cluster: Option<String>,
     /// When it was made: RFC 3339 in UTC with microseconds, so that the order of texts is that of times.
     pub created_at: String,
     /// Its state.

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     CloudError, LoadBalancer, LoadBalancerPlan, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
 };
 use bowline_paper_client::Client;
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 use crate::intent::{self, Intent};
 use crate::observe::{Observed, Reads};
-use crate::planning;
 use crate::step::{self, BalancerStep, Change, Learned};
+use crate::{orphans, planning};
 
 /// The balancers of the project. Remembers nothing.
 pub(crate) struct Balancers {
@@ -85,6 +87,10 @@ impl Reconciler for Balancers {
 // guide: end
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.reads, facts))
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         ServiceKey::of(&facts.service).to_string()
     }

@@ -15,6 +15,7 @@ mod events;
 mod instances;
 mod intent;
 mod observe;
+mod orphans;
 mod planning;
 mod provider;
 pub mod provider_id;

@@ -44,6 +44,11 @@ impl Reads {
         self.machines.ask().await
     }
 
+    /// All balancers of the project.
+    pub(crate) async fn balancers(&self) -> Result<Arc<Vec<Balancer>>, CloudError> {
+        self.balancers.ask().await
+    }
+
     // guide: observe
     /// Everything that a plan needs.
     ///

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
-use bowline_phoenixnap_client::{ApiError, BlockStatus, Class, Client, IpBlock, NewIpBlock, PublicNetwork};
+use bowline_phoenixnap_client::{
+    ApiError, BlockStatus, BlockTag, Class, Client, IpBlock, NewIpBlock, PublicNetwork,
+};
 use bowline_plan::Refusal;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -96,20 +98,9 @@ impl Writer<'_> {
                 )),
             },
             CloudStep::Attach { block, network, .. } => attach(self.client, self.reads, block, network).await,
-            CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
-                Ok(()) => {
-                    let network = self.reads.network();
-                    network.into_iter().for_each(|it| it.refuses_no_more(block));
-                    Ok(Learned::Marked)
-                }
-                Err(error)
-                    if error.status() == Some(400) && self.seen.memory.own.mark != MarkName::Ensured =>
-                {
-                    tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
-                    Ok(Learned::NoMarkName)
-                }
-                Err(error) => Err(error.into()),
-            },
+            CloudStep::Mark { block, tags, .. } => {
+                mark(self.client, self.reads, self.seen.memory.own.mark, block, tags).await
+            }
             CloudStep::Detach { .. } | CloudStep::Delete { .. } => Err(CloudError::other(
                 "only the sweeper detaches and deletes IP blocks",
             )),
@@ -221,6 +212,28 @@ impl Writer<'_> {
 /// connection, a good token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
 fn is_refusal(error: &ApiError) -> bool {
     error.status().is_some() && !matches!(error.class, Class::Throttled { .. } | Class::Unauthenticated)
+}
+
+/// Marks a block for deletion.
+pub(crate) async fn mark(
+    client: &Client,
+    reads: &Reads,
+    name: MarkName,
+    block: &str,
+    tags: &[BlockTag],
+) -> Result<Learned, CloudError> {
+    match client.put_ip_block_tags(block, tags).await {
+        Ok(()) => {
+            let network = reads.network();
+            network.into_iter().for_each(|it| it.refuses_no_more(block));
+            Ok(Learned::Marked)
+        }
+        Err(error) if error.status() == Some(400) && name != MarkName::Ensured => {
+            tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
+            Ok(Learned::NoMarkName)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
-    ANSWER_LOG, Asker, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, RefusalBook,
-    Selector, ServiceFacts, WriteOutcome,
+    ANSWER_LOG, Asker, Begin, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconcile,
+    Reconciler, RefusalBook, Selector, ServiceFacts, ServiceKey, WriteOutcome,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 use crate::annotations::{SERVER_ID, annotation_table};
 use crate::apply::{Learned, Writer};
@@ -17,6 +19,7 @@ use crate::learn;
 use crate::observe::reads::Reads;
 use crate::observe::{Memory, Observed, Remembered, Seen, Unattached};
 use crate::options::BlockDescription;
+use crate::orphans::{self, Remover};
 use crate::planning;
 use crate::provider_id;
 use crate::step::CloudStep;
@@ -129,6 +132,29 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.client, facts))
+    }
+
+    /// No manager may be there whose sweeper would give back what is only marked.
+    fn begin_removal(
+        self: Arc<Self>,
+        orphan: &Found,
+        facts: &OrphanFacts,
+    ) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        let owner = Owner {
+            key: Some(ServiceKey::new("", "")),
+            ..Owner::default()
+        };
+        let remover = Arc::new(Remover {
+            client: self.client.clone(),
+            reads: Arc::clone(&self.reads),
+            network: self.network.clone(),
+            block: orphan.id.clone(),
+        });
+        remover.begin(facts.removal(&owner)?)
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         format!(
             "usage=cloud-provider-phoenixnap-auto:service={}:cluster={}",

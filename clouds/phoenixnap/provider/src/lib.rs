@@ -30,6 +30,7 @@ mod intent;
 mod learn;
 mod observe;
 mod options;
+mod orphans;
 mod planning;
 mod provider;
 pub mod provider_id;

@@ -26,6 +26,8 @@ use crate::tags::{self, ClusterTags};
 mod measuring;
 mod planning;
 
+pub(crate) use planning::{Fate, fate};
+
 /// Time between two runs.
 const PERIOD: Duration = Duration::from_secs(30);
 
@@ -137,7 +139,9 @@ impl Reconciler for Sweeper {
                 .await
                 .map(|()| Learned::Detached)
                 .map_err(CloudError::from),
-            CloudStep::Delete { block, .. } => self.delete(intent, block).await,
+            CloudStep::Delete { block, .. } => {
+                delete(&self.client, &self.reads, &intent.cluster, block).await
+            }
             CloudStep::Attach { block, network, .. } => {
                 attach(&self.client, &self.reads, block, network).await
             }
@@ -248,21 +252,27 @@ impl Sweeper {
             .map(|(id, _)| id.clone())
             .collect()
     }
+}
 
-    async fn delete(&self, intent: &Intent, block: &str) -> Result<Learned, CloudError> {
-        let error = match self.client.delete_ip_block(block).await {
-            Ok(_) => return Ok(Learned::Deleted),
-            Err(error) => error,
-        };
-        // A deleted ID answers 403, as one does that must not be touched.
-        if error.may_be_gone() {
-            let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
-            if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
-                return Ok(Learned::Deleted);
-            }
+/// Gives a block of this cluster back.
+pub(crate) async fn delete(
+    client: &Client,
+    reads: &Reads,
+    cluster: &ClusterTags,
+    block: &str,
+) -> Result<Learned, CloudError> {
+    let error = match client.delete_ip_block(block).await {
+        Ok(_) => return Ok(Learned::Deleted),
+        Err(error) => error,
+    };
+    // A deleted ID answers 403, as one does that must not be touched.
+    if error.may_be_gone() {
+        let blocks = reads.blocks_of_cluster(cluster).await?;
+        if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
+            return Ok(Learned::Deleted);
         }
-        Err(error.into())
     }
+    Err(error.into())
 }
 
 impl BackgroundWork for Sweeper {

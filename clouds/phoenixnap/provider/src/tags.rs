@@ -27,10 +27,7 @@ pub(crate) struct ClusterTags {
 impl ClusterTags {
     /// The conditions that find all blocks of the cluster.
     pub(crate) fn conditions(&self) -> Vec<TagFilter> {
-        vec![
-            TagFilter::new(CLUSTER, self.uid.as_str()),
-            TagFilter::new(USAGE, USAGE_VALUE),
-        ]
+        vec![TagFilter::new(CLUSTER, self.uid.as_str()), of_managers()]
     }
 
     /// The conditions that find the blocks of one Service.
@@ -102,6 +99,21 @@ impl ClusterTags {
             BlockTag::new(NAME, &*service.name),
         ]
     }
+}
+
+/// What every block bears that a manager bought, of whatever cluster.
+pub(crate) fn of_managers() -> TagFilter {
+    TagFilter::new(USAGE, USAGE_VALUE)
+}
+
+/// The UID of the cluster that a block's tags name.
+pub(crate) fn cluster_of(block: &IpBlock) -> Option<&str> {
+    block
+        .tags
+        .iter()
+        .find(|tag| tag.name == CLUSTER)?
+        .value
+        .as_deref()
 }
 
 /// Whether a block is to be given back.

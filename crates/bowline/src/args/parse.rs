@@ -153,15 +153,11 @@ impl Flags {
             let is_command = word
                 .to_str()
                 .is_some_and(|word| super::Word::named(word).is_some());
-            let hint = if is_command {
-                " (a command is the first word)"
-            } else {
-                ""
-            };
-            return Err(format!(
-                "unknown command or argument: {:?}{hint}",
-                word.to_string_lossy()
-            ));
+            let word = word.to_string_lossy();
+            return Err(match is_command {
+                true => format!("unknown command or argument: {word:?} (a command is the first word)"),
+                false => super::unknown_word(&word),
+            });
         }
         let mut flags = Self {
             values: BTreeMap::new(),

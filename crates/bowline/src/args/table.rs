@@ -94,6 +94,29 @@ pub static EXPLAIN: Group = Group {
     flags: generic::EXPLAIN,
 };
 
+/// What only the word `orphans` takes.
+pub static ORPHANS: Group = Group {
+    title: "Orphans",
+    flags: generic::ORPHANS,
+};
+
+/// What only the word `support-bundle` takes.
+pub static SUPPORT_BUNDLE: Group = Group {
+    title: "Support bundle",
+    flags: generic::SUPPORT_BUNDLE,
+};
+
+/// What only the word `version` takes.
+pub static VERSION: Group = Group {
+    title: "Version",
+    flags: generic::VERSION,
+};
+
+/// All flags of the manager.
+pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
+    GROUPS.iter().flat_map(|group| group.flags)
+}
+
 /// Looks a flag up by name.
 pub(super) fn find<'a>(groups: impl IntoIterator<Item = &'a Group>, name: &str) -> Option<&'static Flag> {
     groups
@@ -109,17 +132,22 @@ mod tests {
     use super::super::value::{self, Kind};
     use super::*;
 
+    /// The flags that single commands take.
+    static OWN: [&Group; 6] = [&PLAN, &DOCTOR, &EXPLAIN, &ORPHANS, &SUPPORT_BUNDLE, &VERSION];
+
     fn flags() -> impl Iterator<Item = &'static Flag> {
-        flag_table().iter().chain([&PLAN]).flat_map(|group| group.flags)
+        all().chain(OWN.iter().flat_map(|group| group.flags))
     }
 
     #[test]
     fn every_name_and_letter_occurs_once() {
-        let mut names = BTreeSet::new();
-        for flag in flags() {
-            assert!(names.insert(format!("--{}", flag.name)), "{}", flag.name);
-            if let Some(short) = flag.short {
-                assert!(names.insert(format!("-{short}")), "{short}");
+        for own in OWN {
+            let mut names = BTreeSet::new();
+            for flag in all().chain(own.flags) {
+                assert!(names.insert(format!("--{}", flag.name)), "{}", flag.name);
+                if let Some(short) = flag.short {
+                    assert!(names.insert(format!("-{short}")), "{short}");
+                }
             }
         }
     }

@@ -28,9 +28,9 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(options: &Options, surroundings: Surroundings) -> Self {
         let mut options = options.clone();
-        if let Some(path) = kubeconfig_of_environment(&options, &surroundings) {
+        if let Some((path, source)) = kubeconfig_of_environment(&options, &surroundings) {
             options.kube.kubeconfig = Some(path);
-            options.kube.kubeconfig_source = "$KUBECONFIG";
+            options.kube.kubeconfig_source = source;
         }
         Self {
             options,
@@ -160,10 +160,14 @@ pub(super) fn telling<T>(
     Ok(result)
 }
 
-/// The kubeconfig that the environment names, as for `kubectl`: of several in `$KUBECONFIG` the first that is there.
+/// The kubeconfig that the environment names, as for `kubectl`, and by what: of several in `$KUBECONFIG` the first that is there; else,
+/// outside of a pod, the one in the home directory.
 ///
 /// Only for a person's command: where the manager runs as a daemon, its flags and its pod say where the cluster is.
-fn kubeconfig_of_environment(options: &Options, surroundings: &Surroundings) -> Option<PathBuf> {
+fn kubeconfig_of_environment(
+    options: &Options,
+    surroundings: &Surroundings,
+) -> Option<(PathBuf, &'static str)> {
     if options.kube.kubeconfig.is_some() || options.kube.master.is_some() {
         return None;
     }
@@ -173,12 +177,26 @@ fn kubeconfig_of_environment(options: &Options, surroundings: &Surroundings) -> 
         .collect();
     let mut there = paths.iter().filter(|path| path.exists());
     // If none of them is there, the error names the first one.
-    let used = there.next().or(paths.first())?.clone();
+    let Some(used) = there.next().or(paths.first()).cloned() else {
+        return kubeconfig_of_home(surroundings);
+    };
     if there.next().is_some() {
         talk(&format!(
             "of the files in $KUBECONFIG only the first one is read: {}",
             used.display()
         ));
     }
-    Some(used)
+    Some((used, "$KUBECONFIG"))
+}
+
+/// The file that `kubectl` looks for, unless this is a pod.
+pub(super) fn kubeconfig_of_home(surroundings: &Surroundings) -> Option<(PathBuf, &'static str)> {
+    let value = |name| {
+        surroundings
+            .environment
+            .value(name)
+            .filter(|value| !value.is_empty())
+    };
+    let path = PathBuf::from(value("HOME")?).join(".kube/config");
+    (value("KUBERNETES_SERVICE_HOST").is_none() && path.exists()).then_some((path, "~/.kube/config"))
 }

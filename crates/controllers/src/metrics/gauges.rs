@@ -21,7 +21,7 @@ pub static UNSETTLED_OLDEST: GaugeSpec = GaugeSpec {
 /// Load balancers that no Service of this cluster asks for.
 pub static LEFT_BEHIND: GaugeSpec = GaugeSpec {
     name: "load_balancers_left_behind",
-    help: "Load balancers that bear the marks of this cluster, and whose Service is gone or asks for none, without this process having seen that; they stay until a person deletes them. The log names them. Only cloudscale.ch's objects bear such marks: elsewhere it is 0",
+    help: "Load balancers that bear the marks of this cluster, and whose Service is gone or asks for none, without this process having seen that; they stay until a person deletes them, as with the command `orphans`. The log names them. Only cloudscale.ch's objects bear such marks: elsewhere it is 0",
     label: "",
 };
 

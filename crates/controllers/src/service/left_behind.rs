@@ -7,21 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{CloudError, MadeFor, Service, facts};
+use bowline_cloud_provider::facts::speaks_for_balancer;
+use bowline_cloud_provider::{CloudError, MadeFor, Service};
 
 use super::{Key, ServiceController, lock};
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::RetryAfter;
-
-/// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's. One
-/// without a spec could not be read, and may ask for anything.
-#[must_use]
-pub fn speaks_for_balancer(service: &Service) -> bool {
-    service.spec.is_none()
-        || facts::wants_load_balancer(service)
-        || facts::needs_cleanup(service) && facts::class(service).is_none()
-}
 
 /// The Services that balancers were left behind by; `None`: nobody has looked yet.
 pub(super) type LeftBehind = Option<Vec<MadeFor>>;
@@ -70,7 +62,7 @@ impl ServiceController {
             tracing::warn!(
                 service = %made.key, uid = made.uid, load_balancer = made.balancer,
                 "A load balancer was made for a Service that is gone or asks for none, and this process did not see that happen: it stays, and is \
-                 billed. Delete it in the cloud, unless another copy of this cluster uses it"
+                 billed. Unless another copy of this cluster uses it, delete it with the command orphans"
             );
         }
         left.append(&mut news);

@@ -9,7 +9,6 @@ use bowline_cloud_provider::{
     Service, ServiceFacts, ServicesView, facts,
 };
 use bowline_controllers::node_set;
-use bowline_controllers::service::left_behind::speaks_for_balancer;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
@@ -280,7 +279,7 @@ pub(super) async fn left_behind(
         Err(error) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
     };
     let mut leave_out = |services: &[Arc<Service>]| {
-        let asking = services.iter().filter(|it| speaks_for_balancer(it));
+        let asking = services.iter().filter(|it| facts::speaks_for_balancer(it));
         let asking: Vec<Option<&str>> = asking.map(|it| it.metadata.uid.as_deref()).collect();
         made.retain(|made| !asking.contains(&Some(&made.uid)));
         made.is_empty()
@@ -301,7 +300,7 @@ pub(super) async fn left_behind(
         LEFT_BEHIND
             .warning(
                 format!("{}, and no manager deletes one by itself", made.len()),
-                "delete it in the cloud if nothing uses it; a copy of this cluster, or the one that this is a copy of, may use it",
+                "see `orphans`, which deletes them with --delete; a copy of this cluster, or the one that this is a copy of, may use them",
             )
             .with(some_lines(lines.collect())),
     )

@@ -56,6 +56,15 @@ pub(super) const SERVICE_ACCOUNT: Kind = Kind {
     ..DEFAULT
 };
 
+pub(super) const SECRET: Kind = Kind {
+    kind: "Secret",
+    plural: "secrets",
+    singular: "secret",
+    returns_deleted: true,
+    registry: "secrets",
+    ..DEFAULT
+};
+
 pub(super) const ENDPOINTS: Kind = Kind {
     kind: "Endpoints",
     plural: "endpoints",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bowline::args::{DOCTOR, EXPLAIN, PLAN, flag_table};
+use bowline::args::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 
 use crate::reference::{cell, code};
 
@@ -12,7 +12,14 @@ pub(crate) fn page() -> String {
          Durations are written as in `1h2m3s`; lists are separated by commas, and the flag may be repeated.\n",
     );
     let of_manager = flag_table().iter().map(|group| (group.title.to_owned(), group));
-    let of_commands = [("plan", &PLAN), ("doctor", &DOCTOR), ("explain", &EXPLAIN)];
+    let of_commands = [
+        ("plan", &PLAN),
+        ("doctor", &DOCTOR),
+        ("explain", &EXPLAIN),
+        ("orphans", &ORPHANS),
+        ("support-bundle", &SUPPORT_BUNDLE),
+        ("version", &VERSION),
+    ];
     let of_commands = of_commands.map(|(word, group)| (format!("Only for the command `{word}`"), group));
     for (title, group) in of_manager.chain(of_commands) {
         let _ = write!(

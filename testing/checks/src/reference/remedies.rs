@@ -12,7 +12,16 @@ use crate::reference::documents::{documents, files};
 use crate::root;
 
 /// The words that the program takes before its flags.
-const COMMANDS: &[&str] = &["doctor", "explain", "plan"];
+const COMMANDS: &[&str] = &[
+    "completion",
+    "doctor",
+    "explain",
+    "help",
+    "orphans",
+    "plan",
+    "support-bundle",
+    "version",
+];
 
 /// What may follow the words that name a command, and is none.
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];

@@ -5,11 +5,13 @@
 mod cli;
 mod cloudstack;
 pub(crate) mod cluster;
+mod deployed;
 mod doctor;
 mod hostile;
 mod life;
 mod logs;
 mod metrics;
+mod orphans;
 mod phoenixnap;
 mod plan;
 pub(crate) mod program;

@@ -12,6 +12,7 @@ mod instances;
 mod lookup;
 mod mistakes;
 mod monitors;
+mod orphans;
 mod policy;
 mod quota;
 mod restored;

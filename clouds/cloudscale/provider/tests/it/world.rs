@@ -27,7 +27,7 @@ pub(crate) fn key(suffix: &str) -> String {
 pub(crate) struct World {
     pub(crate) sim: CloudscaleSim,
     pub(crate) cloud: Cloudscale,
-    services: Services,
+    pub(crate) services: Services,
     service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
     /// When the schedule comes to a Service, in seconds.

@@ -113,6 +113,19 @@ pub(crate) fn protocol_of(balancer: &str, name: &str) -> Option<Protocol> {
     is_port.then_some(protocol)
 }
 
+/// The balancer in the name of a rule, if a manager may have given that.
+pub(crate) fn balancer_of(rule: &str) -> Option<&str> {
+    let balancer = rule.get(..MAX_BALANCER_NAME)?;
+    let digits = balancer.strip_prefix('a')?;
+    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, 'a'..='f');
+    (digits.chars().all(is_digit) && is_rule(balancer, rule)).then_some(balancer)
+}
+
+/// A UID that a balancer of this name has: the last digit is lost, and any will do.
+pub(crate) fn uid_of(balancer: &str) -> String {
+    format!("{}0", balancer.get(1..).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

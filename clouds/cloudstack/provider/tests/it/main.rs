@@ -15,6 +15,7 @@ mod histories;
 mod instances;
 mod late;
 mod lookup;
+mod orphans;
 mod queued;
 mod reacquired;
 mod refused_ports;

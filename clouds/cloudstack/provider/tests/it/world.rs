@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) sim: CloudstackSim,
     pub(crate) site: Site,
     pub(crate) cloud: CloudStack,
-    services: Services,
+    pub(crate) services: Services,
     service_loop: ServiceLoop,
     nodes: Mutex<Vec<Arc<Node>>>,
     is_router_broken: AtomicBool,
@@ -144,6 +144,10 @@ impl World {
         let mut nodes = self.nodes.lock().unwrap();
         nodes.push(Arc::new(node));
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+        self.nodes.lock().unwrap().clone()
     }
 
     pub(crate) fn remove_node(&self, name: &str) {

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
     RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -22,6 +24,7 @@ use crate::load_balancer::members::NodeFilter;
 use crate::load_balancer::names;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::{Memory, Observed, Parts, Remembered, Seen};
+use crate::load_balancer::orphans;
 use crate::load_balancer::plan::{self, Next};
 use crate::load_balancer::reaper::Reaper;
 use crate::load_balancer::remedies::About;
@@ -344,6 +347,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(orphans::marked(&self.client, &self.options, facts))
+    }
+
     fn event_component(&self) -> Option<&'static str> {
         Some(EVENT_COMPONENT)
     }

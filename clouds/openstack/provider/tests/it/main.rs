@@ -26,6 +26,7 @@ mod lookup;
 mod marks;
 mod members;
 mod mistakes;
+mod orphans;
 mod persistence;
 mod policies;
 mod projects;

@@ -5,5 +5,6 @@
 mod balancers;
 mod faults;
 mod instances;
+mod orphans;
 mod routes;
 mod world;

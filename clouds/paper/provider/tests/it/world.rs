@@ -16,8 +16,8 @@ const WEB: &str = "default/web";
 pub(crate) struct World {
     pub(crate) sim: PaperSim,
     pub(crate) cloud: Paper,
-    services: Services,
-    service_loop: ServiceLoop,
+    pub(crate) services: Services,
+    pub(crate) service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
 }
 

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// What becomes of a marked block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Detach(String),
     Delete,
     Wait,
@@ -91,7 +91,7 @@ pub(super) fn plan(
     (answer, notes)
 }
 
-pub(super) fn fate(block: &IpBlock, network: &str) -> Fate {
+pub(crate) fn fate(block: &IpBlock, network: &str) -> Fate {
     let own_network = match blocks::place(block) {
         Place::Other(kind) => return Fate::LeaveAlone(format!("is attached to a resource of type {kind}")),
         Place::Network(id) => Some(id),

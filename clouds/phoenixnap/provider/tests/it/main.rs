@@ -10,6 +10,7 @@ mod histories;
 mod instances;
 mod logs;
 mod network;
+mod orphans;
 mod release;
 mod strange;
 mod tokens;

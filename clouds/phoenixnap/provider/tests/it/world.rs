@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub(crate) sim: PhoenixnapSim,
     pub(crate) cloud: PhoenixNap,
     holder: String,
-    services: Services,
+    pub(crate) services: Services,
     /// How many Services were made.
     made: Arc<AtomicU64>,
     started: Instant,

@@ -163,7 +163,8 @@ pub(super) static DEBUGGING: &[Flag] = &[
 pub(super) static GLOBAL: &[Flag] = &[
     of_klog("add-dir-header", Kind::Bool, "false"),
     of_klog("alsologtostderr", Kind::Bool, "false"),
-    Flag::new("help", Kind::Bool, "false", "Show this text.").short('h'),
+    Flag::new("help", Kind::Bool, "false", "Show a short help.").short('h'),
+    Flag::new("help-all", Kind::Bool, "false", "Show all flags."),
     of_klog("log-backtrace-at", Kind::Text, ":0"),
     of_klog("log-dir", Kind::Text, ""),
     of_klog("log-file", Kind::Text, ""),
@@ -205,6 +206,38 @@ const OUTPUT: Flag = Flag::new(
 .short('o');
 
 pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
+
+pub(super) static VERSION: &[Flag] = &[OUTPUT];
+
+pub(super) static SUPPORT_BUNDLE: &[Flag] = &[Flag::new(
+    "file",
+    Kind::Text,
+    "",
+    "Where the archive is written. Empty for a name with the time, in this folder.",
+)];
+
+pub(super) static ORPHANS: &[Flag] = &[
+    Flag::new(
+        "cluster-uid",
+        Kind::Text,
+        "",
+        "The UID of a cluster that is gone, as the listing shows it. Needed where objects bear no name of their cluster, as on phoenixNAP.",
+    ),
+    Flag::new(
+        "delete",
+        Kind::Bool,
+        "false",
+        "Show the plan, ask, and delete the orphans.",
+    ),
+    Flag::new(
+        "gone",
+        Kind::Bool,
+        "false",
+        "The cluster is gone: no API server is asked. All that bears its name or UID counts as an orphan.",
+    ),
+    OUTPUT,
+    Flag::new("yes", Kind::Bool, "false", "Delete without a question.").short('y'),
+];
 
 /// Services that are not applied yet.
 const FILENAME: Flag = Flag::new(

@@ -92,6 +92,11 @@ impl Reads {
         }
     }
 
+    /// The client for lists that have to be whole.
+    pub(crate) fn whole(&self) -> &Client {
+        &self.whole
+    }
+
     /// A first look, or another one. If an earlier sync left jobs under way, they come to their end first.
     pub(crate) async fn look(
         &self,

@@ -1,0 +1,84 @@
+//! Whose the load balancer rules of the account or project are, for the command `orphans`.
+//!
+//! The name of a rule holds the UID of a Service and of no cluster. So a rule is this cluster's if virtual machines of this cluster's
+//! Nodes are its members, and no others. Addresses bear no mark at all, and what was noted about them is gone with the Service: they
+//! stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::evidence::Traces;
+use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner};
+use bowline_cloudstack_client::{Client, LoadBalancerRule, RuleQuery, VirtualMachineId};
+use futures::future::try_join_all;
+
+use super::annotations::KEEP_IP;
+use super::names;
+use super::observe::lists::members_of;
+use crate::provider_id;
+
+/// All rules with a name such as managers give.
+pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
+    let rules = client.load_balancer_rules(&RuleQuery::All).await?;
+    let nodes = facts.nodes.iter().filter_map(|node| node.provider_id.as_deref());
+    let nodes: BTreeSet<VirtualMachineId> = nodes.filter_map(provider_id::instance_id).collect();
+    let judge = Judge::new(facts, None, &[], |_| None);
+    // A rule has a UID without its last digit.
+    let services = facts.services.services();
+    let uids = services.iter().filter_map(|it| it.metadata.uid.as_deref());
+    let uids: BTreeMap<String, &str> = uids.map(|uid| (names::balancer(uid), uid)).collect();
+    let named = rules
+        .iter()
+        .filter_map(|rule| Some((rule, names::balancer_of(&rule.name)?)));
+    let named: Vec<(&LoadBalancerRule, &str)> = named.collect();
+    // The client bounds the calls under way.
+    let members = try_join_all(named.iter().map(|(rule, _)| members_of(client, &rule.id))).await?;
+    let found = named.iter().zip(members).map(|((rule, balancer), members)| {
+        let uid = uids
+            .get(*balancer)
+            .map_or_else(|| names::uid_of(balancer), |uid| (*uid).to_owned());
+        let members = members.iter().map(|id| id.as_str().to_ascii_lowercase().into());
+        one(&judge, rule, uid, &members.collect(), &nodes)
+    });
+    Ok(found.collect())
+}
+
+fn one(
+    judge: &Judge,
+    rule: &LoadBalancerRule,
+    uid: String,
+    members: &BTreeSet<VirtualMachineId>,
+    nodes: &BTreeSet<VirtualMachineId>,
+) -> Found {
+    let owner = Owner {
+        uid,
+        key: None,
+        annotations: BTreeMap::from([(KEEP_IP.key.to_owned(), "true".to_owned())]),
+    };
+    let id = rule.id.to_string();
+    let traces = Traces {
+        id: &id,
+        addresses: vec![&rule.public_ip],
+        ..Traces::default()
+    };
+    let cluster = if members.is_empty() {
+        OfCluster::Nothing(
+            "it has no member, so nothing tells of which cluster it is; if nobody needs it, delete it by hand",
+        )
+    } else if members.is_subset(nodes) {
+        OfCluster::This("its members are Nodes of this cluster; its address stays")
+    } else {
+        OfCluster::Nothing("virtual machines that are no Nodes of this cluster are its members")
+    };
+    let (standing, why) = judge.judge(&traces, &owner, false, cluster, "its name");
+    Found {
+        kind: "load balancer rule",
+        name: format!("{} ({})", rule.name, rule.public_ip),
+        made: None,
+        cluster_uid: None,
+        id,
+        owner,
+        standing,
+        why,
+    }
+}

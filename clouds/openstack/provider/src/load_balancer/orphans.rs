@@ -1,0 +1,232 @@
+//! Whose the load balancers of the project are, and the floating IPs and security groups that came with them, for the command
+//! `orphans`.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::evidence::Traces;
+use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
+use bowline_cloud_provider::{CloudError, ServiceKey, facts};
+use bowline_openstack_client::{
+    Client, FloatingIp, FloatingIpFilter, LoadBalancer, Pool, ProvisioningStatus, SecurityGroup,
+};
+use futures::try_join;
+use jiff::Timestamp;
+
+use crate::config::LoadBalancerOptions;
+use crate::load_balancer::annotations as keys;
+use crate::load_balancer::names::{self, PREFIX, PoolMark};
+
+/// What was read of a project.
+struct Project {
+    balancers: Vec<LoadBalancer>,
+    pools: Vec<Pool>,
+    floating_ips: Vec<FloatingIp>,
+    groups: Vec<SecurityGroup>,
+}
+
+/// All that bears the name of a Service of some cluster.
+pub(crate) async fn marked(
+    client: &Client,
+    options: &LoadBalancerOptions,
+    facts: &OrphanFacts,
+) -> Result<Vec<Found>, CloudError> {
+    let filter = FloatingIpFilter::default();
+    let (balancers, pools, floating_ips, groups) = try_join!(
+        client.load_balancers(None),
+        client.pools(None),
+        client.floating_ips(&filter),
+        client.security_groups(None),
+    )?;
+    let project = Project {
+        balancers,
+        pools,
+        floating_ips,
+        groups,
+    };
+    Ok(project.marked(options, facts))
+}
+
+impl Project {
+    fn marked(&self, options: &LoadBalancerOptions, facts: &OrphanFacts) -> Vec<Found> {
+        let judge = Judge::new(
+            facts,
+            facts.services.cluster_uid(),
+            &options.former_clusters,
+            |service| facts::annotation(service, keys::ID.key).map(str::to_owned),
+        );
+        let gone = [ProvisioningStatus::Deleted, ProvisioningStatus::PendingDelete];
+        let balancers = self
+            .balancers
+            .iter()
+            .filter(|it| !gone.contains(&it.provisioning_status));
+        let mut found: Vec<Found> = balancers.filter_map(|it| self.balancer(&judge, it)).collect();
+        let with_balancer: BTreeSet<ServiceKey> =
+            found.iter().filter_map(|it| it.owner.key.clone()).collect();
+        let is_left = |it: &Found| {
+            it.owner
+                .key
+                .as_ref()
+                .is_some_and(|key| !with_balancer.contains(key))
+        };
+        let floating_ips = self
+            .floating_ips
+            .iter()
+            .filter(|it| !it.is_foreign && it.port_id.is_none());
+        let groups = self.groups.iter();
+        let rest = floating_ips
+            .filter_map(|it| floating_ip(&judge, it))
+            .chain(groups.filter_map(|it| group(&judge, it)));
+        // What belongs to a load balancer goes with it, or stays with it.
+        let rest: Vec<Found> = rest.filter(is_left).collect();
+        found.extend(rest);
+        found
+    }
+
+    fn balancer(&self, judge: &Judge, balancer: &LoadBalancer) -> Option<Found> {
+        let others = |it: &&String| it.starts_with(PREFIX) && **it != balancer.name;
+        let other = balancer.tags.iter().find(others);
+        let is_made = balancer.name.starts_with(PREFIX);
+        if !is_made && other.is_none() {
+            return None;
+        }
+        let id = balancer.id.to_string();
+        let named = service_of(&balancer.name);
+        let key = named.as_ref().map(|(_, key)| key.clone());
+        let marks = key
+            .as_ref()
+            .map(|key| self.marks(balancer, key))
+            .unwrap_or_default();
+        let uids: BTreeSet<&str> = marks.iter().filter_map(|mark| mark.cluster).collect();
+        let cluster_uid = uids.first().copied();
+        let owner = Owner {
+            uid: marks.first().map(|mark| mark.uid.to_owned()).unwrap_or_default(),
+            key,
+            ..Owner::default()
+        };
+        let at_port = |it: &&FloatingIp| it.port_id.is_some() && it.port_id == balancer.vip_port_id;
+        let floating = self.floating_ips.iter().filter(at_port);
+        let own = [balancer.vip_address.as_str()].into_iter();
+        let traces = Traces {
+            id: &id,
+            addresses: own.chain(floating.map(|it| &*it.floating_ip_address)).collect(),
+            ..Traces::default()
+        };
+        let cluster = match (&named, other) {
+            (_, Some(_)) => OfCluster::Nothing("tags say that other Services use it too"),
+            (None, None) => OfCluster::Nothing("its name was cut, or is none that a manager gives"),
+            _ if uids.len() > 1 => OfCluster::Nothing("its pools were made by several clusters"),
+            (Some((cluster, _)), None) => OfCluster::Marks(cluster_uid, Some(cluster)),
+        };
+        let (mut standing, mut why) = judge.judge(&traces, &owner, true, cluster, "its name and its pools");
+        if let (false, true, Some(tag)) = (is_made, standing == Standing::Unclear, other) {
+            (standing, why) = (
+                Standing::Persons,
+                format!("no manager made it; its tag {tag} says that a Service uses it"),
+            );
+        }
+        Some(Found {
+            kind: "load balancer",
+            name: balancer.name.clone(),
+            made: made(balancer.created_at.as_deref()),
+            cluster_uid: cluster_uid.map(str::to_owned),
+            id,
+            owner,
+            standing,
+            why,
+        })
+    }
+
+    /// What is written on the pools of a load balancer about the Service that it has in its name.
+    fn marks(&self, balancer: &LoadBalancer, key: &ServiceKey) -> Vec<PoolMark<'_>> {
+        let is_of = |pool: &&Pool| pool.loadbalancers.iter().any(|it| it.id == balancer.id);
+        let pools = self.pools.iter().filter(is_of);
+        pools
+            .filter_map(|pool| names::mark_on_pool(&pool.description, key))
+            .collect()
+    }
+}
+
+fn floating_ip(judge: &Judge, there: &FloatingIp) -> Option<Found> {
+    let rest = there.description.strip_prefix(names::FLOATING_IP_MARK)?;
+    let (key, cluster) = rest.trim().split_once(" from cluster ")?;
+    let (id, name) = (there.id.to_string(), there.floating_ip_address.clone());
+    let key = key_of(key)?;
+    (there.description == names::floating_ip_description(cluster, &key))
+        .then(|| described(judge, "floating IP", (id, name), (key, cluster), None))
+}
+
+fn group(judge: &Judge, there: &SecurityGroup) -> Option<Found> {
+    let rest = there.description.strip_prefix("Security Group for ")?;
+    let (key, cluster) = rest.split_once(" Service LoadBalancer in cluster ")?;
+    let key = key_of(key)?;
+    let uid = there.name.strip_prefix("lb-sg-")?;
+    let uid = uid.strip_suffix(&format!("-{}-{}", key.namespace, key.name))?;
+    let (id, name) = (there.id.to_string(), there.name.clone());
+    Some(described(
+        judge,
+        "security group",
+        (id, name),
+        (key, cluster),
+        Some((uid, made(there.created_at.as_deref()))),
+    ))
+}
+
+/// Something without a load balancer, by its description.
+fn described(
+    judge: &Judge,
+    kind: &'static str,
+    (id, name): (String, String),
+    (key, cluster): (ServiceKey, &str),
+    known: Option<(&str, Option<Timestamp>)>,
+) -> Found {
+    let owner = Owner {
+        uid: known.map(|(uid, _)| uid.to_owned()).unwrap_or_default(),
+        key: Some(key),
+        ..Owner::default()
+    };
+    let traces = Traces {
+        id: &id,
+        addresses: vec![&name],
+        ..Traces::default()
+    };
+    let (standing, why) = judge.judge(
+        &traces,
+        &owner,
+        true,
+        OfCluster::Marks(None, Some(cluster)),
+        "its description",
+    );
+    Found {
+        kind,
+        made: known.and_then(|(_, made)| made),
+        cluster_uid: None,
+        id,
+        name,
+        owner,
+        standing,
+        why,
+    }
+}
+
+fn key_of(text: &str) -> Option<ServiceKey> {
+    let (namespace, name) = text.split_once('/')?;
+    Some(ServiceKey::new(namespace, name))
+}
+
+/// Cluster and Service in the name of a load balancer, if nothing of it was cut.
+fn service_of(name: &str) -> Option<(&str, ServiceKey)> {
+    let cluster = names::cluster_of(name)?;
+    let rest = name
+        .strip_prefix(PREFIX)?
+        .strip_prefix(cluster)?
+        .strip_prefix('_')?;
+    let (namespace, service) = rest.split_once('_')?;
+    let key = ServiceKey::new(namespace, service);
+    let is_whole = names::whole_balancer(cluster, &key) == name && names::balancer(cluster, &key) == name;
+    is_whole.then_some((cluster, key))
+}
+
+/// Octavia writes UTC, and does not say so.
+fn made(text: Option<&str>) -> Option<Timestamp> {
+    format!("{}Z", text?.trim_end_matches('Z')).parse().ok()
+}

@@ -1,0 +1,116 @@
+//! What bears the name of a cluster and has no Service goes, and nothing else.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
+use bowline_openstack_sim::Id;
+
+use crate::marks::put_cluster;
+use crate::world::{World, lb_name, service};
+
+fn facts(world: &World) -> OrphanFacts {
+    orphan_facts(Some(&world.services), &world.nodes, &world.cluster_name, None)
+}
+
+fn ids(world: &World) -> BTreeSet<Id> {
+    world.sim.load_balancers().iter().map(|it| it.part.id).collect()
+}
+
+/// A load balancer of the Service `default/NAME` of a cluster, as a Go manager makes it.
+fn add(world: &World, cluster: &str, service: &str) -> Id {
+    let name = format!("kube_service_{cluster}_default_{service}");
+    world.sim.add_load_balancer(&name, vec![name.clone()])
+}
+
+/// A cluster with a Service `web` that is served, and one that was and is gone without its finalizer.
+async fn cluster() -> (World, Id) {
+    let world = World::with_nodes(1);
+    put_cluster(&world, "a-cluster");
+    world.run("web").await.settled();
+    let before = ids(&world);
+    world.put(service("gone", &[("TCP", 80, 30090)]));
+    world.run("gone").await.settled();
+    world.services.forget("gone");
+    let orphan = (&ids(&world) - &before).into_iter().next().unwrap();
+    (world, orphan)
+}
+
+#[tokio::test(start_paused = true)]
+async fn among_hundreds_of_load_balancers_only_orphans_of_this_cluster_go() {
+    let (world, orphan) = cluster().await;
+    let mut orphans = BTreeSet::from([orphan]);
+    for number in 0..40 {
+        let name = format!("gone-{number}");
+        if number % 10 == 0 {
+            orphans.insert(add(&world, "lab", &name));
+        }
+        add(&world, "lab2", &name);
+        add(&world, "kubernetes", &name);
+        world.sim.add_load_balancer(&format!("web-{number}"), Vec::new());
+        world
+            .sim
+            .add_load_balancer("by-hand", vec![lb_name(&format!("guest-{number}"))]);
+        // Another Service's tag is on it.
+        let shared = lb_name(&format!("shared-{number}"));
+        world
+            .sim
+            .add_load_balancer(&shared, vec![shared.clone(), lb_name("web")]);
+    }
+    let before = ids(&world);
+    let floating = world.sim.snapshot().floating_ips.len();
+    let (found, others) = remove_orphans(&world.cloud, &facts(&world)).await;
+    let found: BTreeSet<String> = found.into_iter().map(|it| it.id).collect();
+    assert_eq!(found, orphans.iter().map(ToString::to_string).collect());
+    assert_eq!(ids(&world), &before - &orphans);
+    // With the one that had a floating IP that goes too.
+    assert_eq!(world.sim.snapshot().floating_ips.len(), floating - 1);
+    let of = |standing| others.iter().filter(|it| it.standing == standing).count();
+    assert_eq!(
+        (
+            of(Standing::AnotherClusters),
+            of(Standing::Persons),
+            of(Standing::Unclear)
+        ),
+        (40, 40, 80)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_clusters_of_one_name_the_pools_tell_whose_a_load_balancer_is() {
+    let (world, orphan) = cluster().await;
+    let other = world.another_cluster();
+    put_cluster(&other, "another-cluster");
+    other.put_as("uid-theirs", service("theirs", &[("TCP", 80, 31080)]));
+    other.run("theirs").await.settled();
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    let orphans: Vec<String> = orphans
+        .into_iter()
+        .flat_map(|(found, _)| found)
+        .map(|it| it.id)
+        .collect();
+    assert_eq!(orphans, [orphan.to_string()]);
+    assert_eq!(others.len(), 1);
+    assert_eq!(others[0].standing, Standing::AnotherClusters);
+    // Both are gone: the name tells nothing.
+    let gone = orphan_facts(None, &[], "lab", None);
+    assert!(survey(&world.cloud, &gone).await.0.is_empty());
+    let gone = orphan_facts(None, &[], "lab", Some("another-cluster"));
+    let (orphans, _) = survey(&world.cloud, &gone).await;
+    assert_eq!(orphans.len(), 1);
+    let before = ids(&world);
+    remove_orphans(&world.cloud, &gone).await;
+    assert_eq!((&before - &ids(&world)).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_living_service_names_is_no_orphan() {
+    let (world, orphan) = cluster().await;
+    world.put(service("heir", &[("TCP", 80, 30100)]));
+    world.annotate("heir", "load-balancer-id", &orphan.to_string());
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    assert!(
+        orphans.is_empty() && others.is_empty(),
+        "{orphans:#?} {others:#?}"
+    );
+}

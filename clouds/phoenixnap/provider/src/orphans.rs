@@ -1,0 +1,269 @@
+//! Whose the IP blocks of the account are, and how one goes that nobody asks for, for the command `orphans`.
+//!
+//! A block is marked first, so that no Service of its name takes it, then taken off its network and given back, as the sweeper does.
+//! Whatever stops in between, the sweeper of a manager or the next call of the command goes on with.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::evidence::Traces;
+use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
+use bowline_cloud_provider::{
+    CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
+    WriteOutcome, facts,
+};
+use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock};
+use bowline_plan::{Answer, Plan, Refusal};
+
+use crate::apply::{self, Learned};
+use crate::blocks;
+use crate::observe::MarkName;
+use crate::observe::reads::Reads;
+use crate::planning::{cloud, wait};
+use crate::step::CloudStep;
+use crate::sweeper::{self, Fate};
+use crate::tags::{self, ClusterTags, DELETE};
+
+/// How long until the next look at a block that is on its way.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// All blocks that a manager bought.
+pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
+    let evidence = Evidence::of(facts);
+    let listed = client.ip_blocks(&[tags::of_managers()]).await?;
+    let bought = listed
+        .entries
+        .iter()
+        .filter(|block| tags::of_managers().is_met_by(&block.tags));
+    let mut found: Vec<Found> = bought.map(|block| evidence.found(block)).collect();
+    found.extend(listed.odd.iter().map(|odd| {
+        Found {
+            kind: "IP block",
+            id: odd
+                .get("id")
+                .and_then(|id| id.as_str())
+                .unwrap_or("unknown")
+                .to_owned(),
+            name: String::new(),
+            made: None,
+            owner: Owner::default(),
+            cluster_uid: None,
+            standing: Standing::Unclear,
+            why: "what the API tells of it cannot be read".to_owned(),
+        }
+    }));
+    Ok(found)
+}
+
+/// What tells whose blocks are.
+struct Evidence {
+    judge: Judge,
+    /// The addresses that Services ask for or show.
+    used: Vec<IpAddr>,
+}
+
+impl Evidence {
+    fn of(facts: &OrphanFacts) -> Self {
+        let services = facts.services.services();
+        let living = services.iter().filter(|it| facts::is_wanted(it));
+        let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
+        let shown = services.iter().flat_map(|it| facts::published_addresses(it));
+        let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
+        Self {
+            judge: Judge::new(facts, facts.cluster.uid.clone(), &[], |_| None),
+            used: used.collect(),
+        }
+    }
+
+    fn found(&self, block: &IpBlock) -> Found {
+        let owner = Owner {
+            key: tags::service_of(block),
+            ..Owner::default()
+        };
+        let cluster_uid = tags::cluster_of(block);
+        let cluster = OfCluster::Marks(cluster_uid, None);
+        let traces = Traces {
+            id: &block.id,
+            ..Traces::default()
+        };
+        let (mut standing, mut why) = self.judge.judge(&traces, &owner, true, cluster, "its tags");
+        if standing == Standing::Orphan {
+            let is_used = |address: &IpAddr| blocks::contains(block, *address);
+            if tags::is_marked(block) {
+                why = format!(
+                    "its tag {DELETE} says that it is to be given back, and its tags name this cluster"
+                );
+            } else if let Some(value) = tags::unclear_mark(block) {
+                (standing, why) = (
+                    Standing::Persons,
+                    format!("its tag {DELETE} is {value}, which no manager writes"),
+                );
+            } else if self.used.iter().any(is_used) {
+                (standing, why) = (
+                    Standing::InUse,
+                    "a Service asks for an address of it, or shows one".to_owned(),
+                );
+            }
+        }
+        Found {
+            kind: "IP block",
+            id: block.id.clone(),
+            name: block.cidr.clone(),
+            made: block.created_on.as_deref().and_then(|time| time.parse().ok()),
+            cluster_uid: cluster_uid.map(str::to_owned),
+            owner,
+            standing,
+            why,
+        }
+    }
+}
+
+/// Gives one block back.
+pub(crate) struct Remover {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) network: String,
+    /// The block's ID.
+    pub(crate) block: String,
+}
+
+/// Whose block it is.
+pub(crate) struct Doomed {
+    cluster: ClusterTags,
+    evidence: Evidence,
+}
+
+/// The block, as long as it is there.
+type Observed = Option<IpBlock>;
+
+impl Reconciler for Remover {
+    type Facts = ServiceFacts;
+    type Intent = Doomed;
+    type Observed = Observed;
+    type Remembered = MarkName;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Doomed, Refusal> {
+        let Some(uid) = facts.cluster.uid.clone() else {
+            return Err(Refusal::new("the cluster's UID is not known"));
+        };
+        Ok(Doomed {
+            cluster: ClusterTags { uid },
+            evidence: Evidence::of(&OrphanFacts {
+                services: Arc::clone(&facts.services),
+                nodes: Arc::clone(&facts.nodes),
+                cluster: Arc::clone(&facts.cluster),
+                now: facts.now,
+            }),
+        })
+    }
+
+    async fn observe(
+        &self,
+        intent: &Doomed,
+        _: Option<Observed>,
+        _: &mut Memory<MarkName, CloudStep>,
+    ) -> Result<Observed, CloudError> {
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
+        let block = blocks.entries.into_iter().find(|block| block.id == self.block);
+        match block.is_none() && !blocks.odd.is_empty() {
+            true => Err(CloudError::other(
+                "the list of IP blocks has an entry that cannot be read and may be this one",
+            )),
+            false => Ok(block),
+        }
+    }
+
+    fn plan(
+        &self,
+        intent: &Doomed,
+        seen: &Seen<Observed, MarkName, CloudStep>,
+    ) -> LoadBalancerPlan<CloudStep> {
+        let Some(block) = &seen.observed else {
+            return Plan::new(Answer::Settled(LoadBalancerStatus::empty()));
+        };
+        let found = intent.evidence.found(block);
+        if found.standing != Standing::Orphan {
+            return Plan::new(Answer::Refused(Refusal::new(found.why)));
+        }
+        let (id, cidr) = (block.id.clone(), block.cidr.clone());
+        if !tags::is_marked(block) {
+            let service = found.owner.key.unwrap_or_else(|| ServiceKey::new("", ""));
+            return Plan::new(cloud(vec![match seen.memory.own {
+                MarkName::Missing => CloudStep::CreateTagName {
+                    name: DELETE,
+                    service,
+                },
+                MarkName::Assumed | MarkName::Ensured => CloudStep::Mark {
+                    block: id,
+                    cidr,
+                    tags: tags::marked(&block.tags),
+                },
+            }]));
+        }
+        Plan::new(match sweeper::fate(block, &self.network) {
+            Fate::Wait => wait(LOOK, format!("IP block {id} is {}", block.status)),
+            Fate::LeaveAlone(why) => Answer::Refused(Refusal::new(format!("IP block {id} ({cidr}) {why}"))),
+            Fate::Delete => cloud(vec![CloudStep::Delete { block: id, cidr }]),
+            Fate::Detach(network) => cloud(vec![CloudStep::Detach {
+                block: id,
+                cidr,
+                network,
+            }]),
+        })
+    }
+
+    async fn apply(
+        &self,
+        intent: &Doomed,
+        seen: &Seen<Observed, MarkName, CloudStep>,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        let Self { client, reads, .. } = self;
+        match step {
+            CloudStep::Detach { block, network, .. } => {
+                client.detach(network, block).await?;
+                Ok(Learned::Detached)
+            }
+            CloudStep::Delete { block, .. } => sweeper::delete(client, reads, &intent.cluster, block).await,
+            CloudStep::Mark { block, tags, .. } => {
+                apply::mark(client, reads, seen.memory.own, block, tags).await
+            }
+            CloudStep::CreateTagName { name, .. } => match client.create_tag(name).await {
+                Err(error) if error.class != Class::Conflict => Err(error.into()),
+                _ => Ok(Learned::Name),
+            },
+            other => Err(CloudError::other(format!("no step of a removal: {other:?}"))),
+        }
+    }
+
+    fn outcome(&self, learned: &Learned) -> WriteOutcome {
+        learned.outcome()
+    }
+
+    fn learn(&self, seen: &mut Seen<Observed, MarkName, CloudStep>, step: &CloudStep, learned: Learned) {
+        match learned {
+            Learned::NoMarkName => seen.memory.own = MarkName::Missing,
+            Learned::Detached => {
+                if let Some(block) = &mut seen.observed {
+                    block.status = BlockStatus::Unassigning;
+                }
+            }
+            _ => self.predict(seen, step),
+        }
+    }
+
+    /// What is taken off is off, so that all that will be done is shown.
+
+    fn predict(&self, seen: &mut Seen<Observed, MarkName, CloudStep>, step: &CloudStep) {
+        match (step, &mut seen.observed) {
+            (CloudStep::Delete { .. }, block) => *block = None,
+            (CloudStep::Mark { tags, .. }, Some(block)) => block.tags.clone_from(tags),
+            (CloudStep::Detach { .. }, Some(block)) => block.status = BlockStatus::Unassigned,
+            (CloudStep::CreateTagName { .. }, _) => seen.memory.own = MarkName::Ensured,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What bears the tags of a cluster and has no Service is given back, and nothing else.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
+use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
+use bowline_phoenixnap_sim::BlockSpec;
+
+use crate::world::{CLUSTER, NETWORK, World};
+
+fn facts(world: &World) -> OrphanFacts {
+    orphan_facts(Some(&world.services), &[], "kubernetes", Some(CLUSTER))
+}
+
+fn ids(world: &World) -> BTreeSet<String> {
+    world.sim.blocks().iter().map(|it| it.id.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn among_hundreds_of_blocks_only_orphans_of_this_cluster_are_given_back() {
+    let world = World::with_service();
+    world
+        .sim
+        .add_block(BlockSpec::of_service(CLUSTER, "shop", "checkout").network(NETWORK));
+    let mut orphans = BTreeSet::new();
+    for number in 0..40 {
+        let name = format!("gone-{number}");
+        orphans.insert(world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", &name)));
+        world
+            .sim
+            .add_block(BlockSpec::of_service("another-cluster", "shop", &name));
+        world.sim.add_block(BlockSpec::default().tag("team", "blue"));
+        world.sim.add_block(
+            BlockSpec::default()
+                .tag("cluster", CLUSTER)
+                .tag("usage", "by-hand"),
+        );
+    }
+    let on_network = BlockSpec::of_service(CLUSTER, "shop", "attached").network(NETWORK);
+    orphans.insert(world.sim.add_block(on_network));
+    orphans.insert(world.sim.add_block(BlockSpec::marked(CLUSTER)));
+    let kept = BlockSpec::of_service(CLUSTER, "shop", "kept").tag("delete", "false");
+    world.sim.add_block(kept);
+    let before = ids(&world);
+    let (found, others) = remove_orphans(&world.cloud, &facts(&world)).await;
+    assert_eq!(
+        found.into_iter().map(|it| it.id).collect::<BTreeSet<_>>(),
+        orphans
+    );
+    assert_eq!(ids(&world), &before - &orphans);
+    let of = |standing| others.iter().filter(|it| it.standing == standing).count();
+    assert_eq!(
+        (of(Standing::AnotherClusters), of(Standing::Persons)),
+        (40, 1),
+        "{others:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_whose_address_a_service_asks_for_is_no_orphan() {
+    let world = World::with_service();
+    let spec = BlockSpec::of_service(CLUSTER, "shop", "before").network(NETWORK);
+    let block = world.sim.add_block(spec);
+    let blocks = world.sim.blocks();
+    let there = blocks.iter().find(|it| it.id == block).unwrap();
+    let address = there.cidr.to_string().replace("/29", "");
+    world.services.edit("shop/checkout", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address);
+    });
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    assert!(
+        orphans.is_empty() && others.is_empty(),
+        "{orphans:#?} {others:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_cluster_that_is_gone_the_uid_has_to_be_said() {
+    let world = World::new();
+    let block = world
+        .sim
+        .add_block(BlockSpec::of_service(CLUSTER, "shop", "web").network(NETWORK));
+    let (orphans, others) = survey(&world.cloud, &orphan_facts(None, &[], "old", None)).await;
+    assert!(orphans.is_empty());
+    assert_eq!(others[0].standing, Standing::Unclear);
+    assert!(
+        others[0].why.contains(&format!("--cluster-uid={CLUSTER}")),
+        "{}",
+        others[0].why
+    );
+    let facts = orphan_facts(None, &[], "old", Some(CLUSTER));
+    let (orphans, _) = survey(&world.cloud, &facts).await;
+    let steps = orphans[0].1.waves.iter().flat_map(|wave| &wave.steps);
+    let steps: Vec<&str> = steps.filter_map(|step| step.label.split('(').next()).collect();
+    assert_eq!(steps.last(), Some(&"delete-ip-block"), "{steps:?}");
+    let (removed, _) = remove_orphans(&world.cloud, &facts).await;
+    assert_eq!(removed[0].id, block);
+    assert!(world.sim.blocks().is_empty());
+}

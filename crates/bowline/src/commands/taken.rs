@@ -1,0 +1,371 @@
+//! What a command takes from the manager that is deployed in the cluster, where the command line does not say which cloud is meant: the
+//! flags of its manifest, its variables, and its configuration file. What is given on the command line or in the environment counts.
+
+use std::collections::BTreeMap;
+
+use bowline_kube_io::Kube;
+use bowline_manager::bundle::shown_flag;
+use bowline_manager::deployed::{self, Deployed, Place, Program, Value};
+
+use super::Surroundings;
+use super::reading::{self, Reading};
+use crate::args::{self, Invocation, Unsaid};
+
+/// Flags of the manager that mean nothing to a command elsewhere: where its API server is, what it serves, how it logs.
+const OF_THE_POD: &[&str] = &[
+    "kubeconfig",
+    "master",
+    "authentication-kubeconfig",
+    "authorization-kubeconfig",
+    "authentication-skip-lookup",
+    "requestheader-client-ca-file",
+    "client-ca-file",
+    "bind-address",
+    "secure-port",
+    "cert-dir",
+    "v",
+    "vmodule",
+];
+
+/// Beginnings of such flags.
+const OF_THE_POD_TOO: &[&str] = &["tls-", "log", "webhook"];
+
+/// What stands in front of the names of variables that are those of a pod.
+const VARIABLES_OF_THE_POD: &[&str] = &[
+    "KUBERNETES_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// Reads from the cluster what the command line does not say, and runs the command with it.
+#[must_use]
+pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
+    if matches!(&unsaid.invocation, Invocation::Orphans(_, orphans) if orphans.is_gone) {
+        let error = "--cloud-provider is not given: of a cluster that is gone nothing else tells the cloud";
+        return super::complain(&[error.to_owned()], "");
+    }
+    if let Some(line) = line_in_pod(&unsaid, &surroundings) {
+        return super::start(args::read(&line), surroundings);
+    }
+    let options = &unsaid.options;
+    let found = reading::block_on(options, unsaid.has_log, async || {
+        let reading = Reading::new(options, surroundings.clone());
+        let kube = reading.kube(unsaid.word).await?;
+        Taken::from(&kube).await
+    });
+    let told = |error: &str| {
+        format!(
+            "--cloud-provider is not given, and the deployed manager cannot be asked: {error}. Give the manager's flags and \
+             variables, as its manifest has them"
+        )
+    };
+    let taken = match found.flatten() {
+        Ok(taken) => taken,
+        // What can be told without a cloud is told.
+        Err(error)
+            if matches!(
+                unsaid.invocation,
+                Invocation::Doctor(..) | Invocation::SupportBundle(..)
+            ) =>
+        {
+            reading::talk(&told(&error));
+            return super::start(unsaid.invocation, surroundings);
+        }
+        Err(error) => return super::complain(&[told(&error)], ""),
+    };
+    taken.tell();
+    let folder = match taken.file_in_folder() {
+        Ok(folder) => folder,
+        Err(error) => return super::complain(&[told(&error)], ""),
+    };
+    let mut line = vec![unsaid.program.clone(), unsaid.word.to_owned()];
+    line.extend(taken.flags.iter().cloned());
+    if let Some(folder) = &folder {
+        line.push(format!("--cloud-config={}", folder.path().join(FILE).display()));
+    }
+    // Of several values the last one counts.
+    line.extend(unsaid.words.iter().cloned());
+    let surroundings = Surroundings {
+        environment: surroundings.environment.or(taken.variables),
+        ..surroundings
+    };
+    match args::read(&line) {
+        Invocation::Unsaid(_) => super::complain(&[told("its manifest names no cloud")], ""),
+        invocation => super::start(invocation, surroundings),
+    }
+}
+
+/// The command line in the manager's pod, where everything is as for the manager: its flags are those of the first process.
+fn line_in_pod(unsaid: &Unsaid, surroundings: &Surroundings) -> Option<Vec<String>> {
+    surroundings.environment.value("KUBERNETES_SERVICE_HOST")?;
+    let line = std::fs::read("/proc/1/cmdline").ok()?;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    let mut words = line
+        .split('\0')
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned);
+    let program = words.find(|word| args::is_program(word))?;
+    let flags: Vec<String> = words.skip_while(|word| !word.starts_with('-')).collect();
+    let mut line = vec![program, unsaid.word.to_owned()];
+    line.extend(known_elsewhere(flags, |name| {
+        matches!(name, "v" | "vmodule") || name.starts_with("log")
+    }));
+    line.extend(unsaid.words.iter().cloned());
+    (!matches!(args::read(&line), Invocation::Unsaid(_))).then_some(line)
+}
+
+/// The name of the configuration file in a folder of its own.
+const FILE: &str = "cloud-config";
+
+/// What is taken.
+struct Taken {
+    /// From what.
+    object: String,
+    flags: Vec<String>,
+    variables: Vec<(String, String)>,
+    /// The contents of the configuration file.
+    file: Option<Vec<u8>>,
+    /// What was taken from where, in words without values.
+    sources: Vec<String>,
+}
+
+impl Taken {
+    async fn from(kube: &Kube) -> Result<Self, String> {
+        let all = deployed::find(kube).await.map_err(|error| error.to_string())?;
+        let manager = chosen(&all)?;
+        let mut taken = Self {
+            object: manager.object(),
+            flags: flags(manager),
+            variables: Vec::new(),
+            file: None,
+            sources: Vec::new(),
+        };
+        for (name, value) in manager.variables() {
+            match value {
+                Value::Literal(text) => taken.add(name, text),
+                Value::At(place) => taken.add_from(kube, manager, &place, |_| name.clone()).await,
+                Value::OfPod => {}
+            }
+        }
+        for (prefix, place) in manager.variables_of_objects() {
+            taken
+                .add_from(kube, manager, &place, |key| format!("{prefix}{key}"))
+                .await;
+        }
+        if let Some(path) = manager.flag("cloud-config") {
+            taken.take_file(kube, manager, &path).await?;
+        }
+        Ok(taken)
+    }
+
+    fn add(&mut self, name: String, value: String) {
+        if !VARIABLES_OF_THE_POD.iter().any(|prefix| name.starts_with(prefix)) {
+            self.variables.push((name, value));
+        }
+    }
+
+    /// Adds what is at a place; what cannot be read is told, and may be in the environment.
+    async fn add_from(
+        &mut self,
+        kube: &Kube,
+        manager: &Deployed,
+        place: &Place,
+        named: impl Fn(&str) -> String,
+    ) {
+        match contents(kube, manager, place).await {
+            Ok(found) => {
+                for (key, value) in found {
+                    let name = named(&key);
+                    self.sources.push(format!("{name} from {}", place.object()));
+                    self.add(name, String::from_utf8_lossy(&value).into_owned());
+                }
+            }
+            Err(error) => self
+                .sources
+                .push(format!("nothing from {}: {error}", place.object())),
+        }
+    }
+
+    async fn take_file(&mut self, kube: &Kube, manager: &Deployed, path: &str) -> Result<(), String> {
+        self.flags.retain(|flag| name_of(flag) != "cloud-config");
+        let place = manager.file(path);
+        let place = place
+            .ok_or_else(|| format!("its --cloud-config={path} is a file of the node: give --cloud-config"))?;
+        let found = contents(kube, manager, &place).await?;
+        let (_, contents) = found.into_iter().next().unwrap_or_default();
+        self.sources
+            .push(format!("--cloud-config from {}", place.object()));
+        self.file = Some(contents);
+        Ok(())
+    }
+
+    /// The configuration file in a folder that nobody else may read, as long as that is kept.
+    fn file_in_folder(&self) -> Result<Option<tempfile::TempDir>, String> {
+        let Some(contents) = &self.file else {
+            return Ok(None);
+        };
+        let written = tempfile::tempdir().and_then(|folder| {
+            std::fs::write(folder.path().join(FILE), contents)?;
+            Ok(folder)
+        });
+        written
+            .map(Some)
+            .map_err(|error| format!("its configuration cannot be kept in a file: {error}"))
+    }
+
+    /// Says what was taken, without the values of variables and files.
+    fn tell(&self) {
+        let flags = self.flags.iter().map(|flag| shown_flag(flag));
+        let parts: Vec<String> = flags.chain(self.sources.iter().cloned()).collect();
+        reading::talk(&format!("taken from {}: {}", self.object, parts.join(", ")));
+    }
+}
+
+/// The one that is meant: of several the only one that is Bowline.
+fn chosen(all: &[Deployed]) -> Result<&Deployed, String> {
+    let ours: Vec<&Deployed> = all.iter().filter(|it| it.program == Program::Bowline).collect();
+    let meant = if ours.is_empty() {
+        all.iter().collect()
+    } else {
+        ours
+    };
+    match *meant {
+        [one] => Ok(one),
+        [] => Err("no cloud controller manager is deployed in this cluster".to_owned()),
+        _ => Err(format!("there are several: {}", names(meant.into_iter()))),
+    }
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a Deployed>) -> String {
+    let names: Vec<String> = all.map(Deployed::object).collect();
+    names.join(", ")
+}
+
+/// The flags that mean something elsewhere, with the provider that the program has built in.
+fn flags(manager: &Deployed) -> Vec<String> {
+    let mut flags = known_elsewhere(manager.flags(), |name| {
+        OF_THE_POD.contains(&name) || OF_THE_POD_TOO.iter().any(|start| name.starts_with(start))
+    });
+    let is_provider = |flag: &String| name_of(flag) == "cloud-provider";
+    if !flags.iter().any(is_provider) {
+        flags.extend(manager.provider().map(|name| format!("--cloud-provider={name}")));
+    }
+    flags
+}
+
+/// These flags without those that `is_left_out` names; nor is one here whose value is known in the pod alone.
+fn known_elsewhere(flags: Vec<String>, is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut words = flags.into_iter().peekable();
+    let mut known = Vec::new();
+    while let Some(word) = words.next() {
+        let name = name_of(&word);
+        let is_flag = word.starts_with("--");
+        let mut flag = vec![word];
+        if !flag.iter().any(|word| word.contains('=')) {
+            flag.extend(words.next_if(|next| !next.starts_with('-')));
+        }
+        if is_flag && !is_left_out(&name) && !flag.iter().any(|word| word.contains("$(")) {
+            known.extend(flag);
+        }
+    }
+    known
+}
+
+fn name_of(flag: &str) -> String {
+    let name = flag.trim_start_matches('-');
+    name.split_once('=')
+        .map_or(name, |(name, _)| name)
+        .replace('_', "-")
+}
+
+/// What is at a place, by its keys: all of an object, or one.
+async fn contents(kube: &Kube, manager: &Deployed, place: &Place) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let (found, key) = match place {
+        Place::Secret { name, key } => (kube.secret(&manager.namespace, name).await, key),
+        Place::ConfigMap { name, key } => {
+            let found = kube.config_map(&manager.namespace, name).await;
+            let bytes = |found: BTreeMap<String, String>| {
+                found.into_iter().map(|(key, text)| (key, text.into_bytes()))
+            };
+            (found.map(|found| found.map(|found| bytes(found).collect())), key)
+        }
+    };
+    let found: BTreeMap<String, Vec<u8>> = found
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| "it is not there".to_owned())?;
+    let wanted = found
+        .into_iter()
+        .filter(|(there, _)| key.is_empty() || there == key);
+    let wanted: Vec<(String, Vec<u8>)> = wanted.collect();
+    match wanted.is_empty() && !key.is_empty() {
+        true => Err(format!("it has no key {key}")),
+        false => Ok(wanted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_kube_io::workloads::{Container, PodSpec};
+
+    use super::*;
+
+    fn manager(args: &[&str], image: &str) -> Deployed {
+        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Deployed {
+            kind: "Deployment",
+            namespace: "kube-system".to_owned(),
+            name: "ccm".to_owned(),
+            program: Program::Bowline,
+            spec: PodSpec::default(),
+            container: Container {
+                image: image.to_owned(),
+                args,
+                ..Container::default()
+            },
+            wanted: None,
+            pods: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn flags_of_the_pod_stay_there_and_the_provider_of_the_program_is_said() {
+        let manager = manager(
+            &[
+                "/bin/openstack-cloud-controller-manager",
+                "--kubeconfig=/etc/kubernetes/ccm.conf",
+                "--cluster-name",
+                "lab",
+                "--v=2",
+                "--tls-cert-file=/a",
+                "--cluster_cidr=$(PODS)",
+                "--leader-elect",
+            ],
+            "bowline",
+        );
+        let expected = [
+            "--cluster-name",
+            "lab",
+            "--leader-elect",
+            "--cloud-provider=openstack",
+        ];
+        assert_eq!(flags(&manager), expected);
+    }
+
+    #[test]
+    fn of_several_managers_the_only_bowline_is_meant() {
+        let ours = manager(&[], "bowline");
+        let theirs = Deployed {
+            program: Program::Go,
+            ..ours.clone()
+        };
+        assert_eq!(chosen(&[theirs.clone(), ours.clone()]), Ok(&ours));
+        assert_eq!(chosen(std::slice::from_ref(&theirs)), Ok(&theirs));
+        assert!(chosen(&[]).unwrap_err().contains("no cloud controller manager"));
+        assert!(chosen(&[theirs.clone(), theirs]).unwrap_err().contains("several"));
+        assert!(chosen(&[ours.clone(), ours]).unwrap_err().contains("several"));
+    }
+}
