@@ -10,7 +10,10 @@ use crate::admission::apiserver::ApiServer;
 /// What a reader puts in the place of these words.
 const OWN: &[(&str, &str)] = &[
     ("YOUR_ADDRESS", "203.0.113.7"),
-    ("YOUR_CONTAINER_REF", "https://kms.cloud.example/v1/containers/2db69ba3-1864-4608-853a-0771b6885a3a"),
+    (
+        "YOUR_CONTAINER_REF",
+        "https://kms.cloud.example/v1/containers/2db69ba3-1864-4608-853a-0771b6885a3a",
+    ),
     ("YOUR_FLOATING_IP", "203.0.113.7"),
     ("YOUR_LOAD_BALANCER_ID", "2db69ba3-1864-4608-853a-0771b6885a3a"),
     ("YOUR_SUBNET_UUID", "2db69ba3-1864-4608-853a-0771b6885a3a"),
