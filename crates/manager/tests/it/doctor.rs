@@ -177,12 +177,13 @@ async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
             texts(index)[0].ends_with("is not there: no process has led yet"),
             "{all:?}"
         );
+        assert!(texts(index)[1].starts_with("there is no manager"), "{all:?}");
         assert_eq!(all[index].outcome(), Outcome::Failed);
     }
     // This provider makes no load balancers, which counts before all that was tried.
-    assert!(texts(0)[1].contains("makes no load balancers"), "{all:?}");
-    assert_eq!(texts(1)[1], "there is no such Service");
-    assert_eq!(texts(2)[1], "nothing is known");
+    assert!(texts(0)[2].contains("makes no load balancers"), "{all:?}");
+    assert_eq!(texts(1)[2], "there is no such Service");
+    assert_eq!(texts(2)[2], "nothing is known");
 
     let lease = |name: &str| {
         apply(json!({
