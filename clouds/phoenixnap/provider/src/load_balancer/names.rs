@@ -46,6 +46,11 @@ impl ClusterTags {
     }
 }
 
+/// What every block bears that a manager bought, of whatever cluster.
+pub(crate) fn of_managers() -> TagFilter {
+    TagFilter::new(USAGE, USAGE_VALUE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,9 +74,4 @@ mod tests {
             ]
         );
     }
-}
-
-/// What every block bears that a manager bought, of whatever cluster.
-pub(crate) fn of_managers() -> TagFilter {
-    TagFilter::new(USAGE, USAGE_VALUE)
 }
