@@ -21,9 +21,7 @@ pub(crate) fn marked(
         let tag = |key| balancer.tags.get(key);
         let (cluster_uid, in_name) = (tag(TAG_CLUSTER_UID), names::service_uid(&balancer.name));
         let uid = tag(TAG_SERVICE_UID).or(in_name);
-        if uid.or(cluster_uid).is_none() {
-            return None; // nothing of a manager is on it
-        }
+        uid.or(cluster_uid)?; // else nothing of a manager is on it
         let key = tag(TAG_SERVICE_NAME).and_then(|key| key.split_once('/'));
         let owner = Owner {
             uid: uid.unwrap_or_default().to_owned(),

@@ -256,7 +256,6 @@ impl Reconciler for Remover {
     }
 
     /// What is taken off is off, so that all that will be done is shown.
-
     fn predict(&self, seen: &mut Seen<Observed, MarkName, CloudStep>, step: &CloudStep) {
         match (step, &mut seen.observed) {
             (CloudStep::Delete { .. }, block) => *block = None,
