@@ -356,9 +356,7 @@ fn manager_of(name: &str, spec: &PodSpec) -> Option<Container> {
     let is_manager = |container: &&Container| {
         let words = || container.command.iter().chain(&container.args);
         let is_program = |word: &String| PROGRAMS.iter().any(|(known, _)| *known == file_name(word));
-        let has_flag = || {
-            words().any(|word| word.starts_with("--cloud-provider") || word.starts_with("--cloud_provider"))
-        };
+        let has_flag = || words().any(|word| word.replace('_', "-").starts_with("--cloud-provider"));
         let image = without_tag(&container.image);
         words().any(is_program)
             || is_of_manager(file_name(image))

@@ -181,7 +181,7 @@ impl Search {
                 let is_same = again.iter().any(|(orphans, _)| *orphans == planned.0);
                 let outcome = match is_same {
                     true => self.remove_one(&planned.0, facts, lanes).await,
-                    false => Err("it is not as it was any more; call the command again".to_owned()),
+                    false => Err("it is not as it was any more; run it again".to_owned()),
                 };
                 Removed {
                     object: objects(&planned.0),
@@ -212,7 +212,7 @@ impl Search {
             match removal.go_on(lanes).await.map_err(|error| error.to_string())? {
                 Driven::Settled(..) => return Ok(()),
                 Driven::Wait { after, reason } if tokio::time::Instant::now() + after > deadline => {
-                    return Err(format!("{reason}; call the command again later"));
+                    return Err(format!("{reason}; run it again later"));
                 }
                 Driven::Wait { after, .. } => tokio::time::sleep(after).await,
                 Driven::Refused(refusal, _) => return Err(refusal.to_string()),

@@ -83,7 +83,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             ),
             Cloud::Unusable(error) => (
                 error.as_str(),
-                "give the command the flags, variables and files of the manager; without them only the cluster is known",
+                "give the flags, variables and files of the manager; without them only the cluster is known",
             ),
         };
         if !text.is_empty() {

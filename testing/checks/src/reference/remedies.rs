@@ -27,7 +27,13 @@ const COMMANDS: &[&str] = &[
 const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 
 /// Flags of other programs that texts of ours name.
-const FLAGS_OF_OTHERS: &[&str] = &["--as", "--list", "--register-with-taints"];
+const FLAGS_OF_OTHERS: &[&str] = &[
+    "--as",
+    "--list",
+    "--previous",
+    "--register-with-taints",
+    "--show-labels",
+];
 
 /// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and
 /// k3s.
@@ -205,9 +211,9 @@ fn commands(text: &str) -> Vec<&str> {
         all.filter_map(|(at, _)| {
             let tail = text[at + words.len()..].trim_start_matches('`');
             let length = tail
-                .find(|it: char| !it.is_ascii_lowercase())
+                .find(|it: char| !it.is_ascii_lowercase() && it != '-')
                 .unwrap_or(tail.len());
-            (length > 0).then(|| &tail[..length])
+            (length > 0 && !tail.starts_with('-')).then(|| &tail[..length])
         })
     };
     after("cloud-controller-manager ")
@@ -234,6 +240,8 @@ fn known_flags() -> BTreeSet<String> {
         &bowline::args::PLAN,
         &bowline::args::DOCTOR,
         &bowline::args::EXPLAIN,
+        &bowline::args::ORPHANS,
+        &bowline::args::SUPPORT_BUNDLE,
     ];
     let groups = bowline::args::flag_table().iter().chain(more);
     let flags = groups
