@@ -344,7 +344,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 && let Some((book, asker)) = book(&*self.reconciler, &self.facts)
             {
                 let is_same = |sent: &R::Step| self.reconciler.creates_again(step, sent);
-                book.sent.note(&asker.uid, step, is_same);
+                book.sent.note(&asker.uid, step, asker.now, is_same);
             }
             match answer {
                 Ok(learned) => Ok(DynLearned {

@@ -13,7 +13,10 @@ use crate::{Driven, Hooks, Mode, drive};
 
 /// Looks, plans, predicts the wave's effect, and plans again until there is nothing left to predict. Nothing is written,
 /// neither to the cloud nor to Kubernetes.
-pub async fn predict(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
+///
+/// Nothing is created, so nothing that an earlier process may have created is waited for: the plan shows what comes after that.
+pub async fn predict(load_balancer: Arc<dyn LoadBalancer>, mut facts: ServiceFacts) -> PlanReport {
+    facts.has_begun = false;
     let object = facts.key().to_string();
     predict_session(object, load_balancer.begin(facts)).await
 }

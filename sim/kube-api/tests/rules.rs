@@ -73,7 +73,7 @@ async fn names_of_services_may_begin_with_a_digit_from_1_36_on() {
 async fn paths_and_methods_that_are_not_served_say_so() {
     let api = server();
     for (method, uri, content_type, code, reason) in [
-        ("GET", "/apis/apps/v1/deployments", "", 404, "NotFound"),
+        ("GET", "/apis/apps/v1/statefulsets", "", 404, "NotFound"),
         (
             "POST",
             "/api/v1/nodes/a",

@@ -126,7 +126,7 @@ async fn what_was_created_is_looked_for_in_late_lists_before_it_is_created_again
     for fail in table {
         for k in 0..=writes.len() {
             let world = World::with_nodes(1);
-            world.sim.set_behaviour(|it| it.list_lag = Duration::from_secs(8));
+            world.sim.set_behaviour(|it| it.list_lag = Duration::from_secs(4));
             // Without a fault, too.
             if let Ok(nth @ 1..) = u64::try_from(k) {
                 world.sim.faults().add(fail(Fault::write().nth(nth)));
@@ -170,6 +170,6 @@ async fn a_service_that_goes_takes_along_a_load_balancer_that_is_listed_late() {
     world.sim.faults().add(Fault::write().nth(1).lose_answer());
     assert!(matches!(world.run("web").await.outcome, Outcome::Failed(_)));
     world.delete("web");
-    world.run("web").await.settled();
+    world.run_after(1, "web").await.settled();
     assert!(world.sim.load_balancers().is_empty());
 }

@@ -6,7 +6,7 @@ use bowline_kube_io::rbac::{Grant, Part, Scope, grants};
 use serde_json::{Value, json};
 
 use super::cloudscale::Site;
-use super::life::writers;
+use super::life::{writers, writers_but_for};
 use super::site::{addresses, ended, named};
 use crate::deploy;
 use crate::process::cluster::{ask, free_port};
@@ -367,6 +367,11 @@ async fn the_doctor_finds_the_shipped_rules_whole_and_names_the_one_that_is_miss
     let wanted = ["cloud-controller-manager", "mute"]
         .into_iter()
         .flat_map(|account| asked.map(|asked| format!("{account} {asked}")));
-    assert_eq!(writers(&site), wanted.collect());
+    // It looks for deployed managers, which a manager's own role does not grant.
+    let of_managers = [
+        "/apis/apps/v1/daemonsets",
+        "/api/v1/namespaces/kube-system/serviceaccounts/",
+    ];
+    assert_eq!(writers_but_for(&site, &of_managers), wanted.collect());
     assert!(told.contains("ok       writes are admitted: as a dry run that changes nothing: patch nodes fresh, patch nodes/status fresh"), "{told}");
 }
