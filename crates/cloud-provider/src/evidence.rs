@@ -14,11 +14,10 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::{Service, facts, spelling};
+use crate::{Service, ServicesView, facts, spelling};
 
 /// What an object of the cloud shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -165,11 +164,12 @@ fn is_private(address: &str) -> bool {
 
 impl Claims {
     /// What these Services say. `recorded` is the ID of the object that a Service names.
-    pub fn of(services: &[Arc<Service>], recorded: impl Fn(&Service) -> Option<String>) -> Self {
+    pub fn of(services: &dyn ServicesView, recorded: impl Fn(&Service) -> Option<String>) -> Self {
+        let (classes, services) = (services.classes(), services.services());
         let living = services
             .iter()
             .filter(|service| service.metadata.deletion_timestamp.is_none());
-        let wanting = services.iter().filter(|service| facts::is_wanted(service));
+        let wanting = services.iter().filter(|service| classes.is_wanted(service));
         Self {
             existing: services
                 .iter()
@@ -249,6 +249,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
 
     use serde_json::{Value, json};
 

@@ -23,6 +23,7 @@ pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 
 mod annotation;
+mod classes;
 pub mod effects;
 mod erased;
 mod error;
@@ -45,6 +46,7 @@ pub mod spelling;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
+pub use classes::{ClassError, ServiceClasses};
 pub use erased::{Begin, DynLearned, DynPlan, DynStep, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
@@ -65,4 +67,4 @@ pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environ
 pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
-pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
+pub use service::{Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts};

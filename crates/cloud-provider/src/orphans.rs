@@ -23,7 +23,7 @@ use k8s_openapi::api::core::v1::ServiceSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::evidence::{Claims, Traces};
-use crate::{ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView, facts};
+use crate::{ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
 
 /// The name of every cluster that was given none: it tells nothing.
 const NO_NAME: &str = "kubernetes";
@@ -142,10 +142,11 @@ impl Judge {
         recorded: impl Fn(&Service) -> Option<String>,
     ) -> Self {
         let services = facts.services.services();
-        let speaking = || services.iter().filter(|it| facts::speaks_for_balancer(it));
+        let classes = facts.services.classes();
+        let speaking = || services.iter().filter(|it| classes.may_concern(it));
         let names = std::iter::once(&facts.cluster.name).chain(former);
         Self {
-            claims: Claims::of(&services, recorded),
+            claims: Claims::of(&*facts.services, recorded),
             uids: speaking().filter_map(|it| it.metadata.uid.clone()).collect(),
             names: speaking().map(|it| ServiceKey::of(it)).collect(),
             existing: services.iter().filter_map(|it| it.metadata.uid.clone()).collect(),

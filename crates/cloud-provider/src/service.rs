@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::{ClusterFacts, Node};
+use crate::{ClusterFacts, Node, ServiceClasses};
 
 pub use k8s_openapi::api::core::v1::Service;
 
@@ -75,7 +75,7 @@ impl ServiceFacts {
         now: Timestamp,
     ) -> Self {
         Self {
-            is_wanted: facts::is_wanted(&service),
+            is_wanted: services.classes().is_wanted(&service),
             has_begun: facts::has_finalizer(&service),
             service,
             nodes,
@@ -122,6 +122,11 @@ pub trait ServicesView: Send + Sync {
     /// All Services at this moment.
     fn services(&self) -> Vec<Arc<Service>>;
 
+    /// Which of them are served here; all others are other controllers'.
+    fn classes(&self) -> &ServiceClasses {
+        ServiceClasses::upstream()
+    }
+
     /// The Service that bears this name.
     fn service(&self, key: &ServiceKey) -> Option<Arc<Service>> {
         self.services()
@@ -150,6 +155,25 @@ impl ServicesView for Vec<Arc<Service>> {
     }
 }
 
+/// A list of Services as it was read, and which of them are served.
+#[derive(Debug, Clone, Default)]
+pub struct ServiceList {
+    /// All Services, in key order.
+    pub services: Vec<Arc<Service>>,
+    /// Which of them are served.
+    pub classes: ServiceClasses,
+}
+
+impl ServicesView for ServiceList {
+    fn services(&self) -> Vec<Arc<Service>> {
+        self.services.clone()
+    }
+
+    fn classes(&self) -> &ServiceClasses {
+        &self.classes
+    }
+}
+
 /// The framework's shared rules about a Service, as free functions over the generated type.
 pub mod facts {
     use std::net::IpAddr;
@@ -158,18 +182,6 @@ pub mod facts {
 
     use super::Service;
     use crate::AnnotationSpec;
-
-    /// Whether the Service asks this program for a balancer: type `LoadBalancer` and no class.
-    #[must_use]
-    pub fn wants_load_balancer(service: &Service) -> bool {
-        is_type(service, "LoadBalancer") && class(service).is_none()
-    }
-
-    /// Whether a balancer is to be there: the Service asks for one and is not being deleted.
-    #[must_use]
-    pub fn is_wanted(service: &Service) -> bool {
-        wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none()
-    }
 
     /// `spec.loadBalancerClass`; an empty one still counts as a class.
     #[must_use]
@@ -202,15 +214,6 @@ pub mod facts {
     pub fn needs_cleanup(service: &Service) -> bool {
         has_finalizer(service)
             && (service.metadata.deletion_timestamp.is_some() || !is_type(service, "LoadBalancer"))
-    }
-
-    /// Whether a Service of this cluster asks for its balancer, or for its removal. What is of another class is another controller's.
-    /// One without a spec could not be read, and may ask for anything.
-    #[must_use]
-    pub fn speaks_for_balancer(service: &Service) -> bool {
-        service.spec.is_none()
-            || wants_load_balancer(service)
-            || needs_cleanup(service) && class(service).is_none()
     }
 
     /// Whether traffic stays on the node that receives it: type `LoadBalancer` or `NodePort` with
@@ -288,13 +291,7 @@ pub mod facts {
     /// Whether the API server takes a text as the host name of a status: a subdomain of RFC 1123, and no address.
     #[must_use]
     pub fn is_hostname(text: &str) -> bool {
-        let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let is_label = |label: &str| {
-            label.starts_with(is_inner)
-                && label.ends_with(is_inner)
-                && label.chars().all(|c| is_inner(c) || c == '-')
-        };
-        text.len() <= 253 && text.split('.').all(is_label) && text.parse::<IpAddr>().is_err()
+        crate::classes::is_subdomain(text) && text.parse::<IpAddr>().is_err()
     }
 
     /// `spec.loadBalancerIP` as an address; `None` if it is empty.

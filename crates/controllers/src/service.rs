@@ -60,7 +60,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
+use bowline_cloud_provider::{
+    BackgroundWork, LoadBalancer, Service, ServiceClasses, ServiceKey, ServicesView, facts,
+};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -97,6 +99,32 @@ pub struct ServiceProvider {
     pub background: Vec<Arc<dyn BackgroundWork>>,
     /// The API server, with the name under which the provider's own writes are made.
     pub kube: Kube,
+    /// Which Services it serves.
+    pub classes: ServiceClasses,
+}
+
+/// The Services of the cluster, as providers see them.
+struct ServedServices {
+    services: Arc<ServiceCache>,
+    classes: ServiceClasses,
+}
+
+impl ServicesView for ServedServices {
+    fn services(&self) -> Vec<Arc<Service>> {
+        self.services.all()
+    }
+
+    fn classes(&self) -> &ServiceClasses {
+        &self.classes
+    }
+
+    fn service(&self, key: &ServiceKey) -> Option<Arc<Service>> {
+        self.services.get(key)
+    }
+
+    fn has_uid(&self, uid: &str) -> bool {
+        self.services.has_uid(uid)
+    }
 }
 
 /// What is queued.
@@ -120,6 +148,8 @@ pub(crate) enum Key {
 pub struct ServiceController {
     ctx: Context,
     services: Arc<ServiceCache>,
+    /// The same with what is served of them.
+    view: Arc<dyn ServicesView>,
     provider: ServiceProvider,
     queue: Arc<WorkQueue<Key>>,
     /// Never holds more than one key, for no longer than a moment: it is there for its series.
@@ -202,6 +232,10 @@ impl ServiceController {
             tracked: Mutex::default(),
             left_behind: Mutex::default(),
             background_dedup: Mutex::default(),
+            view: Arc::new(ServedServices {
+                services: Arc::clone(&services),
+                classes: provider.classes.clone(),
+            }),
             ctx,
             services,
             provider,
@@ -215,13 +249,18 @@ impl ServiceController {
         controller
     }
 
+    /// Which Services are served.
+    fn classes(&self) -> &ServiceClasses {
+        self.view.classes()
+    }
+
     /// One sync; one that is to make a balancer has its turn.
     async fn work_on(&self, service: &ServiceKey, key: &Key) {
         if self.queue.is_held(&Key::PutBack(service.clone())) {
             return self.queue.add_after(key.clone(), SOON); // what it writes is shown by then
         }
         let is_to_be_made =
-            |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
+            |it: Arc<Service>| self.classes().is_wanted(&it) && facts::published_addresses(&it).is_empty();
         let permit = if self.services.get(service).is_some_and(is_to_be_made) {
             self.queue.rest(key);
             let Some(permit) = self.ctx.stop.run_until_cancelled(self.limit.permit()).await else {

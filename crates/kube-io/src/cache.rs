@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use bowline_cloud_provider::{Node, NodeName, Readiness, Service, ServiceKey, ServicesView};
+use bowline_cloud_provider::{Node, NodeName, Readiness, Service, ServiceKey};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -443,16 +443,10 @@ impl<T: CacheKey> Cache<T> {
     }
 }
 
-impl ServicesView for ServiceCache {
-    fn services(&self) -> Vec<Arc<Service>> {
-        self.all()
-    }
-
-    fn service(&self, key: &ServiceKey) -> Option<Arc<Service>> {
-        self.get(key)
-    }
-
-    fn has_uid(&self, uid: &str) -> bool {
+impl ServiceCache {
+    /// Whether a Service with this UID exists.
+    #[must_use]
+    pub fn has_uid(&self, uid: &str) -> bool {
         self.read(|services| services.values().any(|service| service.uid() == uid))
     }
 }

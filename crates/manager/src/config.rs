@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_cloud_provider::CloudProvider;
+use bowline_cloud_provider::{CloudProvider, ServiceClasses};
 pub use bowline_controllers::cluster_cidr::CidrListError;
 pub use bowline_controllers::node::NodeSettings;
 pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges};
@@ -28,6 +28,8 @@ pub struct Config {
     pub cluster_name: String,
     /// How the controllers run.
     pub settings: ControllerSettings,
+    /// Which Services are served, by their class.
+    pub service_classes: ServiceClasses,
     /// Whether each controller works under a ServiceAccount of its own (`--use-service-account-credentials`).
     pub service_accounts: bool,
     /// How long running writes may take to end after the signal to stop. The budget of the whole shutdown is 10 s.
@@ -42,6 +44,7 @@ impl Default for Config {
             controllers: ControllerSelection::all(),
             cluster_name: "kubernetes".to_owned(),
             settings: ControllerSettings::default(),
+            service_classes: ServiceClasses::default(),
             service_accounts: false,
             drain: Duration::from_secs(5),
         }

@@ -21,7 +21,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service, ServiceKey,
+    CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service, ServiceClasses, ServiceKey,
+    ServiceList,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
@@ -168,9 +169,19 @@ struct Objects {
     nodes: Option<Result<Vec<Arc<Node>>, KubeError>>,
     services: Option<Result<Vec<Arc<Service>>, KubeError>>,
     cluster: Arc<ClusterFacts>,
+    /// Which Services are served.
+    classes: ServiceClasses,
 }
 
 impl Objects {
+    /// The Services, with what is served of them.
+    fn list(&self) -> ServiceList {
+        ServiceList {
+            services: self.services().to_vec(),
+            classes: self.classes.clone(),
+        }
+    }
+
     fn nodes(&self) -> &[Arc<Node>] {
         self.nodes
             .as_ref()
@@ -299,6 +310,7 @@ fn known<'a>(
         node_set: load_balancer.map(|it| it.node_set()),
         unserved: unserved(patient),
         events,
+        classes: &objects.classes,
         endpoints: None,
     }
 }
@@ -337,6 +349,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
             nodes: None,
             services: None,
             cluster: cluster(patient, None, None),
+            classes: patient.config.service_classes.clone(),
         };
     };
     let (nodes, services) = (
@@ -351,6 +364,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
         nodes: Some(nodes),
         services: Some(services),
         cluster: cluster(patient, uid, version),
+        classes: patient.config.service_classes.clone(),
     }
 }
 

@@ -125,7 +125,7 @@ fn fill_in(object: &mut Value, live: Option<&Value>, index: usize) {
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::facts;
+    use bowline_cloud_provider::{ServiceClasses, facts};
 
     use super::*;
 
@@ -154,7 +154,7 @@ spec:
             (read.len(), ServiceKey::of(service).to_string()),
             (1, "shop/web".to_owned())
         );
-        assert!(facts::is_wanted(service));
+        assert!(ServiceClasses::upstream().is_wanted(service));
         let ports = service.spec.as_ref().unwrap().ports.as_ref().unwrap();
         let told: Vec<_> = ports
             .iter()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts};
-use bowline_cloud_provider::{CloudProvider, ClusterFacts, LoadBalancer, facts};
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, LoadBalancer, ServiceClasses, ServiceList};
 use bowline_drive::orphans::{Planned, Removal, find};
 use bowline_drive::{Driven, Lanes};
 use bowline_kube_io::{Clock as _, Kube, ServiceCache, SystemClock};
@@ -125,7 +125,11 @@ impl Search {
         let services = kube.list_services().await;
         let services = services.map_err(|error| format!("reading Services: {error}"))?;
         Ok(OrphanFacts {
-            services: Arc::new(services),
+            // Whoever runs this may not know which classes the manager serves: what any Service asks for is none.
+            services: Arc::new(ServiceList {
+                classes: ServiceClasses::all_of(&services),
+                services,
+            }),
             nodes: nodes.into(),
             cluster: Arc::clone(&self.cluster),
             now: kube.clock().now(),
@@ -232,7 +236,7 @@ impl Search {
         let found = found.map_err(|error| format!("asking for Service {key}: {error}"))?;
         let uid = &orphan.owner.uid;
         let is_owner = |uid_of: &Option<String>| uid.is_empty() || uid_of.as_ref() == Some(uid);
-        match found.filter(|it| is_owner(&it.metadata.uid) && facts::speaks_for_balancer(it)) {
+        match found.filter(|it| is_owner(&it.metadata.uid) && facts.services.classes().may_concern(it)) {
             Some(_) => Err(format!("Service {key} asks for it by now")),
             None => Ok(()),
         }

@@ -109,6 +109,7 @@ impl Parts<'_> {
                     load_balancer: provider.load_balancer()?,
                     background: provider.background_work(),
                     kube: self.identities.of(Account::Provider),
+                    classes: self.config.service_classes.clone(),
                 };
                 ServiceController::new(ctx(), Arc::clone(self.services), provider)
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{
-    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServiceList, ServicesView,
 };
 use bowline_controllers::node_set;
 use bowline_drive::predict;
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 16;
 /// What the plans are made from.
 pub struct PlanInput {
     /// All Services of the cluster.
-    pub services: Vec<Arc<Service>>,
+    pub services: ServiceList,
     /// All Nodes of the cluster.
     pub nodes: Vec<Arc<Node>>,
     /// The cluster.
@@ -48,10 +48,12 @@ pub async fn plan_services(
         });
         async move {
             match facts {
-                Some(facts) if is_ours(&facts.service) => predict(Arc::clone(load_balancer), facts).await,
+                Some(facts) if input.services.classes.concern(&facts.service) => {
+                    predict(Arc::clone(load_balancer), facts).await
+                }
                 Some(facts) => PlanReport {
                     outcome: ReportedOutcome::NotServed {
-                        because: why::not_served(&facts.service).unwrap_or_default(),
+                        because: why::not_served(&facts.service, &input.services.classes).unwrap_or_default(),
                     },
                     ..PlanReport::of_nothing(key.to_string())
                 },
@@ -85,7 +87,8 @@ fn named(input: &PlanInput, only: &[ServiceKey]) -> Vec<ServiceKey> {
     if !only.is_empty() {
         return only.to_vec();
     }
-    let ours = input.services.iter().filter(|service| is_ours(service));
+    let ServiceList { services, classes } = &input.services;
+    let ours = services.iter().filter(|service| classes.concern(service));
     ours.map(|service| ServiceKey::of(service)).collect()
 }
 
@@ -94,6 +97,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
     let events = doctor::events(Some(kube), None).await;
     let known = Known {
         now: input.now,
+        classes: &input.services.classes,
         nodes: None,
         node_set: None,
         unserved: None,
@@ -102,13 +106,10 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;
-        let service = input.services.iter().find(is_of);
+        let service = input.services.services.iter().find(is_of);
         let is_idle = report.is_idle();
-        let service = service.filter(|it| is_ours(it) && (!is_idle || facts::trouble(it).is_some()));
+        let service =
+            service.filter(|it| known.classes.concern(it) && (!is_idle || facts::trouble(it).is_some()));
         report.last_try = service.and_then(|service| why::last_try(service, &known));
     }
-}
-
-fn is_ours(service: &Service) -> bool {
-    facts::wants_load_balancer(service) || facts::needs_cleanup(service)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts};
+use bowline_cloud_provider::{Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
 use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
@@ -99,6 +99,8 @@ pub struct Known<'a> {
     pub unserved: Option<Unserved>,
     /// Events, the newest last; empty where they may not be read.
     pub events: &'a [SeenEvent],
+    /// Which Services are served.
+    pub classes: &'a ServiceClasses,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
 }
@@ -151,13 +153,21 @@ impl Why {
 
 /// Why a Service is not for this manager, by its type or class; `None`: it is, or something has to be removed for it.
 #[must_use]
-pub fn not_served(service: &Service) -> Option<String> {
-    if facts::wants_load_balancer(service) || facts::needs_cleanup(service) {
+pub fn not_served(service: &Service, classes: &ServiceClasses) -> Option<String> {
+    if classes.concern(service) {
         return None;
     }
-    if let (true, Some(class)) = (facts::is_type(service, "LoadBalancer"), facts::class(service)) {
+    if classes.leaves_to_others(service) {
+        return Some(match facts::class(service) {
+            Some(class) => {
+                format!("its spec.loadBalancerClass is {class:?}, and this manager serves {classes}")
+            }
+            None => format!("it has no spec.loadBalancerClass, and this manager serves {classes}"),
+        });
+    }
+    if facts::needs_cleanup(service) {
         return Some(format!(
-            "its spec.loadBalancerClass is {class:?}, and this manager serves Services without a class"
+            "it has the finalizer of a load balancer and no spec.loadBalancerClass any more, and this manager serves {classes}"
         ));
     }
     let kind = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
@@ -167,11 +177,16 @@ pub fn not_served(service: &Service) -> Option<String> {
     ))
 }
 
+/// What to do about a Service that asks another controller.
+pub(crate) const OF_ANOTHER: &str = "see whether the controller of that class runs. To have this manager serve the Service, give the manager \
+    --load-balancer-class with that class, or make the Service again with a class that this manager serves: it cannot be changed";
+
 /// Whether something is wrong with a Service by what it shows, or its load balancer is to be removed.
 #[must_use]
-pub fn is_troubled(service: &Service) -> bool {
+pub fn is_troubled(service: &Service, classes: &ServiceClasses) -> bool {
     let is_unwell = || facts::published_addresses(service).is_empty() || facts::trouble(service).is_some();
-    facts::needs_cleanup(service) || facts::is_wanted(service) && is_unwell()
+    let has_to_go = facts::needs_cleanup(service) && classes.concern(service);
+    has_to_go || classes.is_wanted(service) && is_unwell()
 }
 
 /// Events that say that the last try failed.
@@ -285,11 +300,11 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .push(format!("being deleted for {}", span(known.now, since.0)));
     }
     members::of_finalizers(&mut why, service);
-    if let Some(because) = not_served(service) {
+    if let Some(because) = not_served(service, known.classes) {
         why.should.push(format!("not for this manager: {because}"));
         "nothing: this manager leaves it alone".clone_into(&mut why.next);
-        if facts::class(service).is_some() && addresses.is_empty() {
-            let remedy = "whoever serves that class makes the load balancer. To have it made here, make the Service again without spec.loadBalancerClass, which cannot be changed";
+        if known.classes.leaves_to_others(service) && addresses.is_empty() {
+            let remedy = OF_ANOTHER;
             why.causes.push(Cause::new(Outcome::Warning, because, remedy));
         }
         return why;
@@ -301,7 +316,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         "nothing: no Service is served".clone_into(&mut why.next);
         return why;
     }
-    if facts::is_wanted(service) {
+    if known.classes.is_wanted(service) {
         members::of_nodes(&mut why, known);
         members::of_endpoints(&mut why, service, known);
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bowline_cloud_provider::ServiceClasses;
 use bowline_manager::config::{
     Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, RangeError, RangeFlags,
     Ranges, RouteSettings, RouteTiming, ServingConfig,
@@ -154,6 +155,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             cluster_name: flags.text("cluster-name"),
             settings: settings(flags, &controllers, &mut checks),
             controllers,
+            service_classes: service_classes(flags, &mut checks),
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
@@ -300,6 +302,24 @@ fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'
         routes: routes(flags),
         node_networks: node_networks(flags),
     }
+}
+
+fn service_classes(flags: &Flags, checks: &mut Checks<'_>) -> ServiceClasses {
+    let classes = ServiceClasses::new(
+        flags.list("load-balancer-class"),
+        flags.switch("load-balancer-without-class"),
+    );
+    let classes = classes.unwrap_or_else(|error| {
+        checks.fault(format!("--load-balancer-class: {error}"));
+        ServiceClasses::default()
+    });
+    if classes.is_empty() {
+        checks.fault(
+            "--load-balancer-without-class=false leaves no Service to serve: give --load-balancer-class, or switch the controller off by \
+             --controllers=*,-service-lb-controller",
+        );
+    }
+    classes
 }
 
 /// `None` if node IPAM is not asked for: manifests name these flags for other programs, too.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, render_text};
-use bowline_cloud_provider::{ClusterFacts, ServiceKey};
+use bowline_cloud_provider::{ClusterFacts, ServiceKey, ServiceList};
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
@@ -86,8 +86,8 @@ pub async fn plan_reports(
         files: reading::files(&plan.files)?,
         namespace: "default".to_owned(),
     };
-    let of_files = manifests.services(&input.services)?;
-    put_in(&mut input.services, &of_files);
+    let of_files = manifests.services(&input.services.services)?;
+    put_in(&mut input.services.services, &of_files);
     let mut only = plan.services.clone();
     only.extend(of_files.iter().map(|service| ServiceKey::of(service)));
     let mut reports = match built {
@@ -123,7 +123,10 @@ async fn input(
         holder,
     });
     Ok(PlanInput {
-        services,
+        services: ServiceList {
+            services,
+            classes: options.manager.service_classes.clone(),
+        },
         nodes,
         cluster,
         now: kube.clock().now(),

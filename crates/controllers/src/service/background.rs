@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey, ServicesView};
+use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey};
 use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
@@ -31,7 +31,7 @@ impl ServiceController {
         let work = &self.provider.background[index];
         let again = |after| self.queue.add_after(Key::Background(index), after);
         let facts = BackgroundFacts {
-            services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
+            services: Arc::clone(&self.view),
             cluster: Arc::clone(&self.ctx.cluster),
             now: self.ctx.kube.clock().now(),
         };

@@ -53,8 +53,9 @@ impl ServiceController {
     pub(super) async fn show_condition(&self, key: &ServiceKey, queued: &Key) {
         // What has a class, or asks for no load balancer, is another's, with whatever stands on it that this process did not write.
         let is_told = self.tracked(key, |tracked| tracked.is_trouble_told);
+        let classes = self.classes();
         let ours = |it: &Arc<Service>| {
-            facts::class(it).is_none() && (facts::is_wanted(it) || facts::has_finalizer(it) || is_told)
+            !classes.leaves_to_others(it) && (classes.is_wanted(it) || facts::has_finalizer(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
         let (is_early, trouble) = self.tracked(key, |tracked| match &tracked.unsettled {

@@ -35,7 +35,7 @@ impl ServiceController {
         // The API server clears the status itself when the type changes, and a Service on its way out has no readers. What has a
         // class by now has a status that is another controller's.
         let newest = self.services.get(key);
-        let is_ours = newest.is_none_or(|newest| facts::class(&newest).is_none());
+        let is_ours = newest.is_none_or(|newest| !self.classes().leaves_to_others(&newest));
         if is_ours && service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
             match self.ctx.kube.patch_service_status(&service, &status).await {
                 Ok(published) => service = Arc::new(published),
@@ -48,7 +48,7 @@ impl ServiceController {
         }
         if progress.interruptions.are_to_end()
             && let Some(newest) = self.services.newer_than(&service)
-            && !facts::is_wanted(&newest)
+            && !self.classes().is_wanted(&newest)
         {
             service = newest;
         }

@@ -25,12 +25,11 @@ impl ServiceController {
         match change {
             Change::Added(service) => {
                 let key = ServiceKey::of(service);
-                self.tracked(&key, |tracked| {
-                    tracked.is_foreign = facts::class(service).is_some()
-                });
+                let is_foreign = !self.classes().serves(service);
+                self.tracked(&key, |tracked| tracked.is_foreign = is_foreign);
                 if facts::needs_cleanup(service) {
                     self.enqueue(&key, Causes::CHANGED);
-                } else if facts::wants_load_balancer(service) {
+                } else if self.classes().wants_load_balancer(service) {
                     // One that was ensured before, by us or by another manager, is only checked: no news, no events. One
                     // that was begun before is gone on with: its beginning was said.
                     let (is_begun, is_ensured) = (
@@ -52,16 +51,18 @@ impl ServiceController {
             }
             Change::Updated { old, new } => {
                 let key = ServiceKey::of(new);
+                let classes = self.classes();
                 let (asked, is_waited_for) = self.tracked(&key, |tracked| {
-                    // The API server clears a class with the type; the balancer is another controller's still. One that
-                    // asks for a balancer without a class asks us.
-                    let asks_us = facts::wants_load_balancer(new);
-                    tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
-                    let asked = tracked.asked(old, new);
-                    tracked.keep_newest(new);
+                    // The API server clears a class with the type; the balancer stays whose it was. One that asks for a
+                    // balancer says by its class whom it asks.
+                    if facts::is_type(new, "LoadBalancer") {
+                        tracked.is_foreign = !classes.serves(new);
+                    }
+                    let asked = tracked.asked(classes, old, new);
+                    tracked.keep_newest(classes, new);
                     (asked, tracked.state.waits_for_news())
                 });
-                if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
+                if classes.wants_load_balancer(old) != classes.wants_load_balancer(new) {
                     // How often the opposite has failed says nothing about this.
                     self.queue.forget(&Key::Service(key.clone()));
                 }
@@ -82,9 +83,10 @@ impl ServiceController {
             }
             Change::Deleted(service) => {
                 let key = ServiceKey::of(service);
+                let classes = self.classes();
                 let leaves_balancer = self.tracked(&key, |tracked| {
                     let synced = tracked.synced.take();
-                    let with_balancer = synced.filter(|synced| facts::wants_load_balancer(synced));
+                    let with_balancer = synced.filter(|synced| classes.wants_load_balancer(synced));
                     let has_balancer = with_balancer.is_some();
                     tracked.vanished.extend(with_balancer);
                     tracked.state.vanish();
@@ -114,7 +116,7 @@ impl ServiceController {
     fn verify_all(&self) {
         self.queue.add(Key::LeftBehind);
         for service in self.services.all() {
-            if facts::wants_load_balancer(&service) && !facts::needs_cleanup(&service) {
+            if self.classes().is_wanted(&service) {
                 self.enqueue(&ServiceKey::of(&service), Causes::VERIFY);
             }
         }

@@ -202,7 +202,7 @@ impl ServiceController {
             || !self
                 .services
                 .get(key)
-                .is_some_and(|newest| facts::is_wanted(&newest))
+                .is_some_and(|newest| self.classes().is_wanted(&newest))
         {
             return Err(Box::new(Outcome::Superseded(progress)));
         }

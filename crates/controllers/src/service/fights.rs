@@ -230,7 +230,10 @@ impl ServiceController {
     /// Puts back what others changed back on a Service, and tells of it. It has a key of its own, so the schedule by which the cloud
     /// is asked goes on as it is.
     pub(super) async fn put_back(&self, key: &ServiceKey, queued: &Key) {
-        let living = self.services.get(key).filter(|service| facts::is_wanted(service));
+        let living = self
+            .services
+            .get(key)
+            .filter(|service| self.classes().is_wanted(service));
         // What a sync writes is not written beside it.
         if living.is_some() && self.queue.is_held(&Key::Service(key.clone())) {
             return self.queue.add_after(queued.clone(), BESIDE_A_SYNC);

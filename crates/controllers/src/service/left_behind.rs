@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::facts::speaks_for_balancer;
 use bowline_cloud_provider::{CloudError, MadeFor, Service};
 
 use super::{Key, ServiceController, lock};
@@ -37,7 +36,7 @@ impl ServiceController {
         let by_cloud = |error: CloudError| (error.to_string(), RetryAfter::by_cloud(&error));
         // What was spoken for when the cloud was asked may have been removed in the ordinary way by the time of its answer.
         let mut spoken_for = self.spoken_for();
-        let made = self.provider.load_balancer.made_for(&*self.services).await;
+        let made = self.provider.load_balancer.made_for(&*self.view).await;
         let mut found = made.map_err(by_cloud)?;
         spoken_for.append(&mut self.spoken_for());
         found.retain(|made| !spoken_for.contains(&made.uid));
@@ -53,7 +52,7 @@ impl ServiceController {
             let found = found.map_err(|error| (error.to_string(), RetryAfter::by_kube(&error)))?;
             self.progressed(&Key::LeftBehind, true);
             let is_spoken_for =
-                |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && speaks_for_balancer(it);
+                |it: &Service| it.metadata.uid.as_ref() == Some(&made.uid) && self.classes().may_concern(it);
             if !found.is_some_and(|found| is_spoken_for(&found)) {
                 news.push(made);
             }
@@ -71,11 +70,14 @@ impl ServiceController {
 
     /// The UIDs of Services that ask for a balancer, or whose balancers this process is about to remove.
     fn spoken_for(&self) -> BTreeSet<String> {
-        let services = self.services.all();
-        let asking = services.iter().filter(|service| speaks_for_balancer(service));
+        let (services, classes) = (self.services.all(), self.classes());
+        let asking = services.iter().filter(|service| classes.may_concern(service));
         let tracked = lock(&self.tracked);
         let synced = tracked.values().flat_map(|tracked| {
-            let synced = tracked.synced.iter().filter(|_| tracked.may_have_balancer());
+            let synced = tracked
+                .synced
+                .iter()
+                .filter(|_| tracked.may_have_balancer(classes));
             synced.chain(&tracked.vanished)
         });
         asking

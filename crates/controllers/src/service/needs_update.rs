@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::{Service, facts};
+use bowline_cloud_provider::{Service, ServiceClasses};
 use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
 /// Whether the Service must be looked at again after this change.
 ///
 /// `old` is the Service as it was last handed to a sync, with the annotations that this program has written since then:
 /// so a change that is only our own writing is none.
-pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
-    changed_entries(old, new).is_none_or(|changed| !changed.is_empty())
+pub(super) fn needs_update(classes: &ServiceClasses, old: &Service, new: &Service) -> bool {
+    changed_entries(classes, old, new).is_none_or(|changed| !changed.is_empty())
 }
 
 /// The name of the one entry of [`changed_entries`] that is no annotation.
@@ -21,8 +21,12 @@ pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What is another now of what this program writes as well: annotations and [`ADDRESS`], each with what it is now. `None`: something
 /// else needs an update.
-pub(super) fn changed_entries(old: &Service, new: &Service) -> Option<BTreeMap<String, Option<String>>> {
-    match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
+pub(super) fn changed_entries(
+    classes: &ServiceClasses,
+    old: &Service,
+    new: &Service,
+) -> Option<BTreeMap<String, Option<String>>> {
+    match (classes.wants_load_balancer(old), classes.wants_load_balancer(new)) {
         (false, false) => return Some(BTreeMap::new()),
         (true, true) => {}
         _ => return None,
@@ -90,6 +94,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    fn needs_update(old: &Service, new: &Service) -> bool {
+        super::needs_update(ServiceClasses::upstream(), old, new)
+    }
 
     fn service(patch: Value) -> Service {
         let mut object = json!({

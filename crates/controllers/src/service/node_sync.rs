@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Weak};
 
-use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, facts};
+use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey};
 use bowline_kube_io::Change;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
@@ -149,9 +149,10 @@ impl ServiceController {
         let with_labels = self.node_changes.take();
         // A cluster grows to its thousands of Nodes with no Service there yet to ask for them.
         let balanced = LazyCell::new(|| self.balanced_nodes());
+        let classes = self.classes();
         let is_concerned = |tracked: &Tracked| {
             let service = tracked.synced.as_deref();
-            let Some(service) = service.filter(|service| facts::wants_load_balancer(service)) else {
+            let Some(service) = service.filter(|service| classes.wants_load_balancer(service)) else {
                 return false;
             };
             // One that never had a balancer is under way, or waits for its next try with the Nodes of then.
@@ -181,9 +182,8 @@ impl ServiceController {
         let is_news = self.tracked(key, |tracked| {
             tracked.nodes.replace(Arc::clone(identities)).as_ref() != Some(identities)
         });
-        let service = self.services.get(key).filter(|service| {
-            is_news && facts::wants_load_balancer(service) && !facts::needs_cleanup(service)
-        });
+        let service = self.services.get(key);
+        let service = service.filter(|service| is_news && self.classes().is_wanted(service));
         let Some(service) = service else { return };
         self.annotate_nodes_soon();
         self.ctx.metrics.loadbalancer_sync_total.inc();

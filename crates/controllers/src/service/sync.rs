@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Node, ReconcileKind, Service, ServiceFacts, ServiceKey, ServicesView, facts};
+use bowline_cloud_provider::{Node, ReconcileKind, Service, ServiceFacts, ServiceKey, facts};
 use tokio::time::Instant;
 
 use super::ServiceController;
@@ -13,13 +13,19 @@ use super::tracked::{Causes, Removal, Tracked};
 impl ServiceController {
     /// One sync of one Service.
     pub(super) async fn sync(&self, key: &ServiceKey) -> Outcome {
+        let classes = self.classes();
         let (causes, vanished, is_foreign, may_have_balancer) = self.tracked(key, |tracked| {
             let causes = std::mem::take(&mut tracked.causes);
             let vanished = tracked.vanished.first().cloned();
-            (causes, vanished, tracked.is_foreign, tracked.may_have_balancer())
+            (
+                causes,
+                vanished,
+                tracked.is_foreign,
+                tracked.may_have_balancer(classes),
+            )
         });
         let successor = self.services.get(key).filter(|service| {
-            facts::is_wanted(service) || facts::needs_cleanup(service) && !is_foreign || may_have_balancer
+            classes.is_wanted(service) || facts::needs_cleanup(service) && !is_foreign || may_have_balancer
         });
         let is_turn = |tracked: &mut Tracked| successor.is_none() || tracked.removal.begin();
         if let Some(vanished) = vanished.filter(|_| self.tracked(key, is_turn)) {
@@ -52,7 +58,7 @@ impl ServiceController {
         let Some(service) = self.services.get(key) else {
             return Outcome::Removed;
         };
-        let is_wanted = facts::is_wanted(&service);
+        let is_wanted = classes.is_wanted(&service);
         // A balancer that we made is ours to remove whatever has become of the Service: it has another type or a class by
         // now, or somebody took the finalizer off.
         let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
@@ -78,7 +84,7 @@ impl ServiceController {
 
     /// What a provider is handed of a Service.
     pub(super) fn facts(&self, service: Arc<Service>, nodes: &Arc<[Arc<Node>]>) -> ServiceFacts {
-        let services = Arc::clone(&self.services) as Arc<dyn ServicesView>;
+        let services = Arc::clone(&self.view);
         let (nodes, cluster) = (Arc::clone(nodes), Arc::clone(&self.ctx.cluster));
         ServiceFacts::of(service, nodes, services, cluster, self.ctx.kube.clock().now())
     }

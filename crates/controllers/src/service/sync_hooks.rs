@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, facts,
-};
+use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
@@ -82,7 +80,7 @@ impl SyncHooks<'_> {
         let service = &before.service;
         let newest = self.controller.services.newer_than(service).filter(|newest| {
             !self.gives_way
-                && facts::is_wanted(newest) == before.is_wanted
+                && self.controller.classes().is_wanted(newest) == before.is_wanted
                 && write.fits_both(service, newest)
         });
         newest.unwrap_or_else(|| Arc::clone(service))

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, Service, facts};
+use bowline_cloud_provider::{KubeWrite, Service, ServiceClasses, facts};
 use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
@@ -209,15 +209,15 @@ impl Tracked {
     }
 
     /// What a change of the Service asks for.
-    pub(super) fn asked(&mut self, old: &Service, new: &Service) -> Asked {
+    pub(super) fn asked(&mut self, classes: &ServiceClasses, old: &Service, new: &Service) -> Asked {
         let mut asked = Asked::default();
         let is_another = old.metadata.uid != new.metadata.uid;
         if is_another {
             self.fights = Fights::default();
         }
-        if self.is_changed(old, new) {
+        if self.is_changed(classes, old, new) {
             let known = self.synced.as_deref().unwrap_or(old);
-            match changed_entries(known, new).filter(|changed| !changed.is_empty()) {
+            match changed_entries(classes, known, new).filter(|changed| !changed.is_empty()) {
                 Some(changed) => asked = self.fights.entries_changed(&changed),
                 None => {
                     self.fights.changed();
@@ -225,7 +225,7 @@ impl Tracked {
                 }
             }
         }
-        if is_another || !facts::is_wanted(new) {
+        if is_another || !classes.is_wanted(new) {
             return asked;
         }
         // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
@@ -240,25 +240,25 @@ impl Tracked {
     }
 
     /// Whether this change is more than our own writing.
-    pub(super) fn is_changed(&self, old: &Service, new: &Service) -> bool {
-        match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
+    pub(super) fn is_changed(&self, classes: &ServiceClasses, old: &Service, new: &Service) -> bool {
+        match (classes.wants_load_balancer(old), classes.wants_load_balancer(new)) {
             // What was wanted before may still be remembered; its removal was asked for when that ended.
             (false, false) => return false,
             (true, true) => {}
             // Never our own writing. The Service may be as it was last synced, and the removal of its balancer under way.
             (false, true) | (true, false) => return true,
         }
-        let is_echo = |expected: &Arc<Service>| !needs_update(expected, new);
-        needs_update(self.synced.as_deref().unwrap_or(old), new)
+        let is_echo = |expected: &Arc<Service>| !needs_update(classes, expected, new);
+        needs_update(classes, self.synced.as_deref().unwrap_or(old), new)
             && !self.expected.as_ref().is_some_and(is_echo)
     }
 
     /// Goes on with a newer version of the Service that asks for the same as the one that was synced, so that no old version
     /// is held in memory beside the one in the cache.
-    pub(super) fn keep_newest(&mut self, new: &Arc<Service>) {
+    pub(super) fn keep_newest(&mut self, classes: &ServiceClasses, new: &Arc<Service>) {
         if let Some(synced) = &mut self.synced
-            && facts::wants_load_balancer(new)
-            && !needs_update(synced, new)
+            && classes.wants_load_balancer(new)
+            && !needs_update(classes, synced, new)
         {
             *synced = Arc::clone(new);
         }
@@ -291,8 +291,9 @@ impl Tracked {
     }
 
     /// Whether a balancer may exist for a Service that this controller has synced.
-    pub(super) fn may_have_balancer(&self) -> bool {
-        self.synced.as_deref().is_some_and(facts::wants_load_balancer)
+    pub(super) fn may_have_balancer(&self, classes: &ServiceClasses) -> bool {
+        let synced = self.synced.as_deref();
+        synced.is_some_and(|synced| classes.wants_load_balancer(synced))
     }
 }
 
@@ -311,10 +312,11 @@ mod tests {
             synced: Some(Arc::clone(&with)),
             ..Tracked::default()
         };
-        assert!(tracked.is_changed(&with, &without));
-        assert!(tracked.is_changed(&without, &with));
-        assert!(!tracked.is_changed(&with, &with));
-        assert!(!tracked.is_changed(&without, &without));
+        let classes = ServiceClasses::upstream();
+        assert!(tracked.is_changed(classes, &with, &without));
+        assert!(tracked.is_changed(classes, &without, &with));
+        assert!(!tracked.is_changed(classes, &with, &with));
+        assert!(!tracked.is_changed(classes, &without, &without));
     }
 
     #[test]
@@ -328,16 +330,16 @@ mod tests {
         };
         let (first, second) = (version("1", "LoadBalancer", ""), version("2", "LoadBalancer", ""));
         let mut tracked = Tracked::default();
-        tracked.keep_newest(&second);
+        tracked.keep_newest(ServiceClasses::upstream(), &second);
         assert!(tracked.synced.is_none(), "it was never synced");
         tracked.synced = Some(Arc::clone(&first));
-        tracked.keep_newest(&second);
+        tracked.keep_newest(ServiceClasses::upstream(), &second);
         assert!(Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second));
         for other in [
             version("3", "LoadBalancer", "192.0.2.1"),
             version("4", "ClusterIP", ""),
         ] {
-            tracked.keep_newest(&other);
+            tracked.keep_newest(ServiceClasses::upstream(), &other);
             assert!(
                 Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second),
                 "not synced yet"

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::{NodeName, ServiceKey, ServicesView};
+use bowline_cloud_provider::{NodeName, ServiceKey};
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
 use bowline_kube_io::{
     Body, Change, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services,
@@ -336,7 +336,7 @@ async fn services_keep_their_annotations_and_are_found_by_uid() {
     assert_eq!(found.metadata.annotations.as_ref().unwrap().len(), 2);
     assert!(cache.has_uid(&uid) && !cache.has_uid("other"));
     let listed = client(&api).list_services().await.unwrap();
-    assert_eq!(listed, cache.services());
+    assert_eq!(listed, cache.all());
     watch.abort();
 }
 

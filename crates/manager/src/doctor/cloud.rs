@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
-    Service, ServiceFacts, ServicesView, facts,
+    Service, ServiceFacts, ServiceList, ServicesView,
 };
 use bowline_controllers::node_set;
 use bowline_kube_io::Kube;
@@ -219,7 +219,10 @@ pub(super) async fn billed(
     let cause = answers.and_then(|answers| answers.listing.as_ref().err());
     let provider = patient.cloud.provider()?;
     let of = |services: &[Arc<Service>]| BackgroundFacts {
-        services: Arc::new(services.to_vec()),
+        services: Arc::new(ServiceList {
+            services: services.to_vec(),
+            classes: objects.classes.clone(),
+        }),
         cluster: Arc::clone(&objects.cluster),
         now: Timestamp::UNIX_EPOCH,
     };
@@ -267,7 +270,7 @@ pub(super) async fn left_behind(
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let Some((made, _)) = timed(load_balancer.made_for(services)).await else {
+    let Some((made, _)) = timed(load_balancer.made_for(&objects.list())).await else {
         return Some(failed_besides(
             &LEFT_BEHIND,
             &CloudError::transient(no_answer()),
@@ -279,7 +282,7 @@ pub(super) async fn left_behind(
         Err(error) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
     };
     let mut leave_out = |services: &[Arc<Service>]| {
-        let asking = services.iter().filter(|it| facts::speaks_for_balancer(it));
+        let asking = services.iter().filter(|it| objects.classes.may_concern(it));
         let asking: Vec<Option<&str>> = asking.map(|it| it.metadata.uid.as_deref()).collect();
         made.retain(|made| !asking.contains(&Some(&made.uid)));
         made.is_empty()
@@ -340,12 +343,12 @@ fn failed_besides(topic: &'static Topic, error: &CloudError, cause: Option<&Clou
 
 /// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.
 async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Result<Check, CloudError> {
-    let view: Arc<dyn ServicesView> = Arc::new(objects.services().to_vec());
+    let view: Arc<dyn ServicesView> = Arc::new(objects.list());
     let nodes: Arc<[Arc<Node>]> = node_set::balanced(objects.nodes(), load_balancer.node_set()).into();
     let wanted = objects
         .services()
         .iter()
-        .filter(|service| facts::is_wanted(service));
+        .filter(|service| objects.classes.is_wanted(service));
     let facts_of = |service| {
         ServiceFacts::of(
             service,

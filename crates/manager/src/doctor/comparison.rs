@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_cloud_provider::{Service, ServiceKey};
 use jiff::Timestamp;
 
 use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, no_answer, timed};
@@ -33,8 +33,8 @@ pub(super) async fn plans(
     let (troubled, well): (Vec<_>, Vec<_>) = objects
         .services()
         .iter()
-        .filter(|service| facts::is_wanted(service) || facts::needs_cleanup(service))
-        .partition(|service| is_troubled(service));
+        .filter(|service| objects.classes.concern(service))
+        .partition(|service| is_troubled(service, &objects.classes));
     let troubled = troubled.into_iter().take(TROUBLED);
     let keys: Vec<ServiceKey> = troubled
         .chain(well)
@@ -45,7 +45,7 @@ pub(super) async fn plans(
         return Some(Vec::new());
     }
     let input = PlanInput {
-        services: objects.services().to_vec(),
+        services: objects.list(),
         nodes: objects.nodes().to_vec(),
         cluster: objects.cluster.clone(),
         now: now?,
@@ -80,7 +80,8 @@ pub(super) fn check(
     };
     // Those in trouble are told of already.
     let well = objects.services().iter();
-    let well = well.filter(|service| facts::is_wanted(service) && !is_troubled(service));
+    let well =
+        well.filter(|service| objects.classes.is_wanted(service) && !is_troubled(service, &objects.classes));
     let well: Vec<(&Arc<Service>, String)> = well
         .map(|service| (service, ServiceKey::of(service).to_string()))
         .collect();

@@ -160,12 +160,12 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
         ..known(patient, objects, now, &events)
     };
     let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
-    let is_planned = known.unserved.is_none() && why::not_served(service).is_none();
+    let is_planned = known.unserved.is_none() && why::not_served(service, &objects.classes).is_none();
     let Some(load_balancer) = load_balancer.filter(|_| is_planned) else {
         return why::of_service(service, None, &known);
     };
     let input = PlanInput {
-        services: objects.services().to_vec(),
+        services: objects.list(),
         nodes: objects.nodes().to_vec(),
         cluster: objects.cluster.clone(),
         now,

@@ -46,7 +46,7 @@ pub(super) fn checks(
         }
     };
     let asking = services.iter().filter(|it| facts::is_type(it, "LoadBalancer"));
-    let (of_others, asking): (Vec<_>, Vec<_>) = asking.partition(|it| facts::class(it).is_some());
+    let (of_others, asking): (Vec<_>, Vec<_>) = asking.partition(|it| known.classes.leaves_to_others(it));
     let mut seen = format!(
         "{}, {} of type LoadBalancer",
         services.len(),
@@ -56,7 +56,7 @@ pub(super) fn checks(
     if !of_others.is_empty() {
         let names = of_others.iter().map(|it| ServiceKey::of(it).to_string());
         seen.push_str(&format!(
-            ", {} of these with a class, for others to serve: {}",
+            ", {} of these for others to serve by their class: {}",
             of_others.len(),
             some_of(names)
         ));
@@ -68,16 +68,16 @@ pub(super) fn checks(
                 Some(format!(
                     "{}, without address: {}",
                     ServiceKey::of(it),
-                    why::not_served(it)?
+                    why::not_served(it, known.classes)?
                 ))
             })
             .collect();
     }
     let read = match unserved.is_empty() {
         true => READ.ok(seen),
-        false => READ.warning(seen, OF_ANOTHER).with(some_lines(unserved)),
+        false => READ.warning(seen, why::OF_ANOTHER).with(some_lines(unserved)),
     };
-    let troubled = services.iter().filter(|it| why::is_troubled(it));
+    let troubled = services.iter().filter(|it| why::is_troubled(it, known.classes));
     let whys = troubled.map(|service| {
         let name = ServiceKey::of(service).to_string();
         let plan = plans.iter().find(|plan| plan.object == name);
@@ -89,10 +89,6 @@ pub(super) fn checks(
     });
     vec![read, judge(&whys.collect::<Vec<_>>(), known.unserved)]
 }
-
-/// What to do about a Service of a class that nobody serves.
-const OF_ANOTHER: &str = "see whether the controller of that class runs. To have this manager serve one, make it again without spec.loadBalancerClass, \
-    which cannot be changed";
 
 fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
     if troubled.is_empty() {
@@ -119,6 +115,7 @@ fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::ServiceClasses;
     use bowline_cloud_provider::plan::{Refusal, ReportedOutcome};
     use serde_json::json;
 
@@ -144,6 +141,7 @@ mod tests {
             node_set: None,
             unserved: None,
             events: &[],
+            classes: ServiceClasses::upstream(),
             endpoints: None,
         }
     }
@@ -168,7 +166,7 @@ mod tests {
         );
         assert_eq!(
             all[0].seen,
-            "2, 2 of type LoadBalancer, 1 of these with a class, for others to serve: default/other"
+            "2, 2 of type LoadBalancer, 1 of these for others to serve by their class: default/other"
         );
         assert_eq!((all[0].outcome, all[1].outcome), (Outcome::Warning, Outcome::Ok));
         assert!(all[0].details[0].contains("loadBalancerClass"), "{all:?}");

@@ -1,6 +1,6 @@
 //! Whether the API server takes the manager's writes: admission may refuse what a role allows.
 
-use bowline_cloud_provider::{ServiceKey, facts};
+use bowline_cloud_provider::ServiceKey;
 use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Kube, KubeError};
 
@@ -22,7 +22,7 @@ pub(super) async fn check(kube: Option<&Kube>, objects: &Objects) -> Check {
     let service = objects
         .services()
         .iter()
-        .find(|service| facts::is_wanted(service));
+        .find(|service| objects.classes.is_wanted(service));
     let mut tried = Vec::new();
     for part in ["", "/status"] {
         if let Some(node) = node

@@ -1,7 +1,7 @@
 use bowline_cloud_provider::plan::{Impact, Note, Refusal, ReportedWave, StepView};
 use bowline_cloud_provider::{
     AbsenceProof, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceResult, Labels,
-    PowerState, Readiness, Taint, TaintEffect, keys,
+    PowerState, Readiness, ServiceClasses, Taint, TaintEffect, keys,
 };
 
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         node_set: Some(NodeSet::Stable),
         unserved: None,
         events,
+        classes: ServiceClasses::upstream(),
         endpoints: None,
     }
 }
@@ -185,7 +186,7 @@ fn a_service_of_another_class_or_type_is_not_for_this_manager() {
     assert!(why.should[0].contains("its type is ClusterIP"), "{why:?}");
     assert_eq!(why.outcome(), Outcome::Ok);
     let ours = service(|_| {});
-    assert_eq!(not_served(&ours), None);
+    assert_eq!(not_served(&ours, ServiceClasses::upstream()), None);
     let unserved = Known {
         unserved: Some(Unserved::Controller),
         ..known(&[], &[])

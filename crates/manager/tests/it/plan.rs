@@ -9,7 +9,7 @@ use bowline_cloud_provider::plan::{
 };
 use bowline_cloud_provider::{
     CloudError, ClusterFacts, Ingress, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus,
-    LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, facts,
+    LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, ServiceList, facts,
 };
 use bowline_manager::plan::{PlanInput, plan_services};
 use jiff::Timestamp;
@@ -137,7 +137,10 @@ async fn plans(services: Vec<Arc<Service>>, only: &[&str]) -> Vec<PlanReport> {
         holder: "plan".into(),
     };
     let input = PlanInput {
-        services,
+        services: ServiceList {
+            services,
+            ..ServiceList::default()
+        },
         nodes: Vec::new(),
         cluster: Arc::new(cluster),
         now: Timestamp::UNIX_EPOCH,

@@ -132,7 +132,7 @@ impl<'i> Evidence<'i> {
 
 /// What the Services say of balancers.
 fn claims(services: &dyn ServicesView) -> Claims {
-    Claims::of(&services.services(), |service| {
+    Claims::of(services, |service| {
         read::annotated(service).map(|id| id.to_string())
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use bowline_cloud_provider::facts;
+use bowline_cloud_provider::{ServiceClasses, ServicesView, facts};
 use bowline_cloudscale_client::FloatingIp;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service;
@@ -66,8 +66,8 @@ pub(crate) fn parse(texts: &[String]) -> Result<Wishes, String> {
 
 /// The floating IPs that another Service asks this program for; none if it asks nobody, or somebody else, or cannot be
 /// understood: a broken Service must not block all others.
-fn asked_by(other: &Service) -> Vec<FloatingAddress> {
-    if !facts::wants_load_balancer(other) || other.metadata.deletion_timestamp.is_some() {
+fn asked_by(other: &Service, classes: &ServiceClasses) -> Vec<FloatingAddress> {
+    if !classes.is_wanted(other) {
         return Vec::new();
     }
     let Some(text) = facts::annotation(other, FLOATING_IPS.key) else {
@@ -81,19 +81,23 @@ fn asked_by(other: &Service) -> Vec<FloatingAddress> {
 }
 
 /// Upstream's text for floating IPs that two Services ask for; `None` if there are none.
-pub(crate) fn conflict<'a>(
+pub(crate) fn conflict(
     service: &Service,
     own: &[FloatingAddress],
-    others: impl Iterator<Item = &'a Service>,
+    services: &dyn ServicesView,
 ) -> Option<String> {
     if own.is_empty() {
         return None;
     }
     let mut conflicts = Vec::new();
-    for other in others.filter(|other| other.metadata.uid != service.metadata.uid) {
+    let others = services.services();
+    for other in others
+        .iter()
+        .filter(|other| other.metadata.uid != service.metadata.uid)
+    {
         let name = other.metadata.name.as_deref().unwrap_or_default();
         conflicts.extend(
-            asked_by(other)
+            asked_by(other, services.classes())
                 .into_iter()
                 .filter(|asked| own.contains(asked))
                 .map(|asked| format!("{asked}->{name}")),
@@ -110,6 +114,8 @@ pub(crate) fn conflict<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::Timestamp;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -147,6 +153,9 @@ mod tests {
             service.spec.get_or_insert_default().type_ = Some("LoadBalancer".into());
             service
         };
+        let cluster = |services: &[&Service]| -> Vec<Arc<Service>> {
+            services.iter().map(|it| Arc::new((*it).clone())).collect()
+        };
         let own = service("a", "");
         let wanted = [address("198.51.100.7")];
         let same = service("b", r#"["198.51.100.7/32"]"#);
@@ -158,9 +167,9 @@ mod tests {
         going.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         let broken = service("c", "{");
         for other in [&own, &cluster_ip, &classed, &going, &broken] {
-            assert_eq!(conflict(&own, &wanted, [other].into_iter()), None);
+            assert_eq!(conflict(&own, &wanted, &cluster(&[other])), None);
         }
-        let text = conflict(&own, &wanted, [&broken, &same].into_iter()).unwrap();
+        let text = conflict(&own, &wanted, &cluster(&[&broken, &same])).unwrap();
         assert!(
             text.contains("assigned to another service") && text.ends_with("198.51.100.7/32->b"),
             "{text}"

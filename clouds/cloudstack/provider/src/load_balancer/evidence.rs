@@ -25,7 +25,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::evidence::{Claims, Traces};
-use bowline_cloud_provider::facts;
+use bowline_cloud_provider::{ServiceList, facts};
 use jiff::Timestamp;
 
 use crate::load_balancer::annotations::{self, KEEP_IP, requested};
@@ -376,7 +376,8 @@ impl Identity {
                 claim.all().next().is_some() && !claim.names(&address.id) && !claim.shares(&address.id);
             !notes_another || requested(service) == Some(&address.ip)
         });
-        Claims::of(&services, |_| None).is_held(&traces, &self.uid)
+        let classes = self.services.classes().clone();
+        Claims::of(&ServiceList { services, classes }, |_| None).is_held(&traces, &self.uid)
     }
 
     /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
@@ -393,8 +394,7 @@ impl Identity {
     fn is_owned_by_others(&self, address: &AddressRef, is_live: bool) -> bool {
         let services = self.services.services();
         services.iter().any(|service| {
-            let is_going =
-                service.metadata.deletion_timestamp.is_some() || !facts::wants_load_balancer(service);
+            let is_going = !self.services.classes().is_wanted(service);
             let is_other = service.metadata.uid.as_deref() != Some(&self.uid);
             if !is_other || (is_going && (is_live || !facts::has_finalizer(service))) {
                 return false;

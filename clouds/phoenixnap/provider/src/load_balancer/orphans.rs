@@ -68,7 +68,9 @@ struct Evidence {
 impl Evidence {
     fn of(facts: &OrphanFacts) -> Self {
         let services = facts.services.services();
-        let living = services.iter().filter(|it| facts::is_wanted(it));
+        let living = services
+            .iter()
+            .filter(|it| facts.services.classes().is_wanted(it));
         let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
         let shown = services.iter().flat_map(|it| facts::published_addresses(it));
         let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());

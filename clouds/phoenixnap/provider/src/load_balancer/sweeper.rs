@@ -63,6 +63,7 @@ impl Reconciler for Sweeper {
         let services = facts.services.services();
         Ok(Intent {
             cluster: ClusterTags { uid },
+            classes: facts.services.classes().clone(),
             services: services
                 .into_iter()
                 .map(|service| (ServiceKey::of(&service), service))

@@ -53,12 +53,26 @@ pub(super) static CLOUD_NODE: &[Flag] = &[
     ),
 ];
 
-pub(super) static SERVICE_LB: &[Flag] = &[Flag::new(
-    "concurrent-service-syncs",
-    Kind::Int,
-    "1",
-    "Accepted for compatibility. It limits nothing: a Service that waits for the cloud uses no worker.",
-)];
+pub(super) static SERVICE_LB: &[Flag] = &[
+    Flag::new(
+        "concurrent-service-syncs",
+        Kind::Int,
+        "1",
+        "Accepted for compatibility. It limits nothing: a Service that waits for the cloud uses no worker.",
+    ),
+    Flag::new(
+        "load-balancer-class",
+        Kind::Repeated,
+        "",
+        "Serve Services with this spec.loadBalancerClass. May be given several times. Services of any other class are left to other controllers.",
+    ),
+    Flag::new(
+        "load-balancer-without-class",
+        Kind::Bool,
+        "true",
+        "Serve Services without spec.loadBalancerClass. Only one controller of a cluster may do that.",
+    ),
+];
 
 pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
     Flag::new(

@@ -1,6 +1,6 @@
 //! Which Services are ours, and which balancer is whose.
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, ServiceClasses};
 use serde_json::json;
 
 use super::seconds;
@@ -126,4 +126,65 @@ async fn a_service_that_gave_up_its_class_is_ours_to_its_end() {
     world
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_of_a_class_that_is_served_is_ours_and_one_without_may_be_another_managers() {
+    let mut world = World::new(&["a"]);
+    world.classes = ServiceClasses::new(["example.com/ours".to_owned()], false).unwrap();
+    world.start();
+    let of_ours = world.add("web", json!({ "loadBalancerClass": "example.com/ours" }));
+    world.add("other", json!({ "loadBalancerClass": "example.com/other" }));
+    world.add_service("plain");
+    world.settled("web").await;
+    world.pass(seconds(60)).await;
+    assert_eq!(world.cloud.balancer(&of_ours).unwrap(), ["a"]);
+    for name in ["other", "plain"] {
+        assert!(
+            !world.has_finalizer(name) && world.events(name).is_empty(),
+            "{name}"
+        );
+    }
+    // Nor is the finalizer of whoever serves those without a class.
+    let calls = world.cloud.calls("").len();
+    world.edit("plain", |s| {
+        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
+    });
+    world.edit("plain", |s| s["spec"]["type"] = json!("ClusterIP"));
+    world.api.delete("Service", "default", "plain");
+    world.pass(seconds(60)).await;
+    assert!(world.has_finalizer("plain"));
+    assert_eq!(world.cloud.calls("").len(), calls);
+    world.api.delete("Service", "default", "web");
+    world.until("it is gone", |w| w.service("web").is_none()).await;
+    assert_eq!(world.cloud.balancer(&of_ours), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_that_changes_through_another_type_is_followed() {
+    let mut world = World::new(&["a"]);
+    world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+    world.start();
+    let uid = world.add("web", json!({ "loadBalancerClass": "ours" }));
+    world.settled("web").await;
+    for class in ["other", "ours"] {
+        world.edit("web", |s| {
+            s["spec"]["type"] = json!("ClusterIP");
+            s["spec"].as_object_mut().unwrap().remove("loadBalancerClass");
+        });
+        if class == "other" {
+            world
+                .until("it is gone", |w| {
+                    w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
+                })
+                .await;
+        }
+        world.edit("web", |s| {
+            s["spec"]["type"] = json!("LoadBalancer");
+            s["spec"]["loadBalancerClass"] = json!(class);
+        });
+        world.pass(seconds(30)).await;
+        assert_eq!(world.cloud.balancer(&uid).is_some(), class == "ours", "{class}");
+        assert_eq!(world.has_finalizer("web"), class == "ours", "{class}");
+    }
 }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::ClusterFacts;
+use bowline_cloud_provider::{ClusterFacts, ServiceClasses};
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::queue::Heartbeat;
 use bowline_controllers::service::{COMPONENT, NAME, ServiceController, ServiceProvider};
@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) metrics: ControllerMetrics,
     /// How long answers to patches of Services are on their way: watches show the change sooner.
     pub(super) answers_late: Duration,
+    /// Which Services the controller serves.
+    pub(super) classes: ServiceClasses,
     heartbeat: Option<Arc<Heartbeat>>,
     tasks: JoinSet<()>,
 }
@@ -47,6 +49,7 @@ impl World {
             cloud: Cloud::new(),
             metrics: ControllerMetrics::default(),
             answers_late: Duration::ZERO,
+            classes: ServiceClasses::default(),
             heartbeat: None,
             tasks: JoinSet::new(),
         };
@@ -116,6 +119,7 @@ impl World {
             load_balancer: Arc::<Cloud>::clone(&self.cloud),
             background: vec![Arc::new(Sweep(Arc::clone(&self.cloud)))],
             kube: kube.clone(),
+            classes: self.classes.clone(),
         };
         let controller = ServiceController::new(ctx, Arc::clone(&services), provider);
         self.tasks.spawn(watch_services(kube.clone(), services));

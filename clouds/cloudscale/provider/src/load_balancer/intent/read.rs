@@ -49,7 +49,8 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
     if !facts.is_wanted {
         return Ok(Intent::Absent(absent(context, facts)));
     }
-    if let Some(class) = facts::class(service) {
+    let classes = facts.services.classes();
+    if let Some(class) = facts::class(service).filter(|_| !classes.serves(service)) {
         return Err(Refusal::new(format!("not supported LoadBalancerClass: {class}")));
     }
     let mut reader = Reader::new(service);
@@ -76,7 +77,7 @@ fn absent(context: &Context<'_>, facts: &ServiceFacts) -> Identity {
     );
     Identity {
         annotated: annotated(service),
-        adopts_unmarked: facts::class(service).is_none(),
+        adopts_unmarked: !facts.services.classes().leaves_to_others(service),
         ..identity(facts, cluster_name)
     }
 }
@@ -147,13 +148,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         addresses: floating_ips,
         networks: floating_networks,
     } = floating_ips(reader);
-    // Most Services want no floating IP, and need not look at all others.
-    let others = if floating_ips.is_empty() {
-        Vec::new()
-    } else {
-        facts.services.services()
-    };
-    let conflict = floating_ips::conflict(service, &floating_ips, others.iter().map(|other| &**other));
+    let conflict = floating_ips::conflict(service, &floating_ips, &*facts.services);
     let membership = membership(facts, reader, &mut notes);
     let ports = ports(service, reader);
     let monitor = monitor(service, reader, &mut notes);

@@ -24,8 +24,9 @@ pub(super) fn of(facts: &ServiceFacts) -> Namesakes {
     if name == names::whole_balancer(cluster, &facts.key()) {
         return Namesakes::default();
     }
+    let classes = facts.services.classes();
     let is_namesake = |other: &&Arc<Service>| {
-        let has_claim = facts::wants_load_balancer(other) || balancer(other).is_some();
+        let has_claim = classes.wants_load_balancer(other) || balancer(other).is_some();
         let is_other = other.metadata.uid != service.metadata.uid;
         has_claim && is_other && names::balancer(cluster, &ServiceKey::of(other)) == name
     };

@@ -53,16 +53,17 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
     let uid = service.metadata.uid.clone().unwrap_or_default();
     let text = |spec: &AnnotationSpec| facts::annotation(service, spec.key).filter(|text| !text.is_empty());
     let recorded_address = text(&keys::ADDRESS).map(str::to_owned);
+    let classes = facts.services.classes();
     let records_it_too = |other: &Arc<Service>| {
         let recorded = facts::annotation(other, keys::ADDRESS.key);
-        let is_other = other.metadata.uid != service.metadata.uid && facts::is_wanted(other);
+        let is_other = other.metadata.uid != service.metadata.uid && classes.is_wanted(other);
         is_other && recorded == recorded_address.as_deref()
     };
     let others = facts.services.services();
     let is_going = |other: &&Arc<Service>| {
         let has_begun =
             other.metadata.deletion_timestamp.is_some() || facts::annotation(other, keys::ID.key).is_some();
-        has_begun && other.metadata.uid != service.metadata.uid && !facts::is_wanted(other)
+        has_begun && other.metadata.uid != service.metadata.uid && !classes.is_wanted(other)
     };
     let tag = |other: &Arc<Service>| names::balancer(&facts.cluster.name, &ServiceKey::of(other));
     let Namesakes { elder, balancers } = namesakes::of(facts);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, facts};
+use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey};
 use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
@@ -267,9 +267,10 @@ impl Reads {
     /// there is no other such Service.
     async fn find_waiting(&self, wanted: &Wanted, network: &str) -> Result<(), CloudError> {
         let Identity { key, cluster, .. } = &wanted.identity;
+        let classes = wanted.services.classes();
         let has_no_address = |service: &Service| {
             let spec = service.spec.as_ref();
-            spec.is_none_or(|spec| spec.load_balancer_ip.is_none()) && facts::wants_load_balancer(service)
+            spec.is_none_or(|spec| spec.load_balancer_ip.is_none()) && classes.wants_load_balancer(service)
         };
         let services = wanted.services.services();
         let others = services.iter().filter(|service| has_no_address(service));

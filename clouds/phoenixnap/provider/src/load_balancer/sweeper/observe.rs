@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_cloud_provider::{Service, ServiceClasses, ServiceKey, facts};
 use bowline_phoenixnap_client::IpBlock;
 
 use crate::load_balancer::evidence;
@@ -14,6 +14,8 @@ use crate::load_balancer::names::ClusterTags;
 pub(crate) struct Intent {
     pub(super) cluster: ClusterTags,
     pub(super) services: BTreeMap<ServiceKey, Arc<Service>>,
+    /// Which of them are served.
+    pub(super) classes: ServiceClasses,
 }
 
 /// The cluster's blocks, and what could not be done with them in this run.
@@ -36,13 +38,14 @@ impl Intent {
     /// it had.
     pub(super) fn has_service_of(&self, block: &IpBlock) -> bool {
         let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
-        service.is_some_and(|service| facts::wants_load_balancer(service) || facts::has_finalizer(service))
+        service
+            .is_some_and(|service| self.classes.wants_load_balancer(service) || facts::has_finalizer(service))
     }
-}
 
-/// The address in a Service's field, if the Service asks for a balancer.
-pub(super) fn address_of(service: &Service) -> Option<IpAddr> {
-    let field = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
-    let is_live = facts::wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none();
-    is_live.then(|| field.trim().parse().ok()).flatten()
+    /// The address in a Service's field, if the Service asks for a balancer.
+    pub(super) fn address_of(&self, service: &Service) -> Option<IpAddr> {
+        let field = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
+        let is_live = self.classes.is_wanted(service);
+        is_live.then(|| field.trim().parse().ok()).flatten()
+    }
 }

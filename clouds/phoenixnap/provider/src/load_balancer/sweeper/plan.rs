@@ -10,7 +10,7 @@ use crate::load_balancer::blocks::{self, Attachment, Place};
 use crate::load_balancer::evidence;
 use crate::load_balancer::plan::answer::{LOOK, Next, wait};
 use crate::load_balancer::step::CloudStep;
-use crate::load_balancer::sweeper::observe::{Intent, Observed, address_of};
+use crate::load_balancer::sweeper::observe::{Intent, Observed};
 use crate::messages::{
     ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
 };
@@ -142,7 +142,7 @@ fn released(intent: &Intent, block: &IpBlock) -> Option<Note> {
     let IpBlock { id, cidr, .. } = block;
     let mut services = intent.services.iter();
     let (key, address) = services.find_map(|(key, service)| {
-        let address = address_of(service)?;
+        let address = intent.address_of(service)?;
         blocks::contains(block, address).then_some((key, address))
     })?;
     let text = format!(
@@ -161,7 +161,7 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
         return None;
     }
     let service = intent.services.get(&evidence::service_of(block)?)?;
-    let address = address_of(service)?;
+    let address = intent.address_of(service)?;
     blocks::contains(block, address).then(|| CloudStep::Attach {
         block: block.id.clone(),
         cidr: block.cidr.clone(),
@@ -185,7 +185,7 @@ fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note
     }
     let key = evidence::service_of(block)?;
     let service = intent.services.get(&key)?;
-    let address = address_of(service)?.to_string();
+    let address = intent.address_of(service)?.to_string();
     observed.used.contains(&address).then(|| {
         ADDRESS_IN_USE.note(format!(
             "a server of the public network uses {address}, the address of service {key}"
