@@ -276,6 +276,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         NodeSet::Stable
     }
 
+    /// Whether a member goes as soon as its Node is drained, is being maintained or shuts down, and not only with the Node. Not where
+    /// the removal of one member cuts the connections of others. A Service may say otherwise.
+    fn drains(&self, service: &Service) -> bool {
+        let _ = service;
+        true
+    }
+
     /// Whether a balancer changes with the Nodes. If not, a change of Nodes causes no reconcile and so no call: the update
     /// is said to have been made.
     fn follows_nodes(&self) -> bool {

@@ -17,6 +17,16 @@ pub mod keys {
     pub const TAINT_SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
     /// The taint that the cluster autoscaler sets before it removes a Node.
     pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
+    /// The conditions of a Node whose pods are moved elsewhere, whose machine is worked on, or that shuts down.
+    pub const CONDITIONS_DRAINING: [&str; 3] = [
+        "DrainInProgress",
+        "MaintenanceInProgress",
+        "GracefulNodeShutdownInProgress",
+    ];
+    /// The label that keeps a Node from being deleted, whatever its cloud says.
+    pub const LABEL_EXCLUDE_FROM_LIFECYCLE: &str = "node.kubernetes.io/exclude-from-lifecycle-management";
+    /// The annotation of a Service that says whether its members go before their machines do: `true` or `false`.
+    pub const ANNOTATION_DRAIN: &str = "bowline/drain-members";
     /// The annotation with the addresses given to the kubelet by `--node-ip`.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
     /// The annotation on Services that stood for `spec.loadBalancerSourceRanges` before that was a field.
@@ -100,6 +110,8 @@ pub struct Node {
     pub addresses: Vec<NodeAddress>,
     /// `status.conditions[type=Ready]`.
     pub readiness: Readiness,
+    /// The first of the [`keys::CONDITIONS_DRAINING`] that is `True`.
+    pub draining: Option<&'static str>,
     /// `status.conditions[type=NetworkUnavailable]`.
     pub network_unavailable: Option<NetworkUnavailable>,
 }
@@ -121,8 +133,16 @@ impl Node {
             pod_cidrs: Vec::new(),
             addresses: Vec::new(),
             readiness: Readiness::Missing,
+            draining: None,
             network_unavailable: None,
         }
+    }
+
+    /// The cloud that the Node says it is of: the scheme of its provider ID. `None` if it bears none.
+    #[must_use]
+    pub fn platform(&self) -> Option<&str> {
+        let (platform, _) = self.provider_id.as_deref()?.split_once("://")?;
+        Some(platform.trim()).filter(|platform| !platform.is_empty())
     }
 
     /// Whether a taint with this key is there, whatever its value and effect.
@@ -140,9 +160,29 @@ impl Node {
     /// Whether the label that keeps Nodes out of load balancers applies: present, and not a false boolean.
     #[must_use]
     pub fn is_excluded_from_balancers(&self) -> bool {
+        self.is_labelled(keys::LABEL_EXCLUDE_FROM_BALANCERS)
+    }
+
+    /// Whether the label applies that keeps the Node from being deleted: present, and not a false boolean.
+    #[must_use]
+    pub fn is_excluded_from_lifecycle(&self) -> bool {
+        self.is_labelled(keys::LABEL_EXCLUDE_FROM_LIFECYCLE)
+    }
+
+    fn is_labelled(&self, key: &str) -> bool {
         self.labels
-            .value(keys::LABEL_EXCLUDE_FROM_BALANCERS)
+            .value(key)
             .is_some_and(|value| !matches!(value, "0" | "f" | "F" | "false" | "False" | "FALSE"))
+    }
+
+    /// What says that the Node is about to go, or to stand still for a while: a condition, or the taint of the cluster autoscaler.
+    #[must_use]
+    pub fn drained_by(&self) -> Option<&'static str> {
+        let tainted = || {
+            self.has_taint(keys::TAINT_TO_BE_DELETED)
+                .then_some(keys::TAINT_TO_BE_DELETED)
+        };
+        self.draining.or_else(tainted)
     }
 }
 

@@ -276,6 +276,11 @@ impl NodeLifecycleController {
             let Some(node) = self.still_suspect(suspect) else {
                 continue;
             };
+            // Whoever set the label wants it to stay, whatever becomes of its instance.
+            let seen = match seen {
+                Seen::Absent if node.is_excluded_from_lifecycle() => Seen::Foreign,
+                seen => seen,
+            };
             match self.ledger().judge(&node, asked, now, seen) {
                 Verdict::Nothing => {}
                 Verdict::SetTaint(present) => verdicts.taints.push((node, present)),

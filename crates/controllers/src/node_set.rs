@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Node, NodeSet, Readiness, keys};
+use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Readiness, Service, facts, keys};
 
 /// Whether a Node is balanced over.
 #[must_use]
@@ -40,12 +40,51 @@ pub fn balanced<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>, set: NodeSet
         .collect()
 }
 
+/// The Nodes that a Service's load balancer leads to, of those that are balanced over: the ones that are about to go are left out, so
+/// that no new connection meets a machine that ends; but for where that would leave none, or the Service or its cloud wants it
+/// otherwise.
+#[must_use]
+pub fn of_service(
+    balanced: Vec<Arc<Node>>,
+    service: &Service,
+    load_balancer: &dyn LoadBalancer,
+) -> Vec<Arc<Node>> {
+    match drains(service, load_balancer) {
+        true => staying(balanced),
+        false => balanced,
+    }
+}
+
+/// Those of them that are not about to go; all of them if there are no others.
+#[must_use]
+pub fn staying(balanced: Vec<Arc<Node>>) -> Vec<Arc<Node>> {
+    let is_staying = |node: &&Arc<Node>| node.drained_by().is_none();
+    let staying: Vec<_> = balanced.iter().filter(is_staying).cloned().collect();
+    if staying.is_empty() { balanced } else { staying }
+}
+
+/// Whether members of a Service go before their machines do.
+#[must_use]
+pub fn drains(service: &Service, load_balancer: &dyn LoadBalancer) -> bool {
+    match facts::annotation(service, keys::ANNOTATION_DRAIN) {
+        Some("true") => true,
+        Some("false") => false,
+        _ => load_balancer.drains(service),
+    }
+}
+
+/// Whether a Node that is balanced over begins to go, or stays after all.
+#[must_use]
+pub fn begins_or_ends_to_drain(old: &Node, new: &Node, set: NodeSet) -> bool {
+    old.drained_by().is_some() != new.drained_by().is_some()
+        && (is_balanced(old, set) || is_balanced(new, set))
+}
+
 /// Whether the change from one state of a Node to the next has the balancers looked at: somebody excludes it or takes that
 /// back, or it is in the set and is another instance or has other addresses now; in the *ready* set also when it comes or
 /// goes for any other reason.
 ///
-/// From the *stable* set, a Node that is about to be removed goes with the next look that something else causes, as with
-/// upstream: it serves its connections until it is gone. Upstream looks at the label and the provider ID only, so that a
+/// What is about to be removed is another question: see [`begins_or_ends_to_drain`]. Upstream looks at the label and the provider ID only, so that a
 /// Node that got its addresses late keeps a wrong member until something else happens.
 #[must_use]
 pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
@@ -75,6 +114,7 @@ pub fn alters(old: &Node, new: &Node, set: NodeSet) -> bool {
         resource_version: _,
         created: _,
         readiness: _,
+        draining,
         network_unavailable: _,
     } = new;
     let is_read_otherwise = old.name != *name
@@ -84,6 +124,7 @@ pub fn alters(old: &Node, new: &Node, set: NodeSet) -> bool {
         || old.annotations != *annotations
         || old.provider_id != *provider_id
         || old.taints != *taints
+        || old.draining != *draining
         || old.pod_cidrs != *pod_cidrs
         || old.addresses != *addresses;
     let are_balanced = [old, new].map(|node| is_balanced(node, set));
@@ -186,6 +227,36 @@ mod tests {
         for (case, node, stable, ready) in table {
             assert_eq!(is_balanced(&node, NodeSet::Stable), stable, "stable: {case}");
             assert_eq!(is_balanced(&node, NodeSet::Ready), ready, "ready: {case}");
+        }
+    }
+
+    #[test]
+    fn who_is_about_to_go_is_left_out_unless_nobody_stays() {
+        let going = |name: &str| {
+            Arc::new(Node {
+                draining: Some("DrainInProgress"),
+                ..Node::named(name)
+            })
+        };
+        let names = |nodes: Vec<Arc<Node>>| {
+            staying(nodes)
+                .iter()
+                .map(|node| node.name.to_string())
+                .collect::<String>()
+        };
+        assert_eq!(names(vec![going("a"), Arc::new(Node::named("b"))]), "b");
+        assert_eq!(names(vec![going("a"), going("b")]), "ab");
+        let tainted = Node {
+            taints: tainted(keys::TAINT_TO_BE_DELETED),
+            ..ready()
+        };
+        for (old, new, begins) in [
+            (&ready(), &*going("a"), true),
+            (&*going("a"), &ready(), true),
+            (&*going("a"), &tainted, false),
+            (&ready(), &tainted, true),
+        ] {
+            assert_eq!(begins_or_ends_to_drain(old, new, NodeSet::Stable), begins);
         }
     }
 

@@ -77,7 +77,7 @@ use left_behind::LeftBehind;
 pub(crate) use needs_update::ADDRESS;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
-use node_sync::{BalancedNodes, KnownIdentities, NodeSync};
+use node_sync::{Balanced, KnownIdentities, NodeSync};
 use tracked::Tracked;
 
 /// The canonical name.
@@ -158,7 +158,7 @@ pub struct ServiceController {
     limit: ConcurrencyLimit,
     node_changes: NodeChanges,
     /// The Nodes to balance over, until what is read of them changes.
-    balanced: Mutex<Option<BalancedNodes>>,
+    balanced: Mutex<Option<Balanced>>,
     known_identities: Mutex<KnownIdentities>,
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint};
+use bowline_cloud_provider::{
+    Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, keys,
+};
 use jiff::Timestamp;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
@@ -323,6 +325,7 @@ fn convert(metadata: WireMeta<'_>, spec: WireSpec<'_>, status: WireStatus<'_>, s
         pod_cidrs: tight(spec.pod_cidrs),
         addresses: tight(status.addresses),
         readiness: readiness(&conditions),
+        draining: draining(&conditions),
         network_unavailable: network_unavailable(&conditions, strings),
     }
 }
@@ -372,6 +375,14 @@ fn readiness(conditions: &[WireCondition<'_>]) -> Readiness {
             _ => Readiness::Unknown,
         },
     }
+}
+
+fn draining(conditions: &[WireCondition<'_>]) -> Option<&'static str> {
+    let is_true = |kind: &&str| {
+        let mut all = conditions.iter();
+        all.any(|condition| condition.kind.0 == *kind && condition.status.0 == "True")
+    };
+    keys::CONDITIONS_DRAINING.into_iter().find(is_true)
 }
 
 fn network_unavailable(conditions: &[WireCondition<'_>], strings: &Interner) -> Option<NetworkUnavailable> {

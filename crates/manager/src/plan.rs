@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{
-    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServiceList, ServicesView,
+    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
 use bowline_controllers::node_set;
 use bowline_drive::predict;
@@ -40,10 +40,11 @@ pub async fn plan_services(
     only: &[ServiceKey],
 ) -> Vec<PlanReport> {
     let view: Arc<dyn ServicesView> = Arc::new(input.services.clone());
-    let nodes: Arc<[Arc<Node>]> = node_set::balanced(&input.nodes, load_balancer.node_set()).into();
+    let balanced = node_set::balanced(&input.nodes, load_balancer.node_set());
     let plans = named(input, only).into_iter().map(|key| {
         let facts = view.service(&key).map(|service| {
-            let (nodes, services) = (Arc::clone(&nodes), Arc::clone(&view));
+            let nodes = node_set::of_service(balanced.clone(), &service, &**load_balancer).into();
+            let services = Arc::clone(&view);
             ServiceFacts::of(service, nodes, services, Arc::clone(&input.cluster), input.now)
         });
         async move {

@@ -125,7 +125,7 @@ impl ServiceController {
         service: &Arc<Service>,
         mut progress: Progress,
     ) -> Result<(Session, Progress), Box<Outcome>> {
-        let nodes = self.balanced_nodes().nodes;
+        let nodes = self.nodes_of(service).nodes;
         self.tracked(key, |tracked| {
             tracked.synced = Some(Arc::clone(service));
             tracked.fights.look_begins();
@@ -225,8 +225,8 @@ impl ServiceController {
             session, progress, ..
         }: &Parked,
     ) -> bool {
-        let nodes = &session.facts().nodes;
-        progress.has_written || self.identities(nodes) == self.balanced_nodes().identities
+        let ServiceFacts { service, nodes, .. } = session.facts();
+        progress.has_written || self.identities(nodes) == self.nodes_of(service).identities
     }
 
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.

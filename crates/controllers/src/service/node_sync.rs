@@ -66,6 +66,13 @@ pub(super) struct BalancedNodes {
     pub(super) identities: NodeIdentities,
 }
 
+/// The Nodes to balance over, with and without those that are about to go.
+#[derive(Clone)]
+pub(super) struct Balanced {
+    all: BalancedNodes,
+    staying: BalancedNodes,
+}
+
 /// The time that a node sync takes. Held by each Service that it concerns; measured when the last of them has been brought
 /// up to date, or could not be.
 pub(super) struct NodeSyncTimer {
@@ -104,7 +111,8 @@ impl ServiceController {
             Change::Added(node) => (true, true, node.is_uninitialized()),
             Change::Deleted(_) => (true, true, false),
             Change::Updated { old, new } => (
-                node_set::concerns_balancers(old, new, kind),
+                node_set::concerns_balancers(old, new, kind)
+                    || node_set::begins_or_ends_to_drain(old, new, kind),
                 old.labels != new.labels,
                 new.is_uninitialized(),
             ),
@@ -148,7 +156,7 @@ impl ServiceController {
         let timer = NodeSyncTimer::begin(&self.ctx.metrics.nodesync_latency_seconds);
         let with_labels = self.node_changes.take();
         // A cluster grows to its thousands of Nodes with no Service there yet to ask for them.
-        let balanced = LazyCell::new(|| self.balanced_nodes());
+        let balanced = LazyCell::new(|| self.balanced());
         let classes = self.classes();
         let is_concerned = |tracked: &Tracked| {
             let service = tracked.synced.as_deref();
@@ -158,7 +166,7 @@ impl ServiceController {
             // One that never had a balancer is under way, or waits for its next try with the Nodes of then.
             tracked.nodes.as_ref().is_some_and(|nodes| {
                 let may_select = || with_labels && follows_nodes && provider.selects_nodes_by_label(service);
-                *nodes != balanced.identities || may_select()
+                *nodes != self.of_service(&balanced, service).identities || may_select()
             })
         };
         let concerned: Vec<ServiceKey> = {
@@ -168,7 +176,7 @@ impl ServiceController {
         };
         for key in concerned {
             if !follows_nodes {
-                self.update_nothing(&key, &balanced.identities);
+                self.update_nothing(&key, &balanced.all.identities);
                 continue;
             }
             self.ctx.metrics.loadbalancer_sync_total.inc();
@@ -211,29 +219,60 @@ impl ServiceController {
         if !provider.follows_nodes() || !provider.selects_nodes_by_label(service) {
             return false;
         }
-        let now = self.balanced_nodes().nodes;
+        let now = self.nodes_of(service).nodes;
         let now = now.iter().map(|node| &node.labels);
         !now.eq(nodes.iter().map(|node| &node.labels))
     }
 
     /// The Nodes to balance over now, in name order; worked out once per change of what is read of them.
-    pub(super) fn balanced_nodes(&self) -> BalancedNodes {
+    fn balanced(&self) -> Balanced {
         let mut balanced = lock(&self.balanced);
+        let of = |nodes: Vec<Arc<Node>>| BalancedNodes {
+            identities: self.identify(&nodes),
+            nodes: nodes.into(),
+        };
         let select = || {
             let kind = self.provider.load_balancer.node_set();
-            let nodes = node_set::balanced(&self.ctx.nodes.all(), kind);
-            BalancedNodes {
-                identities: self.identify(&nodes),
-                nodes: nodes.into(),
+            let all = node_set::balanced(&self.ctx.nodes.all(), kind);
+            let staying = node_set::staying(all.clone());
+            let is_same = all.len() == staying.len();
+            let all = of(all);
+            Balanced {
+                staying: if is_same { all.clone() } else { of(staying) },
+                all,
             }
         };
         balanced.get_or_insert_with(select).clone()
     }
 
+    /// All Nodes to balance over now, those that are about to go among them.
+    pub(super) fn balanced_nodes(&self) -> BalancedNodes {
+        self.balanced().all
+    }
+
+    /// The Nodes that a Service's load balancer leads to now.
+    pub(super) fn nodes_of(&self, service: &Service) -> BalancedNodes {
+        self.of_service(&self.balanced(), service).clone()
+    }
+
+    /// The same, of the Service of this name.
+    pub(super) fn nodes_of_key(&self, key: &ServiceKey) -> BalancedNodes {
+        let service = self.services.get(key);
+        service.map_or_else(|| self.balanced_nodes(), |service| self.nodes_of(&service))
+    }
+
+    fn of_service<'a>(&self, balanced: &'a Balanced, service: &Service) -> &'a BalancedNodes {
+        match node_set::drains(service, &*self.provider.load_balancer) {
+            true => &balanced.staying,
+            false => &balanced.all,
+        }
+    }
+
     /// Who these Nodes are.
     pub(super) fn identities(&self, nodes: &Arc<[Arc<Node>]>) -> NodeIdentities {
         let balanced = lock(&self.balanced);
-        let known = balanced.as_ref().filter(|it| Arc::ptr_eq(&it.nodes, nodes));
+        let mut known = balanced.iter().flat_map(|it| [&it.all, &it.staying]);
+        let known = known.find(|it| Arc::ptr_eq(&it.nodes, nodes));
         known.map_or_else(|| self.identify(nodes), |known| Arc::clone(&known.identities))
     }
 

@@ -278,7 +278,7 @@ impl ServiceController {
         } else {
             self.observe_settled(key);
         }
-        let current = self.balanced_nodes().identities;
+        let current = self.nodes_of_key(key).identities;
         let is_current = settled.identities == current;
         // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
         let is_behind = settled.has_old_labels || !is_current && !self.node_changes.is_pending();
@@ -372,7 +372,7 @@ impl ServiceController {
         }
         // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
         // those of the sync before.
-        let current = self.balanced_nodes().identities;
+        let current = self.nodes_of_key(key).identities;
         let has_others =
             |tracked: &mut Tracked| tracked.nodes.as_ref().is_some_and(|nodes| *nodes != current);
         if !progress.is_removal

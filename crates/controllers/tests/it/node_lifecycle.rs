@@ -734,3 +734,17 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
         .await;
     assert!(took > SECOND * 600, "{took:?} is no test");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_excluded_from_lifecycle_management_stays_until_the_label_goes() {
+    let cluster = cluster();
+    cluster.instances.remove("n1");
+    let mut node = node_of("n1", Some("Unknown"));
+    node["metadata"]["labels"] = json!({ "node.kubernetes.io/exclude-from-lifecycle-management": "" });
+    cluster.put(node.clone());
+    cluster.pass(SECOND * 120).await;
+    assert!(cluster.exists("n1") && cluster.events("n1").is_empty());
+    node["metadata"]["labels"] = json!({ "node.kubernetes.io/exclude-from-lifecycle-management": "false" });
+    cluster.put(node);
+    cluster.within(SECOND * 130, "gone", |c| !c.exists("n1")).await;
+}

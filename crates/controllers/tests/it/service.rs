@@ -3,6 +3,7 @@
 mod background;
 mod cloud;
 mod delete;
+mod drain;
 mod fights;
 mod forbidden;
 mod interruptions;

@@ -344,15 +344,16 @@ fn failed_besides(topic: &'static Topic, error: &CloudError, cause: Option<&Clou
 /// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.
 async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Result<Check, CloudError> {
     let view: Arc<dyn ServicesView> = Arc::new(objects.list());
-    let nodes: Arc<[Arc<Node>]> = node_set::balanced(objects.nodes(), load_balancer.node_set()).into();
+    let balanced = node_set::balanced(objects.nodes(), load_balancer.node_set());
     let wanted = objects
         .services()
         .iter()
         .filter(|service| objects.classes.is_wanted(service));
-    let facts_of = |service| {
+    let facts_of = |service: Arc<Service>| {
+        let nodes = node_set::of_service(balanced.clone(), &service, &**load_balancer);
         ServiceFacts::of(
             service,
-            Arc::clone(&nodes),
+            nodes.into(),
             Arc::clone(&view),
             Arc::clone(&objects.cluster),
             Timestamp::UNIX_EPOCH,

@@ -104,8 +104,15 @@ pub(super) fn of_nodes(why: &mut Why, known: &Known<'_>) {
     };
     let mut out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in nodes {
-        if let Some(by) = left_out_by(node, set) {
+        let by = left_out_by(node, set);
+        if let Some(by) = by {
             out.entry(by).or_default().push(node.name.as_str());
+        } else if let Some(by) = node.drained_by() {
+            why.is.push(format!(
+                "Node {} is about to go ({by}): it is a member only if the others are too, or {} is false",
+                node.name,
+                keys::ANNOTATION_DRAIN
+            ));
         }
     }
     let count = nodes.len() - out.values().map(Vec::len).sum::<usize>();

@@ -90,6 +90,17 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
     if node.deleting {
         why.is.push("being deleted".to_owned());
     }
+    if node.is_excluded_from_lifecycle() {
+        why.is.push(format!(
+            "never deleted because its instance is gone, by the label {}",
+            keys::LABEL_EXCLUDE_FROM_LIFECYCLE
+        ));
+    }
+    if let Some(by) = node.draining {
+        why.is.push(format!(
+            "about to go, and no member of load balancers that drain: {by}"
+        ));
+    }
     if let Some(by) = known.node_set.and_then(|set| left_out_by(node, set)) {
         why.is
             .push(format!("no member of load balancers: left out by {by}"));

@@ -36,13 +36,12 @@ pub(super) async fn what_comes_and_goes_with_a_node_s_health_changes_no_balancer
     let begun = world.since();
     world.set_ready("n2", "False");
     world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
-    // What the autoscaler is about to remove is taken out with the next look.
+    world.pass(SECOND * 30).await;
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    // What the autoscaler is about to remove is taken out at once.
     world.edit_node("n3", |node| {
         node["spec"]["taints"] = json!([{ "key": AUTOSCALER, "effect": "NoSchedule" }]);
     });
-    world.pass(SECOND * 30).await;
-    assert_eq!(world.writes(begun), Vec::<String>::new());
-    world.annotate_idly("web");
     followed(&world).await;
 }
 

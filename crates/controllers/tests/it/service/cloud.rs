@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) selected_label: Option<&'static str>,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
+    /// Members stay until their Nodes are gone.
+    pub(super) keeps_members: bool,
     /// Notes on each Node which instance it is, under [`INSTANCE`].
     pub(super) annotates_nodes: bool,
     /// Does without annotations on Services that may not be written.
@@ -404,6 +406,10 @@ impl Reconciler for Cloud {
 impl LoadBalancer for Cloud {
     fn follows_nodes(&self) -> bool {
         !self.state.lock().unwrap().ignores_nodes
+    }
+
+    fn drains(&self, _: &Service) -> bool {
+        !self.state.lock().unwrap().keeps_members
     }
 
     fn selects_nodes_by_label(&self, _: &Service) -> bool {
