@@ -1,5 +1,6 @@
 //! The command line: one table of flags, and what becomes of it.
 
+mod clouds;
 mod completion;
 mod configz;
 pub mod features;
@@ -21,7 +22,8 @@ use bowline_manager::doctor::Target;
 
 pub use flag::{Flag, Group, Status};
 pub use options::{
-    ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
+    ApiServerOptions, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
+    SplitStream,
 };
 pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 pub use value::Kind;

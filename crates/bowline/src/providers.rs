@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
+use bowline_cloud_provider::several::{Cloud, Several};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
 use prometheus_client::registry::Registry;
 
-use crate::args::{self, ProviderOptions};
+use crate::args::{self, CloudOptions, ProviderOptions};
 
 /// What a provider is built from.
 pub struct Site {
@@ -36,6 +37,8 @@ pub struct Site {
     pub user_agents: Vec<String>,
     /// Whether Services get load balancers, as far as the command line says it.
     pub balances: bool,
+    /// Whether the route controller is to run.
+    pub makes_routes: bool,
     /// The series of single providers.
     pub series: Series,
     /// Where jitter comes from.
@@ -64,8 +67,10 @@ impl Shown {
         for reason in &remarks {
             tracing::warn!(reason, "Something in the configuration needs a look");
         }
-        let in_force = InForce { settings, remarks };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(in_force);
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_force = shown.get_or_insert_default();
+        in_force.settings.extend(settings);
+        in_force.remarks.extend(remarks);
     }
 
     /// The configuration; `None` if it cannot be used.
@@ -92,7 +97,10 @@ impl Series {
     pub fn register(options: &ProviderOptions, registry: &mut Registry) -> Self {
         let series = Self::default();
         #[cfg(feature = "openstack")]
-        if options.name == bowline_openstack::PROVIDER_NAME {
+        if options
+            .names()
+            .any(|name| name == bowline_openstack::PROVIDER_NAME)
+        {
             series.openstack.register(registry);
         }
         series
@@ -257,7 +265,7 @@ fn find(name: &str) -> Result<&'static (&'static str, Constructor), ProviderErro
 ///
 /// There is no provider of this name.
 pub fn check(options: &ProviderOptions) -> Result<(), ProviderError> {
-    find(&options.name).map(|_| ())
+    options.names().try_for_each(|name| find(name).map(|_| ()))
 }
 
 /// The name that was probably meant: one that holds the given one, else one that the command line's parser takes for a
@@ -282,11 +290,40 @@ fn near(name: &str) -> Option<&'static str> {
 ///
 /// May be dropped at any await: nothing is left behind.
 pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
-    let (name, constructor) = find(&options.name)?;
+    if options.several.is_empty() {
+        return build_one(options, &options.name, options.config.as_ref(), site).await;
+    }
+    let mut clouds = Vec::new();
+    for CloudOptions {
+        name,
+        config,
+        classes,
+    } in &options.several
+    {
+        clouds.push(Cloud {
+            provider: build_one(options, name, config.as_ref(), site).await?,
+            classes: classes.clone(),
+        });
+    }
+    let several = Several::new(clouds, site.makes_routes);
+    let several = several.map_err(|source| ProviderError::Init {
+        name: options.name.clone(),
+        source: source.into(),
+    })?;
+    Ok(Arc::new(several))
+}
+
+async fn build_one(
+    options: &ProviderOptions,
+    name: &str,
+    config: Option<&PathBuf>,
+    site: &Site,
+) -> Result<Arc<dyn CloudProvider>, ProviderError> {
+    let (name, constructor) = find(name)?;
     let unnamed = (*name == "phoenixnap")
         .then(|| site.environment.value(CCM_SECRET))
         .flatten();
-    let named = options.config.clone().map(|path| (path, "--cloud-config"));
+    let named = config.cloned().map(|path| (path, "--cloud-config"));
     let unnamed = unnamed.filter(|path| !path.is_empty());
     let config = match named.or_else(|| unnamed.map(|path| (PathBuf::from(path), CCM_SECRET))) {
         None => CloudConfig::Absent,
@@ -461,6 +498,7 @@ mod tests {
             base_url: None,
             user_agents: Vec::new(),
             balances: true,
+            makes_routes: true,
             series: Series::default(),
             seed: 0,
             shown: Shown::default(),
@@ -471,6 +509,7 @@ mod tests {
     fn options(name: &str, allows_untagged: bool) -> ProviderOptions {
         ProviderOptions {
             name: name.to_owned(),
+            several: Vec::new(),
             config: None,
             base_url: None,
             user_agents: Vec::new(),

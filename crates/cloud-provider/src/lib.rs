@@ -42,6 +42,7 @@ mod routes;
 mod selector;
 mod sent;
 mod service;
+pub mod several;
 pub mod spelling;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};

@@ -15,6 +15,11 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// The name: the value of `--cloud-provider` and the scheme of provider IDs.
     fn name(&self) -> &'static str;
 
+    /// The schemes of the provider IDs that its Nodes bear: what stands before `://`.
+    fn platforms(&self) -> Vec<&'static str> {
+        vec![self.name()]
+    }
+
     /// Whether the cloud marks what belongs to a cluster. If not, `--allow-untagged-cloud` must be given.
     fn has_cluster_id(&self) -> bool;
 

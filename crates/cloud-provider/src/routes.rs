@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use ipnet::IpNet;
 
-use crate::{CloudError, NodeAddress, NodeName};
+use crate::{CloudError, Node, NodeAddress, NodeName};
 
 /// The route table of a cloud.
 pub trait Routes: Send + Sync + 'static {
@@ -45,6 +45,12 @@ pub trait Routes: Send + Sync + 'static {
             has_target && !route.is_blackhole
         };
         Box::pin(std::future::ready(Ok(routes.iter().map(is_live).collect())))
+    }
+
+    /// Whether the cloud makes routes to this Node. The Nodes of another cloud in the same process have none here.
+    fn leads_to(&self, node: &Node) -> bool {
+        let _ = node;
+        true
     }
 
     /// How many calls of [`change_routes`](Self::change_routes) may be under way at once. A cloud that makes routes slowly, and

@@ -24,7 +24,7 @@ pub(crate) enum CredentialCheck {
 
 impl CredentialCheck {
     /// Reads the answers about these Nodes.
-    pub(crate) fn of(answers: &[InstanceResult]) -> Self {
+    pub(crate) fn of<'a>(answers: impl IntoIterator<Item = &'a InstanceResult>) -> Self {
         let mut missing = 0;
         let mut is_clear = true;
         for answer in answers {
@@ -46,10 +46,28 @@ impl CredentialCheck {
     }
 }
 
-/// What the cloud said when it refused to show an instance, rather than not to have it.
-pub(crate) fn refusal(answers: &[InstanceResult]) -> Option<&CloudError> {
-    answers
+/// The answers about those witnesses that say something about a cloud: not those of another one. A Node that does not name its cloud
+/// may be of any.
+pub(crate) fn of_cloud<'a>(
+    platform: Option<&str>,
+    witnesses: &[Arc<Node>],
+    answers: &'a [InstanceResult],
+) -> impl Iterator<Item = &'a InstanceResult> {
+    let is_near = move |node: &Node| {
+        let named = node.platform();
+        platform.is_none() || named.is_none() || named == platform
+    };
+    let near = witnesses
         .iter()
+        .zip(answers)
+        .filter(move |(node, _)| is_near(node));
+    near.map(|(_, answer)| answer)
+}
+
+/// What the cloud said when it refused to show an instance, rather than not to have it.
+pub(crate) fn refusal<'a>(answers: impl IntoIterator<Item = &'a InstanceResult>) -> Option<&'a CloudError> {
+    answers
+        .into_iter()
         .filter_map(|answer| answer.as_ref().err())
         .find(|error| error.is_of_credentials())
 }

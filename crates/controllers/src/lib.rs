@@ -31,6 +31,7 @@ pub mod node;
 pub mod node_ipam;
 pub mod node_lifecycle;
 pub mod node_set;
+pub mod ownership;
 mod put_back;
 pub mod queue;
 pub mod route;

@@ -44,6 +44,12 @@ struct SyncLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SkipLabels {
+    controller: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabels {
     outcome: &'static str,
     trigger: &'static str,
@@ -133,6 +139,8 @@ crate::series! {
             "load_balancer_settle_duration_seconds", "Time from a change of a Service or of the Nodes behind it to a load balancer that is as it should be";
         instance_calls: Family<SyncLabels, Counter> = Family::default(),
             "cloud_node_lifecycle_controller_cloud_provider_calls", "[ALPHA] Answers about the instances of Nodes that are not ready, by operation and result. One request to the cloud can answer many";
+        nodes_passed_over: Family<SkipLabels, Counter> = Family::default(),
+            "cloudprovider_node_ownership_skipped", "[ALPHA] Times that a Node was passed over because it is not this manager's, by controller and reason";
         route_syncs: Family<RouteLabels, Counter> = Family::default(),
             "route_controller_route_sync", "[ALPHA] Route reconciliations ended, by outcome (error if the routes could not be read, changed if one was created or deleted, else noop) and trigger (node_change or periodic)";
         plans: Family<ResultLabels, Counter> = Family::default(),
@@ -195,6 +203,12 @@ impl ControllerMetrics {
     pub fn instance_asked(&self, operation: &'static str, result: &'static str) {
         let labels = SyncLabels { operation, result };
         self.instance_calls.get_or_create(&labels).inc();
+    }
+
+    /// Counts that a Node was passed over because it is another manager's.
+    pub fn node_passed_over(&self, controller: &'static str, reason: &'static str) {
+        let labels = SkipLabels { controller, reason };
+        self.nodes_passed_over.get_or_create(&labels).inc();
     }
 
     /// Counts a route reconciliation that has ended.

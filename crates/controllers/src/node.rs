@@ -43,6 +43,7 @@ use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
+use crate::ownership::Ownership;
 use crate::put_back::Part;
 use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
@@ -65,6 +66,8 @@ pub struct NodeSettings {
     /// Whether an instance that has only a Node's name is taken for the Node's only while the cloud shows an instance of the
     /// Nodes that run; see [`NodeLifecycleSettings::is_guarded`](crate::node_lifecycle::NodeLifecycleSettings::is_guarded).
     pub needs_witnesses: bool,
+    /// Whose Nodes are looked at, where other managers share the cluster.
+    pub ownership: Option<Ownership>,
 }
 
 impl Default for NodeSettings {
@@ -72,6 +75,7 @@ impl Default for NodeSettings {
         Self {
             node_status_update_frequency: Duration::from_secs(5 * 60),
             needs_witnesses: true,
+            ownership: None,
         }
     }
 }
@@ -234,7 +238,11 @@ impl NodeController {
 
     /// Records why an initialisation failed, if that is news.
     fn tell_failure(&self, node: &Node, failure: &Failure) {
-        if matches!(failure, Failure::NotLeading) {
+        let clock = self.ctx.kube.clock();
+        let ownership = self.settings.ownership.as_ref();
+        // It is told of as soon as its own manager has had the time to initialize it.
+        let is_early = failure.is_missing() && ownership.is_some_and(|it| it.may_be_anothers(node, &**clock));
+        if matches!(failure, Failure::NotLeading) || is_early {
             return;
         }
         let text = failure.for_node(node);

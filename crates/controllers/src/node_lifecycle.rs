@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::controller::{Context, Controller};
-use crate::credential_check::{CredentialCheck, questions, refusal};
+use crate::credential_check::{CredentialCheck, of_cloud, questions, refusal};
 use crate::events;
 use crate::last_written::LastWritten;
 use crate::metrics::Guard;
@@ -232,9 +232,12 @@ impl NodeLifecycleController {
             if doomed.is_empty() {
                 return;
             }
-            let sightings = if is_sighted { sightings } else { self.sight().await };
+            let (witnesses, sightings) = match is_sighted {
+                true => (witnesses, sightings),
+                false => self.sight().await,
+            };
             working.beat();
-            self.delete_all(doomed, &sightings, working).await;
+            self.delete_all(doomed, (&witnesses, &sightings), working).await;
         })
         .await;
     }
@@ -323,16 +326,17 @@ impl NodeLifecycleController {
     }
 
     /// Asks for the witnesses alone, where the question about the suspects did not include them.
-    async fn sight(&self) -> Vec<InstanceResult> {
+    async fn sight(&self) -> (Vec<Arc<Node>>, Vec<InstanceResult>) {
         if !self.ledger().is_guarded() {
-            return Vec::new();
+            return Default::default();
         }
         let witnesses = self.witnesses();
         let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::CredentialCheck).collect();
-        if queries.is_empty() {
-            return Vec::new();
-        }
-        self.instances.instances(&queries).await
+        let sightings = match queries.is_empty() {
+            true => Vec::new(),
+            false => self.instances.instances(&queries).await,
+        };
+        (witnesses, sightings)
     }
 
     /// The Nodes whose instances certainly run: ready, and of a cloud, which may be this one.
@@ -342,14 +346,23 @@ impl NodeLifecycleController {
         nodes
     }
 
-    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sightings: &[InstanceResult], working: &Working) {
-        let check = CredentialCheck::of(sightings);
+    /// Each cloud is believed by what it shows of its own Nodes.
+    async fn delete_all(
+        &self,
+        doomed: Vec<Arc<Node>>,
+        (witnesses, sightings): (&[Arc<Node>], &[InstanceResult]),
+        working: &Working,
+    ) {
         let doomed: Vec<Arc<Node>> = doomed
             .iter()
             .filter_map(|node| self.still_suspect(node))
             .collect();
         let rulings = {
             let all = self.ctx.nodes.all();
+            let check = |node: &Node| {
+                let sightings = of_cloud(node.platform(), witnesses, sightings);
+                CredentialCheck::of(sightings)
+            };
             self.ledger().rule(&doomed, check, &all, Instant::now())
         };
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
@@ -364,7 +377,7 @@ impl NodeLifecycleController {
                             "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
                             node.name,
                             if is_proved { "" } else { "nothing is proved about its instance, and " },
-                            refusal(sightings).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
+                            refusal(of_cloud(node.platform(), witnesses, sightings)).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
                         ));
                     }
                 }

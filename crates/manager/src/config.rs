@@ -9,6 +9,7 @@ pub use bowline_controllers::cluster_cidr::CidrListError;
 pub use bowline_controllers::node::NodeSettings;
 pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges};
 pub use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
+pub use bowline_controllers::ownership::{Ownership, Platforms};
 pub use bowline_controllers::route::{RouteSettings, RouteTiming};
 
 use crate::controllers::{ControllerName, ControllerSelection};
@@ -86,6 +87,8 @@ pub struct ControllerSettings {
     pub node: NodeSettings,
     /// The node lifecycle controller's.
     pub node_lifecycle: NodeLifecycleSettings,
+    /// Whose Nodes are looked at, where other managers or clouds share the cluster. Without schemes: those of the provider.
+    pub ownership: Option<Ownership>,
     /// The route controller's.
     pub routes: RouteSettings,
     /// From which networks Nodes get theirs; `None`: node IPAM is off. What is wrong with the flags matters only where it runs.
@@ -129,6 +132,12 @@ impl Config {
             && (!provider.leaves_node_networks() || self.controllers.names(name))
     }
 
+    /// Whether the route controller is to run, if the provider has routes.
+    #[must_use]
+    pub fn makes_routes(&self) -> bool {
+        self.settings.routes.is_wanted && self.controllers.includes(ControllerName::Route)
+    }
+
     /// Looks for what only shows when the provider is known.
     ///
     /// # Errors
@@ -136,9 +145,7 @@ impl Config {
     /// A controller that is to run has not been told what it needs.
     pub fn check(&self, provider: &dyn CloudProvider) -> Result<(), ConfigError> {
         let routes = &self.settings.routes;
-        let runs = self.controllers.includes(ControllerName::Route)
-            && routes.is_wanted
-            && provider.routes().is_some();
+        let runs = self.makes_routes() && provider.routes().is_some();
         if runs && routes.timing == RouteTiming::Periodic(Duration::ZERO) {
             return Err(ConfigError::RoutePeriod);
         }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudProvider, ClusterFacts};
-use bowline_controllers::node::NodeController;
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, InstancesV2};
+use bowline_controllers::node::{NodeController, NodeSettings};
 use bowline_controllers::node_ipam::NodeIpamController;
 use bowline_controllers::node_lifecycle::NodeLifecycleController;
+use bowline_controllers::ownership::OwnedInstances;
 use bowline_controllers::route::RouteController;
 use bowline_controllers::service::{ServiceController, ServiceProvider};
 use bowline_controllers::{Context, Controller};
@@ -100,9 +101,16 @@ impl Parts<'_> {
     fn controller(&self, name: ControllerName) -> Option<Arc<dyn Controller>> {
         let (provider, settings, ctx) = (self.provider, &self.config.settings, || self.context(name));
         Some(match name {
-            ControllerName::Node => NodeController::new(ctx(), provider.instances()?, settings.node.clone()),
+            ControllerName::Node => {
+                let settings = NodeSettings {
+                    ownership: settings.ownership.clone(),
+                    ..settings.node.clone()
+                };
+                NodeController::new(ctx(), self.instances("node")?, settings)
+            }
             ControllerName::NodeLifecycle => {
-                NodeLifecycleController::new(ctx(), provider.instances()?, &settings.node_lifecycle)
+                let instances = self.instances("nodelifecycle")?;
+                NodeLifecycleController::new(ctx(), instances, &settings.node_lifecycle)
             }
             ControllerName::Service => {
                 let provider = ServiceProvider {
@@ -120,6 +128,20 @@ impl Parts<'_> {
                 NodeIpamController::new(ctx(), ranges.ok()?) // what is wrong was told at the start
             }
         })
+    }
+
+    /// The instances of the Nodes that are this manager's, for a controller by the name that upstream counts under.
+    fn instances(&self, controller: &'static str) -> Option<Arc<dyn InstancesV2>> {
+        let instances = self.provider.instances()?;
+        let Some(ownership) = &self.config.settings.ownership else {
+            return Some(instances);
+        };
+        let ownership = ownership.with_default(&self.provider.platforms());
+        let metrics = self.metrics.controllers().clone();
+        let clock = Arc::clone(self.identities.process().clock());
+        Some(OwnedInstances::new(
+            instances, ownership, controller, metrics, clock,
+        ))
     }
 
     /// What a controller works with: the API server under the name of its account, and events under the name of its

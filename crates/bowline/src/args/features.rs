@@ -134,8 +134,15 @@ const FORMER: &[Gate] = &[
     stable("StructuredAuthenticationConfiguration", true).locked(),
 ];
 
+/// Gates of proposals that no release of the framework has yet.
+const AHEAD: &[Gate] = &[alpha("CloudProviderNodeOwnership", false).in_force()];
+
 fn find(name: &str) -> Option<&'static Gate> {
-    GATES.iter().chain(FORMER).find(|gate| gate.name == name)
+    GATES
+        .iter()
+        .chain(FORMER)
+        .chain(AHEAD)
+        .find(|gate| gate.name == name)
 }
 
 /// Reads `Name=true`.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bowline_cloud_provider::ServiceClasses;
 use bowline_manager::config::{
-    Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, RangeError, RangeFlags,
-    Ranges, RouteSettings, RouteTiming, ServingConfig,
+    Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, Ownership, Platforms,
+    RangeError, RangeFlags, Ranges, RouteSettings, RouteTiming, ServingConfig,
 };
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 
+use super::clouds;
 use super::configz;
 use super::features;
 use super::flag::Status;
@@ -59,12 +60,40 @@ pub struct ProviderOptions {
     pub name: String,
     /// The file of `--cloud-config`.
     pub config: Option<PathBuf>,
+    /// The clouds, if `--cloud-provider` names several; else none.
+    pub several: Vec<CloudOptions>,
     /// Where the cloud's API is, if it is said on the command line.
     pub base_url: Option<String>,
     /// What stands in front of the `User-Agent` of requests to the cloud, in the order given.
     pub user_agents: Vec<String>,
     /// Whether a provider without cluster ID is fine.
     pub allows_untagged: bool,
+}
+
+/// One of several clouds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloudOptions {
+    /// The provider's name.
+    pub name: String,
+    /// Its file of `--cloud-config`.
+    pub config: Option<PathBuf>,
+    /// Which Services it serves.
+    pub classes: ServiceClasses,
+}
+
+impl ProviderOptions {
+    /// The files of all providers; they may hold secrets.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_several = self.several.iter().filter_map(|cloud| cloud.config.as_ref());
+        self.config.iter().chain(of_several)
+    }
+
+    /// The names of all providers.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let only = self.several.is_empty().then_some(self.name.as_str());
+        only.into_iter()
+            .chain(self.several.iter().map(|cloud| cloud.name.as_str()))
+    }
 }
 
 /// Leader migration.
@@ -140,7 +169,8 @@ pub enum LoggingFormat {
 pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &mut Vec<String>) -> Options {
     let mut checks = Checks::new(flags, errors);
     checks.accepted_flags();
-    let provider = provider(flags, &mut checks);
+    let several = clouds::read(flags, &mut checks);
+    let provider = provider(flags, several, &mut checks);
     let kube = kube(flags, &mut checks);
     let election = election(flags, &mut checks);
     let controllers = controllers(flags, &mut checks);
@@ -148,17 +178,20 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
     Options {
         program: program.to_owned(),
         version,
-        provider,
         kube,
         manager: Config {
             election,
             cluster_name: flags.text("cluster-name"),
-            settings: settings(flags, &controllers, &mut checks),
+            settings: ControllerSettings {
+                ownership: ownership(flags, &provider, &mut checks),
+                ..settings(flags, &controllers, &mut checks)
+            },
             controllers,
-            service_classes: service_classes(flags, &mut checks),
+            service_classes: clouds::classes(flags, &provider.several, &mut checks),
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
+        provider,
         migration: (flags.switch("leader-elect") && flags.switch("enable-leader-migration")).then(|| {
             MigrationOptions {
                 config: path(flags, "leader-migration-config"),
@@ -186,14 +219,15 @@ fn given_with(flags: &Flags, status: Status) -> Vec<&'static str> {
     flags.given().filter(|name| has(name)).collect()
 }
 
-fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
+fn provider(flags: &Flags, several: Vec<CloudOptions>, checks: &mut Checks<'_>) -> ProviderOptions {
     let name = flags.text("cloud-provider");
     if name.is_empty() {
         checks.fault("--cloud-provider cannot be empty");
     }
     ProviderOptions {
         name,
-        config: path(flags, "cloud-config"),
+        config: path(flags, "cloud-config").filter(|_| several.is_empty()),
+        several,
         base_url: Some(flags.text("base-url")).filter(|text| !text.is_empty()),
         user_agents: flags.list("user-agent"),
         allows_untagged: flags.switch("allow-untagged-cloud"),
@@ -294,32 +328,44 @@ fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'
     let node = NodeSettings {
         node_status_update_frequency,
         needs_witnesses: node_lifecycle.is_guarded(),
+        ownership: None,
     };
     checks.at_least("concurrent-service-syncs", 1);
     ControllerSettings {
         node,
         node_lifecycle,
+        ownership: None,
         routes: routes(flags),
         node_networks: node_networks(flags),
     }
 }
 
-fn service_classes(flags: &Flags, checks: &mut Checks<'_>) -> ServiceClasses {
-    let classes = ServiceClasses::new(
-        flags.list("load-balancer-class"),
-        flags.switch("load-balancer-without-class"),
-    );
-    let classes = classes.unwrap_or_else(|error| {
-        checks.fault(format!("--load-balancer-class: {error}"));
-        ServiceClasses::default()
-    });
-    if classes.is_empty() {
-        checks.fault(
-            "--load-balancer-without-class=false leaves no Service to serve: give --load-balancer-class, or switch the controller off by \
-             --controllers=*,-service-lb-controller",
-        );
+/// Whose Nodes are looked at; `None`: all that the cloud does not call another's. With several clouds a Node is of one of them or left alone.
+fn ownership(flags: &Flags, provider: &ProviderOptions, checks: &mut Checks<'_>) -> Option<Ownership> {
+    const GATE: &str = "CloudProviderNodeOwnership";
+    let platforms = flags.list("cloud-provider-platforms");
+    let wait = checks.pause("node-lifecycle-wait-timeout");
+    let is_on = features::is_on(&flags.gates("feature-gates"), GATE) || !provider.several.is_empty();
+    if !platforms.is_empty() && !is_on {
+        checks.fault(format!(
+            "--cloud-provider-platforms needs the feature gate {GATE}"
+        ));
     }
-    classes
+    let is_scheme =
+        |text: &str| !text.is_empty() && !text.contains([':', '/']) && !text.contains(char::is_whitespace);
+    if let Some(wrong) = platforms.iter().find(|text| !is_scheme(text)) {
+        checks.fault(format!(
+            "--cloud-provider-platforms: {wrong:?} is no scheme of provider IDs: give what stands before \"://\" in them"
+        ));
+    }
+    is_on.then(|| Ownership {
+        platforms: match platforms.is_empty() {
+            true => Platforms::OfProvider,
+            false if platforms.iter().any(|text| text == "*") => Platforms::All,
+            false => Platforms::These(platforms.into_iter().collect()),
+        },
+        wait,
+    })
 }
 
 /// `None` if node IPAM is not asked for: manifests name these flags for other programs, too.

@@ -1,3 +1,4 @@
+mod classes_and_clouds;
 mod manifests;
 
 use std::time::Duration;

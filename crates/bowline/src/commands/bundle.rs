@@ -113,12 +113,8 @@ fn hide_own(bundle: &mut Bundle, options: &Options, surroundings: &Surroundings)
             bundle.hide(value);
         }
     }
-    let files = [&options.provider.config, &options.kube.kubeconfig];
-    for contents in files
-        .into_iter()
-        .flatten()
-        .filter_map(|path| std::fs::read_to_string(path).ok())
-    {
+    let files = options.provider.files().chain(&options.kube.kubeconfig);
+    for contents in files.filter_map(|path| std::fs::read_to_string(path).ok()) {
         bundle.hide_in(&contents);
     }
 }

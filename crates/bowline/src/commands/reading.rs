@@ -73,6 +73,7 @@ impl Reading {
             base_url: provider.base_url.clone(),
             user_agents: provider.user_agents.clone(),
             balances: true,
+            makes_routes: self.options.manager.makes_routes(),
             series: providers::Series::default(),
             seed: self.surroundings.seed,
             shown: providers::Shown::default(),

@@ -214,6 +214,7 @@ async fn start(
         base_url: options.provider.base_url.clone(),
         user_agents: options.provider.user_agents.clone(),
         balances: options.manager.controllers.includes(ControllerName::Service),
+        makes_routes: options.manager.makes_routes(),
         series: of_provider,
         seed: surroundings.seed,
         shown: providers::Shown::default(),

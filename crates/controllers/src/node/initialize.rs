@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, Node};
+use bowline_cloud_provider::{AbsenceProof, CloudError, ErrorKind, Instance, InstanceMetadata, Node};
 use bowline_kube_io::{KubeError, NodePatch, Written};
 use futures::stream::{self, StreamExt as _};
 
@@ -80,6 +80,15 @@ impl Failure {
         }
     }
 
+    /// Whether it is only that no instance was found.
+    pub(super) fn is_missing(&self) -> bool {
+        match self {
+            Self::Absent(_) => true,
+            Self::Cloud(error) => error.kind() == ErrorKind::NotFound,
+            _ => false,
+        }
+    }
+
     fn write(what: &'static str) -> impl Fn(KubeError) -> Self {
         move |error| match error {
             KubeError::GateClosed => Self::NotLeading,
@@ -106,7 +115,8 @@ impl NodeController {
                         events::FOREIGN_PROVIDER_ID.reason,
                         Some(provider_id.unwrap_or_default()),
                     );
-                    if is_news {
+                    // Where managers share a cluster, another one's Node is nothing to tell.
+                    if is_news && self.settings.ownership.is_none() {
                         let text = format!(
                             "The provider ID {:?} is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
                             provider_id.unwrap_or_default()

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use bowline_cloud_provider::{FoundBy, Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
 
 use super::{NodeController, initialize::Failure, labels};
-use crate::credential_check::{CredentialCheck, questions};
+use crate::credential_check::{CredentialCheck, of_cloud, questions};
 
 /// How many of the Nodes that were initialised and are Ready are asked for first. All are, if none of these is seen.
 const WITNESSES: usize = 10;
@@ -38,8 +38,10 @@ impl NodeController {
         };
         let (mut answers, mut sightings) = self.ask_with(&nodes, &witnesses).await;
         if needs_witnesses
-            && answers.iter().any(is_weak)
-            && CredentialCheck::of(&sightings) != CredentialCheck::Seen
+            && answers.iter().any(|answer| {
+                let near = of_cloud(platform(answer), &witnesses, &sightings);
+                is_weak(answer) && CredentialCheck::of(near) != CredentialCheck::Seen
+            })
         {
             let all = self.witnesses();
             if all.len() > witnesses.len() && all.first().is_some_and(|node| is_ready(node)) {
@@ -48,11 +50,11 @@ impl NodeController {
                 witnesses = all;
             }
         }
-        let is_elsewhere = speak_against(&witnesses, &sightings);
+        let is_elsewhere = |answer: &InstanceResult| speak_against(platform(answer), &witnesses, &sightings);
         let mut answers = answers.into_iter();
         let found = |node: Arc<Node>| {
             let found = match answers.next() {
-                Some(answer) if is_elsewhere && is_weak(&answer) => {
+                Some(answer) if is_weak(&answer) && is_elsewhere(&answer) => {
                     self.is_held.store(true, Ordering::Relaxed);
                     Err(Failure::OnlyName)
                 }
@@ -123,12 +125,22 @@ fn is_weak(answer: &InstanceResult) -> bool {
     matches!(answer, Ok(InstanceAnswer::Present(instance)) if instance.found_by == FoundBy::Name)
 }
 
+/// The cloud of an instance, as its provider ID has it.
+fn platform(answer: &InstanceResult) -> Option<&str> {
+    let Ok(InstanceAnswer::Present(instance)) = answer else {
+        return None;
+    };
+    let (platform, _) = instance.metadata.provider_id.as_deref()?.split_once("://")?;
+    Some(platform)
+}
+
 /// Whether the cloud shows the instance of none of these Nodes, and one of them at least certainly runs.
-fn speak_against(witnesses: &[Arc<Node>], sightings: &[InstanceResult]) -> bool {
+fn speak_against(cloud: Option<&str>, witnesses: &[Arc<Node>], sightings: &[InstanceResult]) -> bool {
     let ready = witnesses.iter().take_while(|node| is_ready(node)).count();
-    let of_ready = CredentialCheck::of(&sightings[..ready.min(sightings.len())]);
+    let of_ready = CredentialCheck::of(of_cloud(cloud, &witnesses[..ready], sightings));
+    let of_all = CredentialCheck::of(of_cloud(cloud, witnesses, sightings));
     matches!(of_ready, CredentialCheck::Blind { .. })
-        && matches!(CredentialCheck::of(sightings), CredentialCheck::Blind { missing } if missing >= UNSEEN)
+        && matches!(of_all, CredentialCheck::Blind { missing } if missing >= UNSEEN)
 }
 
 pub(super) fn is_ready(node: &Node) -> bool {

@@ -251,12 +251,12 @@ impl Ledger {
             .unwrap_or(Verdict::Nothing)
     }
 
-    /// Decides about Nodes that are to be deleted, or in doubt; `all` are the Nodes of the cluster. Whoever was proved gone first goes
+    /// Decides about Nodes that are to be deleted, or in doubt; `check` tells whether the cloud of a Node is to be believed, `all` are the Nodes of the cluster. Whoever was proved gone first goes
     /// first, and whose deletion has failed last.
     pub(super) fn rule(
         &mut self,
         doomed: &[Arc<Node>],
-        check: CredentialCheck,
+        check: impl Fn(&Node) -> CredentialCheck,
         all: &[Arc<Node>],
         now: Instant,
     ) -> Vec<(Arc<Node>, Ruling)> {
@@ -273,7 +273,7 @@ impl Ledger {
                 recent: self.throttle.recent(),
                 frees_at: self.throttle.frees_at(now),
             });
-            let ticks = self.rules.ticks;
+            let (ticks, check) = (self.rules.ticks, check(node));
             let ruling = self
                 .suspects
                 .change_busy(node, |suspect| suspect.rule(check, full, now, ticks));

@@ -80,7 +80,8 @@ impl RouteController {
             return Some(Outcome::Error);
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
-        let nodes = self.ctx.nodes.all();
+        let mut nodes = self.ctx.nodes.all();
+        nodes.retain(|node| self.routes.leads_to(node));
         let mut plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
         self.tell_shared(&plan);

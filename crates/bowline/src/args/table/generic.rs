@@ -7,8 +7,9 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Run node-ipam-controller, which gives pod networks to Nodes. Normally kube-controller-manager does that. Leave it off then: two of them give one network to two Nodes. For OpenStack it runs only where --controllers names it."),
     Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. With the flag this is a warning, without it an error that ends the process.").deprecated().hidden(),
     Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes, with --allocate-node-cidrs. Only RangeAllocator is supported."),
-    Flag::new("cloud-config", Kind::Text, "", "The configuration file of the provider. Empty for none."),
-    Flag::new("cloud-provider", Kind::Text, "", "The provider. Required."),
+    Flag::new("cloud-config", Kind::Text, "", "The configuration file of the provider. Empty for none. With several providers CLOUD=PATH, with commas between."),
+    Flag::new("cloud-provider", Kind::Text, "", "The provider. Required. Several with commas between: a Node is of the cloud whose scheme its provider ID bears, and Services without a class are of the first one."),
+    Flag::new("cloud-provider-platforms", Kind::List, "", "The schemes of the provider IDs of the Nodes that this manager looks after; '*' for all. If empty, those of the provider. Needs the feature gate CloudProviderNodeOwnership."),
     Flag::new("cluster-cidr", Kind::Text, "", "The pod network of the cluster, or two of them, one for IPv4 and one for IPv6. The route controller needs it: routes to other destinations are never deleted. node-ipam-controller gives networks from it."),
     Flag::new("cluster-name", Kind::Text, "kubernetes", "The name of the cluster. It becomes part of names and marks of objects in the cloud, so two clusters in one project need different names."),
     Flag::new("configure-cloud-routes", Kind::Bool, "true", "Run the route controller, if the provider has routes. It keeps a route to each Node's pod network in the cloud."),
@@ -64,7 +65,7 @@ pub(super) static SERVICE_LB: &[Flag] = &[
         "load-balancer-class",
         Kind::Repeated,
         "",
-        "Serve Services with this spec.loadBalancerClass. May be given several times. Services of any other class are left to other controllers.",
+        "Serve Services with this spec.loadBalancerClass. May be given several times. Services of any other class are left to other controllers. With several providers CLOUD=CLASS.",
     ),
     Flag::new(
         "load-balancer-without-class",
@@ -99,6 +100,12 @@ pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
         Kind::Duration,
         "10m0s",
         "The time over which --node-deletion-share counts deleted Nodes.",
+    ),
+    Flag::new(
+        "node-lifecycle-wait-timeout",
+        Kind::Duration,
+        "30s",
+        "With the feature gate CloudProviderNodeOwnership: how long after its creation a Node without provider ID is left to whichever manager it belongs to.",
     ),
     Flag::new(
         "node-monitor-period",

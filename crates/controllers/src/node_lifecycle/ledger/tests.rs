@@ -54,7 +54,7 @@ impl World {
     fn rule(&mut self, node: &Arc<Node>, check: CredentialCheck) -> Ruling {
         let now = self.now().instant;
         let all = [Arc::clone(node)];
-        let mut rulings = self.ledger.rule(&all, check, &all, now);
+        let mut rulings = self.ledger.rule(&all, |_| check, &all, now);
         assert_eq!(rulings.len(), 1);
         rulings.remove(0).1
     }
@@ -494,7 +494,7 @@ fn let_go(world: &mut World, all: &[Arc<Node>]) -> Vec<NodeName> {
         .collect();
     let rulings = world
         .ledger
-        .rule(&doomed, CredentialCheck::NoWitness, all, now.instant);
+        .rule(&doomed, |_| CredentialCheck::NoWitness, all, now.instant);
     rulings
         .into_iter()
         .filter(|(_, ruling)| matches!(ruling, Ruling::Delete { .. }))
@@ -573,7 +573,7 @@ fn less_than_a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {
         let before = all.len();
         for (node, ruling) in world
             .ledger
-            .rule(&doomed, CredentialCheck::NoWitness, &all, now.instant)
+            .rule(&doomed, |_| CredentialCheck::NoWitness, &all, now.instant)
         {
             match ruling {
                 Ruling::Delete { .. } => {

@@ -1,0 +1,240 @@
+//! Which cloud balances for a Service.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bowline_plan::Refusal;
+use futures::future::{self, BoxFuture, FutureExt as _};
+
+use super::session::{InTurn, Part};
+use super::{Cloud, Known, services_of};
+use crate::orphans::{Found, OrphanFacts};
+use crate::{
+    Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile, Service, ServiceClasses,
+    ServiceFacts, ServicesView, facts,
+};
+
+/// The load balancers of several clouds.
+pub(super) struct Balancers {
+    clouds: Vec<Balancing>,
+    /// Which clouds a Service may have something in, by its UID, as far as this process had to do with it.
+    served: Mutex<BTreeMap<String, BTreeSet<usize>>>,
+    /// Which cloud showed an object, by its ID.
+    found: Mutex<Known>,
+}
+
+/// One of them.
+pub(super) struct Balancing {
+    pub(super) name: &'static str,
+    platforms: Vec<&'static str>,
+    /// The platforms of all clouds.
+    all: Arc<[&'static str]>,
+    classes: ServiceClasses,
+    load_balancer: Arc<dyn LoadBalancer>,
+}
+
+impl Balancing {
+    /// That of a cloud; `None` if it has no load balancers.
+    pub(super) fn of(cloud: &Cloud, all: &Arc<[&'static str]>) -> Option<Self> {
+        Some(Self {
+            name: cloud.provider.name(),
+            platforms: cloud.provider.platforms(),
+            all: Arc::clone(all),
+            classes: cloud.classes.clone(),
+            load_balancer: cloud.provider.load_balancer()?,
+        })
+    }
+
+    /// Whether a Node may be a member: not one of another of the clouds, which has networks of its own.
+    fn may_lead_to(&self, node: &Node) -> bool {
+        let is_own = |platform: &str| self.platforms.contains(&platform);
+        let is_of_another = |platform: &str| self.all.contains(&platform);
+        let is_near = node.platform().is_none_or(|it| is_own(it) || !is_of_another(it));
+        let set = self.load_balancer.node_set();
+        is_near && (set == NodeSet::Stable || node.readiness == Readiness::Ready)
+    }
+
+    /// What this cloud is to see of a Service.
+    pub(super) fn facts(&self, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
+        let nodes = facts.nodes.iter().filter(|node| self.may_lead_to(node));
+        ServiceFacts {
+            is_wanted,
+            nodes: nodes.cloned().collect(),
+            services: services_of(&self.classes, &facts.services),
+            ..facts.clone()
+        }
+    }
+}
+
+impl Balancers {
+    pub(super) fn new(clouds: Vec<Balancing>) -> Self {
+        Self {
+            clouds,
+            served: Mutex::default(),
+            found: Mutex::default(),
+        }
+    }
+
+    pub(super) fn cloud(&self, index: usize) -> &Balancing {
+        &self.clouds[index]
+    }
+
+    /// The cloud that a Service asks.
+    fn asked(&self, service: &Service) -> Option<usize> {
+        if !facts::is_type(service, "LoadBalancer") {
+            return None;
+        }
+        self.clouds.iter().position(|cloud| cloud.classes.serves(service))
+    }
+
+    fn of(&self, service: &Service) -> Option<&Balancing> {
+        self.asked(service).map(|cloud| &self.clouds[cloud])
+    }
+
+    /// What there is to do, cloud by cloud: where a Service had something before, that goes first.
+    fn parts(&self, facts: &ServiceFacts) -> Result<Vec<(usize, bool)>, Refusal> {
+        let uid = facts.service.metadata.uid.as_deref().unwrap_or_default();
+        let asked = self.asked(&facts.service);
+        let mut served = lock(&self.served);
+        let known = served.get(uid).cloned().unwrap_or_default();
+        if !facts.is_wanted {
+            let known = known.into_iter().chain(asked).collect::<BTreeSet<_>>();
+            // Its class went with its type, and this process has not seen it: each may have something.
+            let all = if known.is_empty() {
+                (0..self.clouds.len()).collect()
+            } else {
+                known
+            };
+            return Ok(all.into_iter().map(|cloud| (cloud, false)).collect());
+        }
+        let Some(asked) = asked else {
+            return Err(Refusal::new("none of the clouds serves the class of the Service"));
+        };
+        served.entry(uid.to_owned()).or_default().insert(asked);
+        let before = known.into_iter().filter(|cloud| *cloud != asked);
+        let before = before.map(|cloud| (cloud, false));
+        Ok(before.chain([(asked, true)]).collect())
+    }
+
+    /// A Service has nothing in a cloud any more.
+    pub(super) fn is_gone(&self, uid: &str, cloud: usize) {
+        let mut served = lock(&self.served);
+        if let Some(clouds) = served.get_mut(uid) {
+            clouds.remove(&cloud);
+            if clouds.is_empty() {
+                served.remove(uid);
+            }
+        }
+    }
+
+    async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
+        let mut all = Vec::new();
+        for (index, cloud) in self.clouds.iter().enumerate() {
+            let marked = cloud.load_balancer.marked(facts).await;
+            let marked = marked.map_err(|error| error.context(cloud.name))?;
+            lock(&self.found).extend(marked.iter().map(|found| (found.id.clone(), index)));
+            all.extend(marked);
+        }
+        Ok(all)
+    }
+}
+
+impl Begin<ServiceFacts> for Balancers {
+    fn begin(self: Arc<Self>, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        let parts = self.parts(&facts)?;
+        let parts = parts.into_iter().map(|(cloud, is_wanted)| {
+            let balancing = &self.clouds[cloud];
+            let session = Arc::clone(&balancing.load_balancer).begin(balancing.facts(&facts, is_wanted))?;
+            Ok(Part {
+                cloud,
+                is_wanted,
+                session,
+            })
+        });
+        let parts: Vec<Part> = parts.collect::<Result<_, Refusal>>()?;
+        Ok(Box::new(InTurn::new(self, facts, parts)))
+    }
+}
+
+impl LoadBalancer for Balancers {
+    /// Clouds that take only Nodes that are ready leave the others out themselves.
+    fn node_set(&self) -> NodeSet {
+        let is_ready = |cloud: &Balancing| cloud.load_balancer.node_set() == NodeSet::Ready;
+        match self.clouds.iter().all(is_ready) {
+            true => NodeSet::Ready,
+            false => NodeSet::Stable,
+        }
+    }
+
+    fn drains(&self, service: &Service) -> bool {
+        self.of(service)
+            .is_some_and(|cloud| cloud.load_balancer.drains(service))
+    }
+
+    fn follows_nodes(&self) -> bool {
+        self.clouds
+            .iter()
+            .any(|cloud| cloud.load_balancer.follows_nodes())
+    }
+
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        let platform = node.platform().unwrap_or_default();
+        let cloud = self
+            .clouds
+            .iter()
+            .find(|cloud| cloud.platforms.contains(&platform));
+        cloud.map_or_else(BTreeMap::new, |cloud| cloud.load_balancer.node_annotations(node))
+    }
+
+    fn needs_annotations(&self) -> bool {
+        self.clouds
+            .iter()
+            .any(|cloud| cloud.load_balancer.needs_annotations())
+    }
+
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        let name = |cloud: &Balancing| {
+            let of = cloud.facts(facts, facts.is_wanted);
+            cloud.load_balancer.load_balancer_name(&of)
+        };
+        self.of(&facts.service).map(name).unwrap_or_default()
+    }
+
+    fn made_for<'a>(
+        &'a self,
+        services: &'a dyn ServicesView,
+    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+        let all = self.clouds.iter().map(|cloud| {
+            let made = cloud.load_balancer.made_for(services);
+            made.map(|made| made.map_err(|error| error.context(cloud.name)))
+        });
+        let all = future::try_join_all(all);
+        all.map(|all| all.map(|all| all.concat())).boxed()
+    }
+
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        self.find(facts).boxed()
+    }
+
+    fn begin_removal(
+        self: Arc<Self>,
+        orphan: &Found,
+        facts: &OrphanFacts,
+    ) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        let Some(cloud) = lock(&self.found).get(&orphan.id).copied() else {
+            return Err(Refusal::new(format!(
+                "{orphan} was not found in any of the clouds"
+            )));
+        };
+        Arc::clone(&self.clouds[cloud].load_balancer).begin_removal(orphan, facts)
+    }
+
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        let cloud = self.of(service);
+        cloud.is_some_and(|cloud| cloud.load_balancer.selects_nodes_by_label(service))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,155 @@
+//! A reconcile that goes from one cloud to the next: what is left in one is removed before another begins.
+
+use std::sync::Arc;
+
+use bowline_plan::{Ailment, Answer, Plan, Refusal};
+use futures::future::{BoxFuture, FutureExt as _};
+
+use super::balancers::Balancers;
+use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Reconcile, ServiceFacts};
+
+/// What is to do in one cloud.
+pub(super) struct Part {
+    pub(super) cloud: usize,
+    pub(super) is_wanted: bool,
+    pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
+}
+
+/// The parts of a reconcile, the first one under way. There is always one.
+pub(super) struct InTurn {
+    balancers: Arc<Balancers>,
+    facts: ServiceFacts,
+    parts: Vec<Part>,
+    now: usize,
+    /// Whether the next look is one that ends the part.
+    is_ending: bool,
+    /// Whether the part that is under way was looked at to its end.
+    has_ended: bool,
+}
+
+impl InTurn {
+    pub(super) fn new(balancers: Arc<Balancers>, facts: ServiceFacts, parts: Vec<Part>) -> Self {
+        Self {
+            balancers,
+            facts,
+            parts,
+            now: 0,
+            is_ending: false,
+            has_ended: false,
+        }
+    }
+
+    fn part(&self) -> &Part {
+        &self.parts[self.now]
+    }
+
+    fn name(&self) -> &'static str {
+        self.balancers.cloud(self.part().cloud).name
+    }
+
+    fn session(&mut self) -> &mut dyn Reconcile<ServiceFacts> {
+        &mut *self.parts[self.now].session
+    }
+
+    /// Tells that a part is done.
+    fn ended(&self) {
+        let part = self.part();
+        part.session.settled();
+        if !part.is_wanted {
+            let uid = self.facts.service.metadata.uid.as_deref().unwrap_or_default();
+            self.balancers.is_gone(uid, part.cloud);
+        }
+    }
+}
+
+impl Reconcile<ServiceFacts> for InTurn {
+    fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
+        let name = self.name();
+        let look = match std::mem::take(&mut self.is_ending) {
+            true => self.session().verify(),
+            false => self.session().observe(),
+        };
+        look.map(move |look| look.map_err(|error| error.context(name)))
+            .boxed()
+    }
+
+    fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
+        let name = self.name();
+        let look = self.session().verify();
+        look.map(move |look| look.map_err(|error| error.context(name)))
+            .boxed()
+    }
+
+    fn plan(&mut self) -> Option<DynPlan> {
+        let name = self.name();
+        let mut plan = self.session().plan()?;
+        let is_last = self.now + 1 == self.parts.len();
+        match &mut plan.answer {
+            Answer::Refused(refusal) => refusal.reason = format!("{name}: {}", refusal.reason),
+            Answer::Wait { reason, .. } => *reason = format!("{name}: {reason}"),
+            Answer::Settled(_) if !is_last => {
+                let reason = match self.has_ended {
+                    true => {
+                        self.ended();
+                        self.now += 1;
+                        format!("what {} has", self.name())
+                    }
+                    false => {
+                        self.is_ending = true;
+                        format!("whether {name} has anything left")
+                    }
+                };
+                self.has_ended = !self.has_ended;
+                return Some(Plan::new(Answer::LookAgain { reason }).with_notes(plan.notes));
+            }
+            Answer::Apply(_) => self.has_ended = false,
+            Answer::Settled(_) | Answer::LookAgain { .. } => {}
+        }
+        Some(plan)
+    }
+
+    fn before_wave(&self) {
+        self.part().session.before_wave();
+    }
+
+    fn settled(&self) {
+        self.ended();
+    }
+
+    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
+        self.part().session.apply(step)
+    }
+
+    fn was_put_off(&self, step: &DynStep) -> bool {
+        self.part().session.was_put_off(step)
+    }
+
+    fn learn(&mut self, wave: &[DynStep], answers: Vec<(usize, DynLearned)>) {
+        self.session().learn(wave, answers);
+    }
+
+    fn predict(&mut self, step: &DynStep) {
+        self.session().predict(step);
+    }
+
+    fn refresh(&mut self, facts: ServiceFacts) -> Result<(), Refusal> {
+        for part in &mut self.parts[self.now..] {
+            let of_cloud = self.balancers.cloud(part.cloud).facts(&facts, part.is_wanted);
+            part.session.refresh(of_cloud)?;
+        }
+        self.facts = facts;
+        Ok(())
+    }
+
+    fn facts(&self) -> &ServiceFacts {
+        &self.facts
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        self.part().session.measurements()
+    }
+
+    fn ailments(&self) -> Vec<Ailment> {
+        self.part().session.ailments()
+    }
+}

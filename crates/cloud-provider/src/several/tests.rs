@@ -1,0 +1,387 @@
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use bowline_plan::{Answer, Impact, Lane, Plan, Step};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
+    InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Memory, NodeSet, PowerState,
+    Purpose, Readiness, Reconciler, Seen, ServiceFacts, ServiceList,
+};
+
+/// Nothing here waits.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().unwrap()
+}
+
+/// A cloud that has instances by name, and a balancer for each Service that it was told of.
+struct Fake {
+    name: &'static str,
+    instances: Vec<&'static str>,
+    is_down: bool,
+    balancers: Mutex<BTreeSet<String>>,
+    /// The members that were asked for last.
+    members: Mutex<Vec<String>>,
+    looks: Mutex<usize>,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Fake>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Change(&'static str);
+
+impl Step for Change {
+    fn label(&self) -> String {
+        self.0.to_owned()
+    }
+    fn object(&self) -> String {
+        "balancer".to_owned()
+    }
+    fn impact(&self) -> Impact {
+        Impact::None
+    }
+    fn lanes(&self) -> Vec<Lane> {
+        Vec::new()
+    }
+}
+
+impl Reconciler for Shared {
+    type Facts = ServiceFacts;
+    type Intent = (String, bool);
+    type Observed = bool;
+    type Remembered = ();
+    type Step = Change;
+    type Learned = ();
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Self::Intent, Refusal> {
+        let others = facts.services.services();
+        let asking = others.iter().filter(|it| facts.services.classes().is_wanted(it));
+        assert!(
+            !facts.is_wanted || asking.count() == 1,
+            "a cloud takes only its own Services for some that ask"
+        );
+        let names = facts.nodes.iter().map(|node| node.name.to_string());
+        *self.0.members.lock().unwrap() = names.collect();
+        Ok((facts.service.metadata.uid.clone().unwrap(), facts.is_wanted))
+    }
+
+    async fn observe(
+        &self,
+        (uid, _): &Self::Intent,
+        _: Option<bool>,
+        _: &mut Memory<(), Change>,
+    ) -> Result<bool, CloudError> {
+        *self.0.looks.lock().unwrap() += 1;
+        match self.0.is_down {
+            true => Err(CloudError::transient("down")),
+            false => Ok(self.0.balancers.lock().unwrap().contains(uid)),
+        }
+    }
+
+    fn plan(&self, (_, is_wanted): &Self::Intent, seen: &Seen<bool, (), Change>) -> LoadBalancerPlan<Change> {
+        let change = match (is_wanted, seen.observed) {
+            (true, false) => Change("make"),
+            (false, true) => Change("remove"),
+            _ => return Plan::new(Answer::Settled(LoadBalancerStatus::empty())),
+        };
+        Plan::new(Answer::apply_or(
+            vec![LoadBalancerStep::Cloud(change)],
+            || unreachable!(),
+        ))
+    }
+
+    async fn apply(
+        &self,
+        (uid, _): &Self::Intent,
+        _: &Seen<bool, (), Change>,
+        step: &Change,
+    ) -> Result<(), CloudError> {
+        let mut balancers = self.0.balancers.lock().unwrap();
+        match step.0 {
+            "make" => balancers.insert(uid.clone()),
+            _ => balancers.remove(uid),
+        };
+        Ok(())
+    }
+
+    fn learn(&self, seen: &mut Seen<bool, (), Change>, step: &Change, (): ()) {
+        seen.observed = step.0 == "make";
+    }
+}
+
+impl LoadBalancer for Shared {
+    fn node_set(&self) -> NodeSet {
+        match self.0.name {
+            "ready" => NodeSet::Ready,
+            _ => NodeSet::Stable,
+        }
+    }
+
+    fn load_balancer_name(&self, _: &ServiceFacts) -> String {
+        self.0.name.to_owned()
+    }
+}
+
+impl InstancesV2 for Shared {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        let answer = |query: &InstanceQuery| {
+            if self.0.is_down {
+                return Err(CloudError::transient("down"));
+            }
+            let name = query.node.name.as_str();
+            if !self.0.instances.contains(&name) {
+                return Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+            }
+            Ok(InstanceAnswer::Present(Box::new(Instance {
+                metadata: InstanceMetadata {
+                    provider_id: Some(format!("{}://{name}", self.0.name)),
+                    ..InstanceMetadata::default()
+                },
+                power: PowerState::On,
+                found_by: FoundBy::Name,
+            })))
+        };
+        let answers = queries.iter().map(answer).collect();
+        future::ready(answers).boxed()
+    }
+}
+
+impl CloudProvider for Shared {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+    fn has_cluster_id(&self) -> bool {
+        true
+    }
+    fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
+        Some(Arc::new(self.clone()))
+    }
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared {
+    Shared(Arc::new(Fake {
+        name,
+        instances: instances.to_vec(),
+        is_down,
+        balancers: Mutex::default(),
+        members: Mutex::default(),
+        looks: Mutex::default(),
+    }))
+}
+
+fn of(cloud: &Shared, classes: &[&str], serves_unclassed: bool) -> Cloud {
+    let classes = classes.iter().map(|class| (*class).to_owned());
+    Cloud {
+        provider: Arc::new(cloud.clone()),
+        classes: ServiceClasses::new(classes, serves_unclassed).unwrap(),
+    }
+}
+
+fn node(name: &str, id: Option<&str>) -> Arc<Node> {
+    Arc::new(Node {
+        provider_id: id.map(Into::into),
+        ..Node::named(name)
+    })
+}
+
+fn ask(clouds: &Several, node: &Arc<Node>) -> InstanceResult {
+    let query = InstanceQuery {
+        node: Arc::clone(node),
+        purpose: Purpose::Metadata,
+    };
+    block_on(clouds.instances().unwrap().instances(&[query])).remove(0)
+}
+
+fn id_of(answer: InstanceResult) -> Option<String> {
+    match answer {
+        Ok(InstanceAnswer::Present(instance)) => instance.metadata.provider_id,
+        _ => None,
+    }
+}
+
+#[test]
+fn a_node_is_of_the_cloud_of_its_scheme_and_one_without_of_the_only_one_that_knows_it() {
+    let (one, two) = (fake("one", &["a", "c"], false), fake("two", &["b", "c"], false));
+    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
+    assert_eq!(clouds.name(), "one,two");
+    assert_eq!(id_of(ask(&clouds, &node("a", None))).as_deref(), Some("one://a"));
+    assert_eq!(id_of(ask(&clouds, &node("b", None))).as_deref(), Some("two://b"));
+    assert_eq!(
+        id_of(ask(&clouds, &node("c", Some("two://c")))).as_deref(),
+        Some("two://c")
+    );
+    let twice = ask(&clouds, &node("c", None)).unwrap_err().to_string();
+    assert!(
+        twice.contains("one and two") && twice.contains("--provider-id"),
+        "{twice}"
+    );
+    let nobodys = ask(&clouds, &node("edge", None)).unwrap_err();
+    assert_eq!(
+        nobodys.kind(),
+        crate::ErrorKind::NotFound,
+        "no proof that it is gone"
+    );
+    assert_eq!(
+        ask(&clouds, &node("edge", Some("metal://1"))),
+        Ok(InstanceAnswer::Foreign)
+    );
+    let gone = ask(&clouds, &node("x", Some("one://x")));
+    assert!(
+        matches!(gone, Ok(InstanceAnswer::Absent(_))),
+        "its own cloud proves it: {gone:?}"
+    );
+}
+
+#[test]
+fn while_a_cloud_does_not_answer_a_name_in_another_is_not_believed() {
+    let (one, two) = (fake("one", &["a"], false), fake("two", &[], true));
+    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
+    assert_eq!(
+        ask(&clouds, &node("a", None)).unwrap_err().to_string(),
+        "two: down"
+    );
+    assert_eq!(
+        id_of(ask(&clouds, &node("a", Some("one://a")))).as_deref(),
+        Some("one://a")
+    );
+}
+
+#[test]
+fn clouds_that_claim_the_same_are_refused() {
+    let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+    let error = |clouds| Several::new(clouds, true).err().unwrap().to_string();
+    assert!(error(vec![of(&one, &[], true), of(&one, &["a"], false)]).contains("named twice"));
+    let both = error(vec![of(&one, &["a"], true), of(&two, &["a", "b"], false)]);
+    assert!(
+        both.contains("one and two both serve Services of class a"),
+        "{both}"
+    );
+    let both = error(vec![of(&one, &[], true), of(&two, &["b"], true)]);
+    assert!(both.contains("both serve Services without a class"), "{both}");
+}
+
+fn facts(spec: Value, is_wanted: bool, nodes: &[Arc<Node>]) -> ServiceFacts {
+    let object = json!({ "metadata": { "namespace": "default", "name": "web", "uid": "u" }, "spec": spec });
+    let service: Arc<Service> = Arc::new(serde_json::from_value(object).unwrap());
+    let other = json!({ "metadata": { "name": "other", "uid": "o" }, "spec": {
+        "type": "LoadBalancer", "loadBalancerClass": if service.spec.as_ref().unwrap().load_balancer_class.is_none() { "two" } else { "one" },
+    } });
+    let services = ServiceList {
+        services: vec![
+            Arc::clone(&service),
+            Arc::new(serde_json::from_value(other).unwrap()),
+        ],
+        classes: ServiceClasses::default(),
+    };
+    ServiceFacts {
+        service,
+        is_wanted,
+        has_begun: true,
+        nodes: Arc::from(nodes),
+        services: Arc::new(services),
+        cluster: Arc::new(ClusterFacts {
+            name: "kubernetes".into(),
+            uid: None,
+            server_version: None,
+            holder: String::new(),
+        }),
+        now: Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// Brings a Service to its end, and gives the steps that this took.
+fn drive(clouds: &Several, facts: ServiceFacts) -> Vec<String> {
+    let mut session = clouds.load_balancer().unwrap().begin(facts).unwrap();
+    let (mut steps, mut is_unverified) = (Vec::new(), false);
+    block_on(session.observe()).unwrap();
+    for _ in 0..20 {
+        match session.plan().unwrap().answer {
+            Answer::Apply(wave) => {
+                let wave = wave.into_steps();
+                let learned = block_on(session.apply(&wave[0])).unwrap();
+                session.learn(&wave, vec![(0, learned)]);
+                steps.push(wave[0].view().label.clone());
+                is_unverified = true;
+            }
+            Answer::LookAgain { .. } => block_on(session.observe()).unwrap(),
+            Answer::Settled(_) if std::mem::take(&mut is_unverified) => {
+                block_on(session.verify()).unwrap();
+            }
+            Answer::Settled(_) => {
+                session.settled();
+                return steps;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("{steps:?}");
+}
+
+fn has(cloud: &Shared) -> bool {
+    cloud.0.balancers.lock().unwrap().contains("u")
+}
+
+#[test]
+fn a_service_is_balanced_by_the_cloud_of_its_class_and_leaves_nothing_in_the_one_before() {
+    let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+    let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+    let plain = || json!({ "type": "LoadBalancer" });
+    let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
+    assert_eq!(drive(&clouds, facts(plain(), true, &[])), ["make"]);
+    assert!(has(&one) && !has(&two));
+    assert_eq!(
+        *two.0.looks.lock().unwrap(),
+        0,
+        "who is not concerned is not asked"
+    );
+    // The class changed through ClusterIP, faster than anybody looked.
+    assert_eq!(drive(&clouds, facts(of_two(), true, &[])), ["remove", "make"]);
+    assert!(!has(&one) && has(&two));
+    let looks = *one.0.looks.lock().unwrap();
+    assert!(drive(&clouds, facts(of_two(), true, &[])).is_empty());
+    assert_eq!(*one.0.looks.lock().unwrap(), looks, "what is gone is gone");
+    // A new process does not know where a Service without a class had something.
+    let anew = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+    assert_eq!(
+        drive(&anew, facts(json!({ "type": "ClusterIP" }), false, &[])),
+        ["remove"]
+    );
+    assert!(!has(&one) && !has(&two));
+}
+
+#[test]
+fn members_are_the_nodes_of_the_cloud_and_those_of_none() {
+    let (one, ready) = (fake("one", &[], false), fake("ready", &[], false));
+    let clouds = Several::new(vec![of(&one, &[], true), of(&ready, &["two"], false)], true).unwrap();
+    let mut up = Node::clone(&node("b", Some("ready://b")));
+    up.readiness = Readiness::Ready;
+    let nodes = [
+        node("a", Some("one://a")),
+        Arc::new(up),
+        node("c", Some("ready://c")),
+        node("edge", None),
+        node("metal", Some("metal://1")),
+    ];
+    drive(&clouds, facts(json!({ "type": "LoadBalancer" }), true, &nodes));
+    assert_eq!(*one.0.members.lock().unwrap(), ["a", "edge", "metal"]);
+    drive(
+        &clouds,
+        facts(
+            json!({ "type": "LoadBalancer", "loadBalancerClass": "two" }),
+            true,
+            &nodes,
+        ),
+    );
+    assert_eq!(
+        *ready.0.members.lock().unwrap(),
+        ["b"],
+        "this cloud checks no health"
+    );
+}
