@@ -269,6 +269,10 @@ impl Classified for HttpError {
             Failure::Unsendable(_) => Class::Invalid,
         }
     }
+
+    fn maybe_applied(&self) -> bool {
+        self.maybe_applied()
+    }
 }
 
 impl std::fmt::Display for HttpError {

@@ -375,7 +375,7 @@ async fn what_may_have_happened_and_what_to_do_follow_from_the_failure() {
         (Step::status(500), true, down),
         (Step::status(502), true, down),
         (Step::status(503), true, down),
-        (Step::status(504), true, down),
+        (Step::status(504), true, Class::Unanswered),
         (Step::Fails(TransportError::Connect), false, Class::Unanswered),
         (Step::Fails(TransportError::Tls), false, Class::Unanswered),
         (Step::Fails(TransportError::Broken), true, Class::Unanswered),

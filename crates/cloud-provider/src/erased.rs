@@ -9,12 +9,16 @@ use std::sync::Arc;
 
 use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
 use crate::load_balancer::{Reconciler, WriteOutcome};
 use crate::{
     Asker, CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, RefusalBook,
     Seen, SeenBy,
 };
+
+/// What tells the wall time; nothing if that is not known better than by the facts.
+pub type Now<'a> = &'a (dyn Fn() -> Option<Timestamp> + Sync);
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
@@ -133,7 +137,7 @@ pub trait Reconcile<F>: Send + Sync {
     fn settled(&self);
 
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
-    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
+    fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
 
     /// Whether a step was put off when it was made last, so that it is the same action now; see [`WriteOutcome::PutOff`].
     fn was_put_off(&self, step: &DynStep) -> bool {
@@ -326,7 +330,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         self.reconciler.settled(&self.intent);
     }
 
-    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
+    fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
         Box::pin(async move {
             let (Some(step), Some(seen)) = (step.cloud_step::<R::Step>(), self.seen.as_ref()) else {
                 return Err(CloudError::other(format!(
@@ -344,7 +348,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 && let Some((book, asker)) = book(&*self.reconciler, &self.facts)
             {
                 let is_same = |sent: &R::Step| self.reconciler.creates_again(step, sent);
-                book.sent.note(&asker.uid, step, asker.now, is_same);
+                let has_failed = answer.as_ref().is_err_and(|error| !error.is_unheard());
+                let ended = (now().unwrap_or(asker.now), has_failed);
+                book.sent.note(&asker.uid, step, ended, is_same);
             }
             match answer {
                 Ok(learned) => Ok(DynLearned {
@@ -402,7 +408,6 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
             if let Some(why) = refused {
                 seen.memory.refusals.add(step.clone(), why);
-                note(reconciler, &self.facts, &mut seen.memory);
             } else if outcome == WriteOutcome::Taken && ends_refusal {
                 if let Some((book, asker)) = &book {
                     book.lift(&asker.uid, is_same);
@@ -412,6 +417,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             if let Some(Ok(learned)) = learned.map(|learned| learned.downcast::<R::Learned>()) {
                 self.reconciler.learn(seen, step, *learned);
             }
+        }
+        if let Some(seen) = &mut self.seen {
+            note(reconciler, &self.facts, &mut seen.memory);
         }
         self.put_off = put_off.into_iter().cloned().collect();
     }

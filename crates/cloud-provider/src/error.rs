@@ -18,8 +18,18 @@ pub struct CloudError {
     message: String,
     /// Whether the delay of [`ErrorKind::Throttled`] is ours, because the cloud stated none.
     is_delay_ours: bool,
-    /// Whether the call may have had its effect.
-    may_have_happened: bool,
+    effect: Effect,
+}
+
+/// Whether a failed call may have had its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// It has none.
+    None,
+    /// The cloud, or something on the way to it, says that it failed.
+    Doubtful,
+    /// Nobody says anything.
+    Unheard,
 }
 
 /// The families of errors, by what the caller does next.
@@ -63,7 +73,7 @@ impl CloudError {
             kind,
             message: message.into(),
             is_delay_ours: false,
-            may_have_happened: false,
+            effect: Effect::None,
         }
     }
 
@@ -121,7 +131,13 @@ impl CloudError {
     /// on the way to it failed.
     #[must_use]
     pub fn may_have_happened(&self) -> bool {
-        self.may_have_happened
+        self.effect != Effect::None
+    }
+
+    /// The same, and nobody says that it failed: there was no answer, or none that can be read.
+    #[must_use]
+    pub fn is_unheard(&self) -> bool {
+        self.effect == Effect::Unheard
     }
 
     /// Whether it is about whoever asks, and not about what is there.
@@ -186,10 +202,11 @@ impl<E: Classified> From<E> for CloudError {
         let class = error.class();
         Self {
             is_delay_ours: class == Class::Throttled { after: None },
-            may_have_happened: matches!(
-                class,
-                Class::Unavailable { .. } | Class::Unanswered | Class::Unusable
-            ),
+            effect: match (error.maybe_applied(), class) {
+                (false, _) => Effect::None,
+                (true, Class::Unanswered | Class::Unusable) => Effect::Unheard,
+                (true, _) => Effect::Doubtful,
+            },
             ..Self::new(class.into(), error.to_string())
         }
     }

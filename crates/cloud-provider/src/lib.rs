@@ -48,7 +48,7 @@ pub mod spelling;
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
 pub use classes::{ClassError, ServiceClasses};
-pub use erased::{Begin, DynLearned, DynPlan, DynStep, Reconcile};
+pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,

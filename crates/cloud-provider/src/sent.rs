@@ -13,28 +13,44 @@ use crate::refusals::pause;
 /// The longest time for which a creation is held back.
 const LONGEST: Duration = Duration::from_secs(120);
 
+/// How many doublings longer a creation is held back that nobody says has failed: four times as long, 20 s at first.
+const DOUBLINGS: u32 = 2;
+
 /// A creation that was sent.
 #[derive(Debug)]
 pub(crate) struct Sent<S> {
     step: S,
     /// How often, without a reconcile that settled.
     times: u32,
-    /// When the reconcile began that sent it last.
+    /// When the last answer came, or was given up.
     since: Timestamp,
+    has_failed: bool,
 }
 
 /// What was created for each Service, by its UID, since its last reconcile that settled.
 pub(crate) type SentBook<S> = Kept<String, Vec<Sent<S>>>;
 
 impl<S: Clone> SentBook<S> {
-    /// A creation was sent, and was not refused.
-    pub(crate) fn note(&self, uid: &String, step: &S, since: Timestamp, is_same: impl Fn(&S) -> bool) {
+    /// A creation was sent, and was not refused. It has ended now. `has_failed`: the cloud says that it failed, which is the rule then, so
+    /// the next one keeps to the schedule of a Service that fails.
+    pub(crate) fn note(
+        &self,
+        uid: &String,
+        step: &S,
+        (since, has_failed): (Timestamp, bool),
+        is_same: impl Fn(&S) -> bool,
+    ) {
         self.with(uid, |all| {
             let all = all.get_or_insert_default();
             let before = all.iter().position(|one| is_same(&one.step));
             let times = before.map_or(0, |at| all.swap_remove(at).times).saturating_add(1);
             let step = step.clone();
-            all.push(Sent { step, times, since });
+            all.push(Sent {
+                step,
+                times,
+                since,
+                has_failed,
+            });
         });
     }
 
@@ -43,7 +59,8 @@ impl<S: Clone> SentBook<S> {
         self.with(uid, |all| {
             let left = |one: &Sent<S>| {
                 let passed = Duration::try_from(now.duration_since(one.since)).ok()?;
-                let left = pause(one.times, LONGEST).checked_sub(passed)?;
+                let doublings = if one.has_failed { 0 } else { DOUBLINGS };
+                let left = pause(one.times.saturating_add(doublings), LONGEST).checked_sub(passed)?;
                 (!left.is_zero()).then(|| (one.step.clone(), left))
             };
             all.iter().flatten().filter_map(left).collect()
@@ -69,7 +86,8 @@ mod tests {
             let held = book.held_back(&uid, at(second));
             held.iter().map(|(_, left)| left.as_secs()).collect::<Vec<_>>()
         };
-        let send = |second| book.note(&uid, &"a", at(second), |known| *known == "a");
+        let end = |second, has_failed| book.note(&uid, &"a", (at(second), has_failed), |known| *known == "a");
+        let send = |second| end(second, true);
         send(1_000);
         // The schedule of a Service that fails has the same waits, so it is not slower for this.
         assert_eq!((left(1_002), left(1_005)), (vec![3], vec![]));
@@ -80,5 +98,11 @@ mod tests {
         assert_eq!(left(2_000), [120]);
         book.forget(&uid);
         assert!(left(2_000).is_empty());
+        end(3_000, false);
+        assert_eq!(
+            (left(3_019), left(3_020)),
+            (vec![1], vec![]),
+            "nobody says that it failed"
+        );
     }
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
 use bowline_plan::{Answer, Lane, Refusal};
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
 pub use lanes::{Lanes, Wait};
 pub use predict::{predict, predict_session};
@@ -92,6 +93,11 @@ pub trait Hooks<F, E>: Sync {
 
     /// A wave is next.
     fn writing(&self, _facts: &F, _wave: &[DynStep]) {}
+
+    /// The wall time, where it is known better than by the facts, which grow old while a session goes on.
+    fn now(&self) -> Option<Timestamp> {
+        None
+    }
 
     /// Whether to stop before the next wave or look.
     fn is_superseded(&self) -> bool {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_base::log::Log;
 use bowline_cloud_provider::{
-    Begin, DynLearned, LoadBalancerPlan, LoadBalancerStep, Measurement, Memory, Reconciler, Seen,
+    Begin, DynLearned, LoadBalancerPlan, LoadBalancerStep, Measurement, Memory, Now, Reconciler, Seen,
     WriteOutcome,
 };
 use bowline_plan::{Impact, Plan, Step};
@@ -52,7 +52,7 @@ impl Reconcile<()> for Session {
         self.told.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
+    fn apply<'a>(&'a self, step: &'a DynStep, _: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
         panic!("no plan has a step: {step:?}")
     }
 

@@ -117,7 +117,7 @@ async fn run<F: Send, E>(
     let made = match step.kube_write() {
         Some(write) => write_kube(step, write, hooks, facts).await.map(|()| None),
         None => session
-            .apply(step)
+            .apply(step, &|| hooks.now())
             .await
             .map(Some)
             .map_err(|error| DriveError::Step {

@@ -46,7 +46,7 @@ impl Class {
     /// The class of an answer with this HTTP status, which is none from 200 to 299. `after` is how long the cloud asks to
     /// wait.
     ///
-    /// A redirect, which is not followed, and a `408` come from something on the way.
+    /// A redirect, which is not followed, and a `408` come from something on the way. So does a `504`, which had no answer itself.
     #[must_use]
     pub fn of_status(status: u16, after: Option<Duration>) -> Self {
         match status {
@@ -54,6 +54,7 @@ impl Class {
             403 => Self::Denied,
             404 => Self::NotFound,
             408 => Self::Unavailable { after },
+            504 if after.is_none() => Self::Unanswered,
             409 | 423 => Self::Conflict,
             429 => Self::Throttled { after },
             400..=499 => Self::Invalid,
@@ -75,11 +76,23 @@ pub fn speaks_of_limit(text: &str) -> bool {
 pub trait Classified: Display {
     /// What to do next.
     fn class(&self) -> Class;
+
+    /// Whether a write may have had its effect all the same, so that one has to look before it is tried again.
+    fn maybe_applied(&self) -> bool {
+        matches!(
+            self.class(),
+            Class::Unavailable { .. } | Class::Unanswered | Class::Unusable
+        )
+    }
 }
 
 impl<T: Classified + ?Sized> Classified for &T {
     fn class(&self) -> Class {
         (**self).class()
+    }
+
+    fn maybe_applied(&self) -> bool {
+        (**self).maybe_applied()
     }
 }
 

@@ -7,6 +7,7 @@ use bowline_cloud_provider::plan::{Lane, Note};
 use bowline_cloud_provider::{CloudProvider, DynPlan, DynStep, KubeWrite, Reconcile, ServiceFacts};
 use bowline_drive::{DriveError, Driven, Hooks, Lanes, Mode, drive};
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::{MAX_WAITS, Outcome, Run, Services};
@@ -155,6 +156,10 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
         let news = plan.notes.iter().filter(|note| !said.contains(note));
         run.notes.extend(news.cloned());
         said.clone_from(&plan.notes);
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some((self.facts)().now)
     }
 
     fn writing(&self, _facts: &ServiceFacts, _wave: &[DynStep]) {

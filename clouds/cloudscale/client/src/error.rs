@@ -63,6 +63,10 @@ impl Classified for ApiError {
     fn class(&self) -> Class {
         self.class
     }
+
+    fn maybe_applied(&self) -> bool {
+        self.maybe_applied()
+    }
 }
 
 /// The API's own words: an object of texts. `None` if the body is anything else, as from a proxy.

@@ -262,6 +262,10 @@ impl Classified for ApiError {
     fn class(&self) -> Class {
         self.class
     }
+
+    fn maybe_applied(&self) -> bool {
+        self.maybe_applied()
+    }
 }
 
 impl Members {

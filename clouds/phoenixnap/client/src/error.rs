@@ -107,6 +107,10 @@ impl Classified for ApiError {
     fn class(&self) -> Class {
         self.class
     }
+
+    fn maybe_applied(&self) -> bool {
+        self.maybe_applied()
+    }
 }
 
 impl Said {

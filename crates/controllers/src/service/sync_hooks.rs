@@ -7,6 +7,7 @@ use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive}
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
 use super::state::Progress;
 use super::tracked::{Causes, Tracked, is_lasting};
@@ -134,6 +135,10 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 None => ctx.event(&*facts.service, note),
             }
         }
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some(self.controller.ctx.kube.clock().now())
     }
 
     fn writing(&self, facts: &ServiceFacts, wave: &[DynStep]) {

@@ -625,13 +625,13 @@ async fn a_port_that_is_refused_keeps_no_other_port_from_being_served() {
             world.sim.faults().remove(fault);
             // For a while it is not asked for again, and the rest follows the nodes.
             world.add_node("n3");
-            let (run, writes) = world.writes_of(world.run_after(4, "web")).await;
+            let (run, writes) = world.writes_of(world.run_after(0, "web")).await;
             assert!(run.complaint().contains("Not for this account."), "{run:?}");
             assert!(
                 in_short(&writes).iter().all(|it| it == "POST members"),
                 "{writes:?}"
             );
-            world.run_after(2, "web").await.settled();
+            world.run_after(5, "web").await.settled();
             assert_eq!((world.sim.listeners().len(), world.sim.members().len()), (2, 6));
             assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
         }

@@ -14,6 +14,7 @@ use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service};
 pub(crate) use bowline_kit::{Outcome, Run};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ServicePort;
+use tokio::time::Instant;
 
 /// In seconds.
 const HALF_AN_HOUR: i64 = 1800;
@@ -30,8 +31,9 @@ pub(crate) struct World {
     pub(crate) services: Services,
     service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// When the schedule comes to a Service, in seconds.
+    /// The wall time, in seconds, without what has passed since `started`.
     now: AtomicI64,
+    started: Instant,
     pub(crate) minor: u32,
     pub(crate) cluster_name: String,
 }
@@ -69,6 +71,7 @@ impl World {
             services,
             nodes: Vec::new(),
             now: AtomicI64::new(0),
+            started: Instant::now(),
             minor: 35,
             cluster_name: "kubernetes".into(),
         }
@@ -178,7 +181,7 @@ impl World {
             }),
             holder: "test".into(),
         };
-        let now = Timestamp::from_second(self.now.load(Ordering::Relaxed)).unwrap();
+        let now = Timestamp::from_second(self.now.load(Ordering::Relaxed)).unwrap() + self.started.elapsed();
         self.services.facts(name, &self.nodes, cluster, now)
     }
 
@@ -187,7 +190,7 @@ impl World {
         self.run_with(name, Interruption::Never).await
     }
 
-    /// The same, so many seconds after the last time.
+    /// The same, so many seconds later.
     pub(crate) async fn run_after(&self, seconds: i64, name: &str) -> Run {
         self.pass(seconds - HALF_AN_HOUR);
         self.run(name).await
