@@ -114,6 +114,8 @@ pub struct InstanceMetadata {
     pub addresses: Vec<NodeAddress>,
     /// Further labels, set only where the Node does not have the key.
     pub additional_labels: BTreeMap<String, String>,
+    /// The keys of those that tell where the instance is at the moment: a Node that has one gets its new value, too.
+    pub moving_labels: &'static [&'static str],
 }
 
 /// Whether an instance runs.

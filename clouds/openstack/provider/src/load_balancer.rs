@@ -2,7 +2,7 @@
 //!
 //! | move | what is in it |
 //! | --- | --- |
-//! | below all | `annotations`, `names`; `features` of Octavia and its providers; `members`, `subnets`, `security_groups`, `vip_ports`; `step`, one write as data |
+//! | below all | `annotations`, `names`; `features` of Octavia and its providers; `members`, `subnets`, `tags`, `security_groups`, `vip_ports`; `step`, one write as data |
 //! | `intent` | what the Service asks for, and what is wrong with it |
 //! | `observed`, `memory` | what the cloud said, and what a reconcile remembers beside that |
 //! | `evidence` | whose a load balancer, a listener or a pool is |
@@ -37,5 +37,6 @@ mod security_groups;
 mod status;
 mod step;
 mod subnets;
+mod tags;
 mod under_way;
 mod vip_ports;

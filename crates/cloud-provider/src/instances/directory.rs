@@ -85,6 +85,13 @@ pub trait InstanceDirectory: Send + Sync + 'static {
     /// The answer about a Node of which no instance was found, where that proves nothing.
     fn not_found(&self, query: &InstanceQuery) -> CloudError;
 
+    /// What proves that the instance of a Node without provider ID is gone, where a whole listing shows none of its name; `None`:
+    /// nothing does, because a name is no identity.
+    fn absence_by_name(&self, query: &InstanceQuery, listing: &Self::Listing) -> Option<AbsenceProof> {
+        let _ = (query, listing);
+        None
+    }
+
     /// Adds to a failure for which Node the instance was looked for.
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError;
 
@@ -160,6 +167,10 @@ pub trait InstanceDirectory: Send + Sync + 'static {
                 (Some(item), Some(_)) => self.present(query, item, FoundBy::Id),
                 (Some(item), None) => self.present(query, item, FoundBy::Name),
                 (None, Some(id)) if self.is_asked_for(query.purpose) => self.ask(query, id).await,
+                (None, None) if query.purpose == Purpose::Existence => self
+                    .absence_by_name(query, listing)
+                    .map(InstanceAnswer::Absent)
+                    .ok_or_else(|| self.not_found(query)),
                 (None, _) => Err(self.not_found(query)),
             }
         }

@@ -100,8 +100,8 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skippe
     (changes, skipped)
 }
 
-/// What has changed in the cloud since: type, zone and region. A beta label that somebody took off stays off. Beside it what the
-/// Node does not get.
+/// What has changed in the cloud since: type, zone and region, and those further labels of the Node that move. A beta label that somebody
+/// took off stays off. Beside it what the Node does not get.
 #[must_use]
 pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skipped>) {
     let mut changes = Changes::new();
@@ -111,6 +111,11 @@ pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skip
         set(&mut changes, node, pair.present, value);
         if is_new || node.labels.contains(pair.beta) {
             set(&mut changes, node, pair.beta, value);
+        }
+    }
+    for (key, value) in &metadata.additional_labels {
+        if metadata.moving_labels.contains(&&**key) && node.labels.contains(key) && is_fit_value(value) {
+            set(&mut changes, node, key, value);
         }
     }
     (changes, skipped)
@@ -286,6 +291,22 @@ mod tests {
             ])
         );
         assert!(refreshed(&node, &metadata("", "", "")).0.is_empty());
+    }
+
+    #[test]
+    fn a_label_that_moves_follows_its_instance_and_comes_to_no_node_that_lacks_it() {
+        let metadata = InstanceMetadata {
+            additional_labels: changes(&[("example.com/host", "h2"), ("example.com/rack", "r2")]),
+            moving_labels: &["example.com/host", "example.com/gone"],
+            ..InstanceMetadata::default()
+        };
+        let moved = |labels: &[(&str, &str)]| refreshed(&node(labels), &metadata).0;
+        assert_eq!(
+            moved(&[("example.com/host", "h1"), ("example.com/rack", "r1")]),
+            changes(&[("example.com/host", "h2")])
+        );
+        assert!(moved(&[("example.com/host", "h2")]).is_empty());
+        assert!(moved(&[]).is_empty(), "as the Go manager left it");
     }
 
     #[test]

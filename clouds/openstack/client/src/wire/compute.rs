@@ -37,6 +37,9 @@ pub struct Server {
         deserialize_with = "or_default"
     )]
     pub availability_zone: String,
+    /// A hash of its project and of the host that it runs on; empty where it runs on none, as when it is shelved.
+    #[serde(rename = "hostId", default, deserialize_with = "or_default")]
+    pub host_id: String,
     /// Its addresses by the name of their network.
     #[serde(default, deserialize_with = "map")]
     pub addresses: BTreeMap<String, Vec<ServerAddress>>,

@@ -19,6 +19,9 @@ pub struct Pool {
     /// What is written on it; empty if nothing is.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
+    /// Its tags; always empty before API v2.5.
+    #[serde(default, deserialize_with = "list")]
+    pub tags: Vec<String>,
     /// What it speaks to its members.
     pub protocol: PoolProtocol,
     /// How it chooses a member, e.g. `ROUND_ROBIN`: a word that belongs to the load balancer's provider.
@@ -101,6 +104,9 @@ pub struct NewPool {
     pub name: String,
     /// What shall be written on it.
     pub description: String,
+    /// Its tags; `None` is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
     /// What it shall speak to its members.
     pub protocol: PoolProtocol,
     /// How it shall choose a member.
@@ -122,6 +128,9 @@ pub struct PoolUpdate {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Its tags, as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
     /// How it chooses a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<String>,

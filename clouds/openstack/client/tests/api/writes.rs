@@ -108,6 +108,7 @@ fn new_listener() -> NewListener {
         listener_id: None,
         name: "pool".to_owned(),
         description: "what it is for".to_owned(),
+        tags: None,
         protocol: PoolProtocol::Tcp,
         lb_algorithm: "ROUND_ROBIN".to_owned(),
         session_persistence: None,

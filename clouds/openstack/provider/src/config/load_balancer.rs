@@ -43,6 +43,10 @@ pub struct LoadBalancerOptions {
     pub container_store: ContainerStore,
     /// Whether parts and members are made one by one: `provider-requires-serial-api-calls`.
     pub is_serial: bool,
+    /// The UID of this cluster's namespace `kube-system`: `cluster-uid`.
+    pub cluster_uid: Option<String>,
+    /// Whether load balancers under a former name of the cluster are renamed: `enable-lb-rename`.
+    pub renames: bool,
     /// Names that the cluster had before: `former-cluster-name`.
     pub former_clusters: Vec<String>,
     /// How often a load balancer that is pending is looked at: `OCCM_WAIT_LB_ACTIVE_STEPS`.
@@ -71,6 +75,8 @@ impl Default for LoadBalancerOptions {
             tls_container: None,
             container_store: ContainerStore::Barbican,
             is_serial: false,
+            cluster_uid: None,
+            renames: true,
             former_clusters: Vec::new(),
             wait_steps: 23,
             classes: BTreeMap::new(),

@@ -29,6 +29,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Whether provider IDs name the region.
 const REGIONAL: &str = "OS_CCM_REGIONAL";
 
+/// Whether Nodes stay whose servers are gone: a patch of the distributor Deckhouse. Any value but an empty one counts.
+const KEEPS_NODES: &str = "SKIP_NODE_DELETION";
+
 /// Everything that the provider is told.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -78,6 +81,10 @@ pub struct NodeOptions {
     pub internal_networks: Vec<String>,
     /// Ranges in the order in which addresses stand.
     pub sort_order: Vec<IpNet>,
+    /// Whether a Node without provider ID is deleted when no server has its name: `delete-nodes-without-provider-id`.
+    pub deletes_by_name: bool,
+    /// Whether no Node is deleted because its server is gone: `SKIP_NODE_DELETION`.
+    pub keeps_nodes: bool,
 }
 
 impl Options {
@@ -321,7 +328,17 @@ fn nodes(file: &File, environment: &Environment, warnings: &mut Vec<String>) -> 
             )),
         }
     }
+    let keeps_nodes = environment
+        .value(KEEPS_NODES)
+        .is_some_and(|value| !value.is_empty());
+    if keeps_nodes {
+        warnings.push(format!(
+            "the environment variable `{KEEPS_NODES}` is set: Nodes whose servers are gone are not deleted"
+        ));
+    }
     NodeOptions {
+        keeps_nodes,
+        deletes_by_name: file.global.delete_nodes_without_provider_id,
         region: file.global.region.clone(),
         is_regional: environment.value(REGIONAL) == Some("true"),
         without_ipv6: file.networking.ipv6_support_disabled,

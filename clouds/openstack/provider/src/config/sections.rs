@@ -68,6 +68,8 @@ sections! {
         clouds_file: String = "clouds-file";
         /// The entry of clouds.yaml.
         cloud: String = "cloud";
+        /// Whether a Node without provider ID is deleted when no server has its name.
+        delete_nodes_without_provider_id: bool = "delete-nodes-without-provider-id";
         /// How long a request may take; comes before the option of that name in `[Metadata]`.
         request_timeout: Duration = "request-timeout";
     }
@@ -140,6 +142,10 @@ sections! {
         container_store: String = "container-store", "barbican";
         /// Whether the provider takes no more than one change at a time.
         provider_requires_serial_api_calls: bool = "provider-requires-serial-api-calls";
+        /// The UID of this cluster's namespace `kube-system`.
+        cluster_uid: String = "cluster-uid";
+        /// Whether load balancers under a former name of the cluster are renamed.
+        enable_lb_rename: bool = "enable-lb-rename", true;
         /// Names that the cluster had before.
         former_cluster_name: Vec<String> = "former-cluster-name";
     }

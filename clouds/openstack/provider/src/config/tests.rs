@@ -364,6 +364,25 @@ fn the_environment_sets_the_region_of_ids_and_the_steps_of_waits() {
 }
 
 #[test]
+fn options_of_newer_go_managers_and_of_distributors_are_read() {
+    let options = read("[LoadBalancer]\n").unwrap();
+    let balancers = options.load_balancer.unwrap();
+    assert!(balancers.renames && balancers.cluster_uid.is_none());
+    assert!(!options.nodes.deletes_by_name && !options.nodes.keeps_nodes);
+    let text = "[Global]\ndelete-nodes-without-provider-id = yes\n[LoadBalancer]\nenable-lb-rename = false\ncluster-uid = c1\nformer-cluster-name = old\n";
+    let options = read(text).unwrap();
+    let balancers = options.load_balancer.unwrap();
+    assert!(options.nodes.deletes_by_name && !balancers.renames);
+    assert_eq!(balancers.cluster_uid.as_deref(), Some("c1"));
+    assert!(balancers.former_clusters.is_empty());
+    assert!(
+        options.warnings[0].contains("`former-cluster-name` has no effect"),
+        "{:?}",
+        options.warnings
+    );
+}
+
+#[test]
 fn no_text_shows_a_secret() {
     let options = read("").unwrap();
     assert!(!format!("{options:?}").contains("Secret1"));

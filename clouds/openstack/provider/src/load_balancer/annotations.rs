@@ -3,6 +3,8 @@
 use bowline_cloud_provider::{AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::Service;
 
+use crate::load_balancer::tags;
+
 mod table;
 
 pub use table::annotation_table;
@@ -68,6 +70,21 @@ impl<'a> Reader<'a> {
                 default
             }),
         }
+    }
+
+    /// Tags, each once, in the order in which they are written.
+    pub(crate) fn tags(&mut self, spec: &AnnotationSpec) -> Vec<String> {
+        let mut tags: Vec<String> = Vec::new();
+        for tag in tags::listed(self.given(spec).unwrap_or_default()) {
+            match tags::flaw(tag) {
+                Some(why) => self
+                    .ignored
+                    .push(format!("{} names the tag `{tag}`, {why}", spec.key)),
+                None if tags.iter().any(|there| there == tag) => {}
+                None => tags.push(tag.to_owned()),
+            }
+        }
+        tags
     }
 
     fn ignore(&mut self, spec: &AnnotationSpec, value: &str, why: &str) {

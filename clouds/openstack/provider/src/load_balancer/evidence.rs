@@ -6,6 +6,7 @@
 use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, Pool, ProvisioningStatus};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::config::LoadBalancerOptions;
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
 use crate::load_balancer::observed::Observed;
@@ -33,6 +34,8 @@ pub(crate) enum Found<'a> {
     },
     /// It is being deleted; another one is made when it is gone, or does not go.
     Going(&'a LoadBalancer),
+    /// The annotation names one of another cluster whose parts bear the very marks of this Service: nobody could tell whose they are.
+    OfOtherCluster(&'a LoadBalancer),
     /// Several could be meant; nobody but a person can tell.
     Several(Vec<&'a LoadBalancer>),
 }
@@ -60,7 +63,28 @@ pub(crate) enum Role {
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
     let is_namesakes =
         identity.annotated.as_ref() != Some(&balancer.id) && identity.of_namesakes.contains(&balancer.id);
-    !is_namesakes && (is_meant(identity, balancer) || bears_tag(identity, balancer))
+    // Its mark there is that of the other cluster's Service, unless the load balancer was made for somebody else.
+    let is_named_alike = identity.annotated.as_ref() != Some(&balancer.id)
+        && known_names(identity).any(|name| name == balancer.name)
+        && is_of_other_cluster(identity, balancer);
+    !is_namesakes && !is_named_alike && (is_meant(identity, balancer) || bears_tag(identity, balancer))
+}
+
+/// Whether a tag says that a load balancer belongs to another cluster. What a Service does not name itself is not seen then; what it names
+/// it may share, and never renames or deletes.
+pub(crate) fn is_of_other_cluster(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    other_cluster(&identity.options, balancer).is_some()
+}
+
+/// The UID of the other cluster that a load balancer belongs to by its tags; `None` if none names one, if one names this cluster too, or if
+/// the UID of this one is not known.
+pub(crate) fn other_cluster<'a>(
+    options: &LoadBalancerOptions,
+    balancer: &'a LoadBalancer,
+) -> Option<&'a str> {
+    let own = options.cluster_uid.as_deref()?;
+    let marks = || balancer.tags.iter().filter_map(|tag| names::cluster_in_mark(tag));
+    marks().next().filter(|_| marks().all(|uid| uid != own))
 }
 
 /// Whether a load balancer may be the one that a Service uses.
@@ -86,15 +110,17 @@ pub(crate) fn bears_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
 /// Whether a load balancer bears a name that a Service's own may have: the present one, one with a former name of the
 /// cluster, or a very old one.
 fn bears_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    balancer.name == identity.name
+    let is_named = balancer.name == identity.name
         || balancer.name == identity.legacy_name && identity.legacy_name.len() > 1
-        || former_cluster(identity, balancer).is_some() && bears_our_service(identity, balancer)
+        || former_cluster(identity, balancer).is_some() && bears_our_service(identity, balancer);
+    is_named && !is_of_other_cluster(identity, balancer)
 }
 
 /// Whether a load balancer is the Service's own under a former name of the cluster: a configured one, or one that the
 /// Service's annotations speak for.
 fn is_under_former_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
     balancer.name != identity.name
+        && !is_of_other_cluster(identity, balancer)
         && bears_our_service(identity, balancer)
         && (former_cluster(identity, balancer).is_some()
             || claimed_tag(identity, balancer) == Some(&balancer.name))
@@ -110,7 +136,8 @@ pub(crate) fn claimed_tag<'a>(identity: &Identity, balancer: &'a LoadBalancer) -
     let annotations_speak = identity.annotated.as_ref() == Some(&balancer.id)
         && identity.recorded_address.is_some()
         && !bears_known_tag(identity, balancer);
-    if !annotations_speak || balancer.name == identity.name {
+    let may_be_renamed = identity.options.renames && !is_of_other_cluster(identity, balancer);
+    if !annotations_speak || !may_be_renamed || balancer.name == identity.name {
         return None;
     }
     if bears_our_service(identity, balancer) {
@@ -188,6 +215,9 @@ pub(crate) fn resolve<'a>(identity: &'a Identity, observed: &'a Observed) -> Fou
         match annotated {
             Some(balancer) if balancer.provisioning_status == ProvisioningStatus::PendingDelete => {
                 return Found::Going(balancer);
+            }
+            Some(balancer) if balancer.name == identity.name && is_of_other_cluster(identity, balancer) => {
+                return Found::OfOtherCluster(balancer);
             }
             Some(balancer) if balancer.provisioning_status != ProvisioningStatus::Deleted => {
                 let role = role(identity, balancer);
@@ -359,7 +389,8 @@ pub(crate) fn is_to_be_deleted(identity: &Identity, role: Role, balancer: &LoadB
         .iter()
         .filter(|tag| tag.starts_with(names::PREFIX) && !is_our_tag(identity, balancer, tag));
     let is_used = others.any(|tag| !(has_failed && identity.going.contains(tag)));
-    is_ours && is_made_by_controller(identity, balancer) && !is_used
+    let is_foreign = is_of_other_cluster(identity, balancer);
+    is_ours && is_made_by_controller(identity, balancer) && !is_used && !is_foreign
 }
 
 /// Whether a listener is the Service's: by its tag, or, where nobody tagged it, because the load balancer is.

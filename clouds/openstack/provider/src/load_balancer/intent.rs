@@ -1,5 +1,6 @@
 //! What a Service asks for: parsed and checked as a whole, before anything is read or written.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::config::LoadBalancerOptions;
 use crate::load_balancer::members::{self, Family};
 use crate::load_balancer::names::PoolMark;
 use crate::load_balancer::subnets::floating::WantedSubnet;
+use crate::load_balancer::tags::Tags;
 
 mod namesakes;
 mod notes;
@@ -85,6 +87,8 @@ pub(crate) struct Identity {
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.
     pub(crate) keeps_floating_ip: bool,
+    /// The tags that were added because annotations named them.
+    pub(crate) added_tags: BTreeSet<String>,
     /// What `cloud.conf` says.
     pub(crate) options: Arc<LoadBalancerOptions>,
 }
@@ -120,6 +124,7 @@ pub(crate) struct Wanted {
     pub(crate) listener: ListenerSettings,
     pub(crate) pool: PoolSettings,
     pub(crate) monitor: Option<MonitorSettings>,
+    pub(crate) tags: Tags,
     /// The node port on which kube-proxy says whether the node has endpoints.
     pub(crate) health_check_port: Option<u16>,
     /// All nodes, in order.

@@ -7,6 +7,9 @@ use bowline_cloud_provider::ServiceKey;
 /// What the names of all load balancers begin with that a controller of some cluster made. A tag that begins so names a
 /// Service that uses the object.
 pub(crate) const PREFIX: &str = "kube_service_";
+/// What a tag begins with that says to which cluster a load balancer belongs: the UID of its namespace `kube-system` follows. Go managers
+/// after v1.36.0 may write it (kubernetes/cloud-provider-openstack, pull request 3103).
+const CLUSTER_MARK: &str = "kube_cluster_id_";
 /// What the description of every floating IP holds that a controller made.
 pub(crate) const FLOATING_IP_MARK: &str = "Floating IP for Kubernetes external service";
 /// What the description of every pool begins with that this controller made.
@@ -15,6 +18,16 @@ const POOL_MARK: &str = "Kubernetes Service";
 const MAX_NAME: usize = 255;
 /// The characters of a name in the form that very old controllers used.
 const LEGACY_NAME: usize = 32;
+
+/// Whether a tag says whose an object is.
+pub(crate) fn is_mark(tag: &str) -> bool {
+    tag.starts_with(PREFIX) || tag.starts_with(CLUSTER_MARK)
+}
+
+/// The UID of the cluster that a tag of a load balancer names.
+pub(crate) fn cluster_in_mark(tag: &str) -> Option<&str> {
+    tag.strip_prefix(CLUSTER_MARK).filter(|uid| !uid.is_empty())
+}
 
 /// The name of a Service's load balancer. It is also the tag that marks what is used by the Service.
 pub(crate) fn balancer(cluster: &str, service: &ServiceKey) -> String {

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::annotations as keys;
+use crate::load_balancer::evidence::other_cluster;
 use crate::load_balancer::names::{self, PREFIX, PoolMark};
 
 /// What was read of a project.
@@ -59,7 +60,8 @@ impl Project {
             .balancers
             .iter()
             .filter(|it| !gone.contains(&it.provisioning_status));
-        let mut found: Vec<Found> = balancers.filter_map(|it| self.balancer(&judge, it)).collect();
+        let balancers = balancers.filter_map(|it| self.balancer(options, &judge, it));
+        let mut found: Vec<Found> = balancers.collect();
         let with_balancer: BTreeSet<ServiceKey> =
             found.iter().filter_map(|it| it.owner.key.clone()).collect();
         let is_left = |it: &Found| {
@@ -82,7 +84,12 @@ impl Project {
         found
     }
 
-    fn balancer(&self, judge: &Judge, balancer: &LoadBalancer) -> Option<Found> {
+    fn balancer(
+        &self,
+        options: &LoadBalancerOptions,
+        judge: &Judge,
+        balancer: &LoadBalancer,
+    ) -> Option<Found> {
         let others = |it: &&String| it.starts_with(PREFIX) && **it != balancer.name;
         let other = balancer.tags.iter().find(others);
         let is_made = balancer.name.starts_with(PREFIX);
@@ -96,7 +103,8 @@ impl Project {
             .as_ref()
             .map(|key| self.marks(balancer, key))
             .unwrap_or_default();
-        let uids: BTreeSet<&str> = marks.iter().filter_map(|mark| mark.cluster).collect();
+        let of_pools = marks.iter().filter_map(|mark| mark.cluster);
+        let uids: BTreeSet<&str> = of_pools.chain(other_cluster(options, balancer)).collect();
         let cluster_uid = uids.first().copied();
         let owner = Owner {
             uid: marks.first().map(|mark| mark.uid.to_owned()).unwrap_or_default(),

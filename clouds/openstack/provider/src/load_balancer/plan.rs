@@ -5,6 +5,7 @@
 //! address, and last the security group.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
@@ -20,6 +21,7 @@ use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::observed::{Observed, Parts, is_pending};
 use crate::load_balancer::status;
 use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::load_balancer::tags;
 use crate::messages::{DUPLICATE_REMOVED, IN_ERROR, LEFT, QUOTA_MET, RENAMED};
 
 mod absent;
@@ -105,6 +107,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     let answer = match found {
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
+        Found::OfOtherCluster(balancer) => Answer::Refused(guards::of_other_cluster(identity, balancer)),
         Found::Going(balancer) => wait_for(balancer, seen),
         Found::None if let Some(other) = guards::of_another(identity, seen) => Answer::Refused(other),
         Found::None => creation::next(wanted, features.surely(), seen, &mut notes),
@@ -243,17 +246,43 @@ impl<'a> Existing<'a> {
         // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
         // that join at once the second one sees that the places are taken.
         // One under a configured former name is as good until the owner renames it.
-        if let Some(tags) = attributes::tags_with(&balancer.tags, &wanted.identity.name)
-            .filter(|_| self.features.tags && !evidence::bears_known_tag(&wanted.identity, balancer))
-        {
-            let update = LoadBalancerUpdate {
+        let mark =
+            Some(&wanted.identity.name).filter(|_| !evidence::bears_known_tag(&wanted.identity, balancer));
+        if let Some(change) = mark.and_then(|mark| self.tagging(Some(mark), &[])) {
+            return Some(self.part(change, notes));
+        }
+        let change = change.map(|change| self.unmarked(change, notes));
+        change.or_else(|| {
+            let tags = self.tagging(None, &wanted.tags.balancer);
+            let tags = tags.filter(|tags| self.seen.memory.refusals.of_change(tags).is_none());
+            tags.map(|tags| self.part(tags, notes))
+        })
+    }
+
+    /// The write of the load balancer's tags; `None` if they are as they are to be, or Octavia has none.
+    fn tagging(&self, mark: Option<&String>, wanted: &[String]) -> Option<PartChange> {
+        let balancer = self.balancer;
+        let added = &self.wanted.identity.added_tags;
+        let none = BTreeSet::new();
+        let added = if mark.is_some() { &none } else { added };
+        let tags = tags::to_be(&balancer.tags, mark, wanted, added).filter(|_| self.features.tags)?;
+        Some(PartChange::UpdateBalancer {
+            name: balancer.name.clone(),
+            update: LoadBalancerUpdate {
                 name: None,
                 tags: Some(tags),
-            };
-            let name = balancer.name.clone();
-            return Some(self.part(PartChange::UpdateBalancer { name, update }, notes));
-        }
-        change.map(|change| self.unmarked(change, notes))
+            },
+        })
+    }
+
+    /// Forgets the tags that were taken off.
+    fn forget_tags(&self) -> Option<Next> {
+        let added = &self.wanted.identity.added_tags;
+        let of_parts = self.plan_of_parts().into_iter().flat_map(PartsPlan::own_tags);
+        let there = of_parts.chain(&self.balancer.tags).collect();
+        let kept = self.wanted.tags.to_keep(added, &there)?;
+        let kept = Some(kept.as_str()).filter(|kept| !kept.is_empty());
+        Some(annotate(keys::ADDED_TAGS.key, kept))
     }
 
     fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
@@ -283,6 +312,11 @@ impl<'a> Existing<'a> {
         if let Some(change) = self.plan_of_parts().and_then(PartsPlan::late) {
             return waiting::for_change(&change, seen);
         }
+        if let Some(forgotten) = self.forget_tags() {
+            return forgotten;
+        }
+        let untagged = self.tagging(None, &wanted.tags.balancer);
+        let untagged = untagged.and_then(|change| seen.memory.refusals.of_change(&change).cloned());
         // What costs most comes first.
         let refusal = together([
             self.unmended(),
@@ -290,6 +324,7 @@ impl<'a> Existing<'a> {
             of_group,
             self.untaken(),
             self.unread(),
+            untagged,
             guards::port_of_another(wanted, seen, Some(balancer)).filter(|_| self.role == Role::Owner),
             floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
         ]);
@@ -421,6 +456,10 @@ impl<'a> Existing<'a> {
         }
         if own.is_reverted(&change) {
             return Answer::Refused(self.reverted(change));
+        }
+        let tags = &self.wanted.tags;
+        if let Some(record) = tags.to_record(&self.wanted.identity.added_tags, tags::written(&change)) {
+            return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
         let is_repeated = own.changes.contains(&change);
         let step = CloudStep::Part {

@@ -1,12 +1,13 @@
 //! Servers as the instances of Nodes.
 //!
-//! Nova's own 404 to the server of a Node is the proof that it is gone. A miss in a listing is none, and neither is a name.
+//! Nova's own 404 to the server of a Node is the proof that it is gone. A miss in a listing is none, and neither is a name unless
+//! `cloud.conf` says so.
 
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    CloudError, InstanceDirectory, InstanceIndex, InstanceMetadata, InstanceQuery, InstanceResult, Node,
-    PowerState, Purpose, Sought,
+    AbsenceProof, CloudError, InstanceDirectory, InstanceIndex, InstanceMetadata, InstanceQuery,
+    InstanceResult, Node, PowerState, Purpose, Sought,
 };
 use bowline_openstack_client::{Client, ServerId, ServerStatus};
 
@@ -14,10 +15,18 @@ use crate::config::NodeOptions;
 use crate::nodes::servers::{Depth, Described, Servers};
 use crate::provider_id::{self, Reference};
 
+/// What is told of a Node whose server is gone where no Node may be deleted for that.
+const KEPT: &str = "instance not found: its server is gone, and the environment variable SKIP_NODE_DELETION keeps the node; \
+                    delete it by hand, or unset the variable";
+
 /// The servers of the project.
 pub(crate) struct Instances {
     servers: Servers,
     region: String,
+    /// Whether a name that no server has proves that the server of a Node without provider ID is gone.
+    deletes_by_name: bool,
+    /// Whether nothing does.
+    keeps_nodes: bool,
 }
 
 impl Instances {
@@ -25,6 +34,8 @@ impl Instances {
         Self {
             servers: Servers::new(client, options),
             region: options.region.clone(),
+            deletes_by_name: options.deletes_by_name,
+            keeps_nodes: options.keeps_nodes,
         }
     }
 }
@@ -68,6 +79,9 @@ impl InstanceDirectory for Instances {
         };
         let asked = self.servers.one(id, depth).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
+        if found.is_none() && self.keeps_nodes && query.purpose == Purpose::Existence {
+            return Err(self.unable(query, CloudError::not_found(KEPT)));
+        }
         let evidence = || format!("Nova answered 404 to server {id}");
         self.answer(query, found.as_ref().ok_or_else(evidence))
     }
@@ -108,6 +122,18 @@ impl InstanceDirectory for Instances {
             }
         };
         self.unable(query, CloudError::not_found(text))
+    }
+
+    /// An empty listing may be that of other credentials.
+    fn absence_by_name(&self, query: &InstanceQuery, listing: &Self::Listing) -> Option<AbsenceProof> {
+        let may_be = self.deletes_by_name && !self.keeps_nodes && !listing.is_empty();
+        may_be.then(|| {
+            AbsenceProof::new(format!(
+                "node {} has no provider ID, and Nova lists servers of which none has its name \
+                 (delete-nodes-without-provider-id in cloud.conf)",
+                query.node.name
+            ))
+        })
     }
 
     fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {

@@ -16,6 +16,10 @@ use crate::config::NodeOptions;
 use crate::nodes::{addresses, labels};
 use crate::provider_id;
 
+/// The label that tells which Nodes are on one host (the Go manager after v1.36.0, `docs/openstack-cloud-controller-manager`). A live
+/// migration changes it.
+const HOST_ID: &str = "topology.openstack.org/host-id";
+
 /// A server, and what it contributes to its Node.
 #[derive(Debug, Clone)]
 pub(crate) struct Described {
@@ -170,6 +174,11 @@ impl Source {
             zone: labels::value(&server.availability_zone),
             region: options.region.clone(),
             addresses: addresses::of_server(server, ports, &of_trunks, options),
+            additional_labels: (!server.host_id.is_empty())
+                .then(|| (HOST_ID.to_owned(), server.host_id.clone()))
+                .into_iter()
+                .collect(),
+            moving_labels: &[HOST_ID],
             ..InstanceMetadata::default()
         })
     }

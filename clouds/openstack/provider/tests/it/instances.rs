@@ -319,3 +319,76 @@ async fn ports_of_several_networks_and_the_host_name_come_in_the_go_managers_ord
         ]
     );
 }
+
+const HOST_ID: &str = "topology.openstack.org/host-id";
+
+#[tokio::test(start_paused = true)]
+async fn the_host_of_a_server_is_told_and_may_change_and_one_without_a_host_has_no_label() {
+    let sim = sim();
+    let id = sim.add_server(ServerSpec::new("node-1"));
+    let cloud = provider(&sim, "").await;
+    for (host, label) in [
+        ("0d05c029b693", Some("0d05c029b693")),
+        ("8a41", Some("8a41")),
+        ("", None),
+    ] {
+        sim.edit_server(id, |server| host.clone_into(&mut server.host_id));
+        let metadata = present(ask_one(&cloud, &unnamed("node-1"), Purpose::Metadata).await).metadata;
+        assert_eq!(metadata.additional_labels.get(HOST_ID).map(String::as_str), label);
+        assert_eq!(metadata.moving_labels, [HOST_ID]);
+    }
+}
+
+fn is_absent(answer: InstanceResult) -> bool {
+    match answer {
+        Ok(answer) => matches!(answer, InstanceAnswer::Absent(_)),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+            false
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_no_server_has_proves_an_absence_only_where_the_file_says_so() {
+    let sim = sim();
+    let other = sim.add_server(ServerSpec::new("node-2"));
+    let node = unnamed("node-1");
+    let by_default = provider(&sim, "").await;
+    assert!(!is_absent(ask_one(&by_default, &node, Purpose::Existence).await));
+    let asked_for = provider(&sim, "delete-nodes-without-provider-id = true\n").await;
+    assert!(is_absent(ask_one(&asked_for, &node, Purpose::Existence).await));
+    assert!(!is_absent(ask_one(&asked_for, &node, Purpose::Metadata).await));
+    let fault = Fault::operation("nova.servers.list").status(500);
+    sim.faults().add(fault.clone());
+    ask_one(&asked_for, &node, Purpose::Existence).await.unwrap_err();
+    sim.faults().clear();
+    // Where no server is seen at all, the credentials may be others.
+    sim.remove_server(other);
+    assert!(!is_absent(ask_one(&asked_for, &node, Purpose::Existence).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_variable_of_a_distributor_keeps_nodes_whose_servers_are_gone() {
+    let sim = sim();
+    sim.add_server(ServerSpec::new("node-2"));
+    let gone = with_id("node-1", "openstack:///0b6f6a52-93a1-4f6d-9d6a-5d3f0f2a7c11");
+    for (value, is_gone) in [("1", false), ("", true)] {
+        let options = options_in(
+            "delete-nodes-without-provider-id = true\n",
+            &[("SKIP_NODE_DELETION", value)],
+        )
+        .unwrap();
+        let cloud = started(&sim, &options, true).await.unwrap();
+        let nodes = [&gone, &unnamed("node-1")];
+        for node in nodes {
+            let answer = ask_one(&cloud, node, Purpose::Existence).await;
+            assert_eq!(is_absent(answer), is_gone, "{node:?}");
+        }
+        let is_told = options
+            .remarks()
+            .iter()
+            .any(|it| it.contains("SKIP_NODE_DELETION"));
+        assert_eq!(is_told, !is_gone);
+    }
+}

@@ -42,6 +42,7 @@ mod session;
 mod settings;
 mod shared;
 mod start;
+mod tags;
 mod takeover;
 mod tls;
 mod twins;

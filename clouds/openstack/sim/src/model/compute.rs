@@ -20,6 +20,8 @@ pub struct Server {
     pub flavor: String,
     /// Where it runs.
     pub zone: String,
+    /// A hash of the host that it runs on; empty if it runs on none.
+    pub host_id: String,
     /// An address that somebody noted by hand; empty if nobody did.
     pub access_v4: String,
     /// As [`Self::access_v4`].

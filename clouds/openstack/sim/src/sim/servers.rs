@@ -30,6 +30,7 @@ impl OpenstackSim {
                 status: "ACTIVE".to_owned(),
                 flavor: spec.flavor.or(first_flavor).unwrap_or_default(),
                 zone: spec.zone.unwrap_or_else(|| state.options.zone.clone()),
+                host_id: id.simple().to_string(),
                 access_v4: spec.access_v4,
                 access_v6: spec.access_v6,
                 metadata: spec.metadata,

@@ -49,7 +49,7 @@ impl Wire<'_> {
             "tenant_id": server.project,
             "user_id": self.user_of(&server.project),
             "metadata": server.metadata,
-            "hostId": server.id.simple().to_string(),
+            "hostId": server.host_id,
             "image": { "id": server.id, "links": [] },
             "flavor": self.flavor_of(server, minor),
             "created": server.created_at,

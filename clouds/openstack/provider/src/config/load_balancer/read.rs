@@ -44,6 +44,13 @@ pub(in crate::config) fn read(
         }
     }
     let mut read = LoadBalancerOptions::from(options);
+    if !read.renames && !read.former_clusters.is_empty() {
+        warnings.push(
+            "`former-cluster-name` has no effect: `enable-lb-rename` is false, so no load balancer is renamed"
+                .to_owned(),
+        );
+        read.former_clusters.clear();
+    }
     read.classes = file
         .classes
         .iter()
@@ -101,6 +108,8 @@ impl From<&LoadBalancer> for LoadBalancerOptions {
                 _ => ContainerStore::External,
             },
             is_serial: options.provider_requires_serial_api_calls,
+            cluster_uid: set(&options.cluster_uid),
+            renames: options.enable_lb_rename,
             former_clusters: options.former_cluster_name.clone(),
             ..Self::default()
         }

@@ -68,6 +68,14 @@ annotations! {
         "Good checks in a row that make a member up.";
     MONITOR_MAX_RETRIES_DOWN = "loadbalancer.openstack.org/health-monitor-max-retries-down", Int(Between(1, 10)), "[LoadBalancer] monitor-max-retries-down", InPlace, Minimal,
         "Bad checks in a row that make a member down.";
+    BALANCER_TAGS = "loadbalancer.openstack.org/load-balancer-tags", CommaList, "", InPlace, None,
+        "Tags of the load balancer, beside those that say which Services use it. Tags that others put on it stay.";
+    LISTENER_TAGS = "loadbalancer.openstack.org/listener-tags", CommaList, "", InPlace, None,
+        "Tags of the Service's listeners, beside those that say which Services use them. Tags that others put on them stay.";
+    POOL_TAGS = "loadbalancer.openstack.org/pool-tags", CommaList, "", InPlace, None,
+        "Tags of the Service's pools. Tags that others put on them stay.";
+    ADDED_TAGS = "loadbalancer.openstack.org/added-tags", CommaList, "", Written, None,
+        "The tags that were added for the annotations that end in `-tags`. A tag is removed again when none of these annotations names it any more, if it is listed here. Absent on Services without such annotations.";
     NODE_SELECTOR = "loadbalancer.openstack.org/node-selector", Text(Labels), "[LoadBalancer] node-selector", InPlace, Minimal,
         "Labels that a node must have to become a member: `key=value`, or `key` for any value, separated by commas. Empty: all nodes.";
     HOSTNAME = "loadbalancer.openstack.org/hostname", Text(Hostname), "", StatusOnly, None,
@@ -92,9 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_holds_each_of_the_32_keys_once() {
+    fn the_table_holds_each_of_the_36_keys_once() {
         let keys: BTreeSet<&str> = annotation_table().iter().map(|entry| entry.key).collect();
-        assert_eq!((keys.len(), annotation_table().len()), (32, 32));
+        assert_eq!((keys.len(), annotation_table().len()), (36, 36));
         assert_eq!(keys.iter().filter(|key| !key.starts_with(PREFIX)).count(), 2);
     }
 }

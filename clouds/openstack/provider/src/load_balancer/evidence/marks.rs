@@ -6,6 +6,8 @@
 //! else's. It is taken out of sight ([`Observed`](crate::load_balancer::observed::Observed)) before anything is decided, so that no decision can write
 //! to it.
 //!
+//! - One with a tag that names another cluster, and none that names ours, is [not seen](super::is_of_other_cluster) where `cluster-uid` in
+//!   `cloud.conf` says which one ours is: Go managers after v1.36.0 may write such tags.
 //! - One that was made for a Service of our name in our own cluster is ours whatever its UID: a cluster has one Service of a name
 //!   at a time, and that one was deleted without its finalizer.
 //! - One that the Service's annotation names is never in doubt: a controller wrote it, or a person who wants the load balancer taken

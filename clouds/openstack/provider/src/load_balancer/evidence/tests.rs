@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::ServiceKey;
@@ -20,6 +21,7 @@ fn identity() -> Identity {
         cluster_uid: Some("c-1".into()),
         annotated: None,
         recorded_address: None,
+        added_tags: BTreeSet::new(),
         is_deleted: false,
         is_told_recorded: false,
         shares_address: false,
@@ -82,6 +84,7 @@ fn found(identity: &Identity, candidates: &[LoadBalancer], gone: &[&str]) -> Str
         Found::None => "none".into(),
         Found::Missing(id) => format!("missing {id}"),
         Found::Going(balancer) => format!("going {}", balancer.id),
+        Found::OfOtherCluster(balancer) => format!("of another cluster {}", balancer.id),
         Found::Several(several) => format!("several {}", ids(&several)),
         Found::One {
             balancer,
@@ -340,4 +343,71 @@ fn pools_have_to_be_seen_of_what_the_annotation_does_not_name() {
         ..named
     };
     assert!(!marks::is_in_doubt(&identity(), &going));
+}
+
+#[test]
+fn a_mark_of_another_cluster_is_proof_where_our_own_is_known() {
+    let (ours, theirs) = ("kube_cluster_id_c1", "kube_cluster_id_c2");
+    let knowing = |identity: Identity| Identity {
+        options: Arc::new(LoadBalancerOptions {
+            cluster_uid: Some("c1".into()),
+            ..(*identity.options).clone()
+        }),
+        ..identity
+    };
+    let named = |tags: &[&str]| [balancer("01", WEB, tags)];
+    for (tags, is_seen) in [
+        (&[WEB][..], true),
+        (&[WEB, ours], true),
+        (&[WEB, theirs, ours], true),
+        (&[WEB, theirs], false),
+        (&[WEB, "kube_cluster_id_"], true),
+    ] {
+        let [there] = named(tags);
+        assert_eq!(is_candidate(&knowing(identity()), &there), is_seen, "{tags:?}");
+        let expected = if is_seen { "Owner 01 twins " } else { "none" };
+        assert_eq!(found(&knowing(identity()), &[there], &[]), expected, "{tags:?}");
+    }
+    // Whose the mark is cannot be told, as today.
+    assert_eq!(found(&identity(), &named(&[WEB, theirs]), &[]), "Owner 01 twins ");
+    // One that a person names is shared, and stays; unless nobody could tell the parts of both apart.
+    let shared = balancer("02", API, &[API, WEB, theirs]);
+    let guest = knowing(naming("02", Some("10.0.0.5")));
+    assert_eq!(
+        found(&guest, std::slice::from_ref(&shared), &[]),
+        "Guest 02 twins "
+    );
+    assert!(!is_to_be_deleted(
+        &guest,
+        Role::Guest,
+        &balancer("02", API, &[WEB, theirs])
+    ));
+    let same = knowing(naming("01", Some("10.0.0.5")));
+    assert_eq!(found(&same, &named(&[WEB, theirs]), &[]), "of another cluster 01");
+    // A guest that was sent elsewhere takes its parts along.
+    assert_eq!(
+        left(&knowing(identity()), std::slice::from_ref(&shared)),
+        Some(&shared)
+    );
+    // Nor is it a former name of ours.
+    let former = balancer("03", FORMER, &[FORMER, theirs]);
+    let claiming = knowing(naming("03", Some("10.0.0.5")));
+    assert_eq!(claimed_tag(&claiming, &former), None);
+    assert_eq!(found(&claiming, &[former], &[]), "Guest 03 twins ");
+}
+
+#[test]
+fn nothing_is_renamed_where_that_is_switched_off() {
+    let other = balancer("01", OTHER, &[OTHER]);
+    let naming = naming("01", Some("10.0.0.5"));
+    assert_eq!(claimed_tag(&naming, &other), Some(OTHER));
+    let without = Identity {
+        options: Arc::new(LoadBalancerOptions {
+            renames: false,
+            ..LoadBalancerOptions::default()
+        }),
+        ..naming
+    };
+    assert_eq!(claimed_tag(&without, &other), None);
+    assert_eq!(found(&without, &[other], &[]), "Guest 01 twins ");
 }

@@ -20,6 +20,7 @@ use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::{Family, NodeFilter};
 use crate::load_balancer::names;
 use crate::load_balancer::subnets::floating::{self, WantedSubnet, Words};
+use crate::load_balancer::tags::{self, Tags};
 use crate::messages::NO_VALID_NODES;
 
 /// Reads what is asked for. What is to go cannot be wrong: a typo must not block a removal.
@@ -87,6 +88,11 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         is_deleted: service.metadata.deletion_timestamp.is_some(),
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
+        added_tags: text(&keys::ADDED_TAGS)
+            .into_iter()
+            .flat_map(tags::listed)
+            .map(str::to_owned)
+            .collect(),
         options: Arc::clone(options),
         service: key,
         uid,
@@ -203,6 +209,11 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
             sources,
         },
         monitor: monitor(&mut reader, &options),
+        tags: Tags {
+            balancer: reader.tags(&keys::BALANCER_TAGS),
+            listener: reader.tags(&keys::LISTENER_TAGS),
+            pool: reader.tags(&keys::POOL_TAGS),
+        },
         health_check_port: facts::health_check_node_port(service),
         nodes: facts
             .nodes

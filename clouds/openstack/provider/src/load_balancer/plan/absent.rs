@@ -60,10 +60,10 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
                 }
             }
         }
-        Found::None | Found::Missing(_) if seen.memory.own.is_creation_late => {
+        Found::None | Found::Missing(_) | Found::OfOtherCluster(_) if seen.memory.own.is_creation_late => {
             return Answer::Refused(super::creation::late(identity, "taken for never made"));
         }
-        Found::None | Found::Missing(_) => {}
+        Found::None | Found::Missing(_) | Found::OfOtherCluster(_) => {}
     }
     match of_left(identity, seen) {
         Left::None => {}
@@ -279,7 +279,7 @@ pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Optio
                     balancer
                         .tags
                         .iter()
-                        .filter(|tag| !is_ours(tag))
+                        .filter(|tag| !is_ours(tag) && !identity.added_tags.contains(*tag))
                         .cloned()
                         .collect(),
                 ),

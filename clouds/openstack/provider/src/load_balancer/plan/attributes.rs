@@ -7,20 +7,18 @@ use bowline_openstack_client::{
     Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor,
 };
 
-use crate::load_balancer::features::Features;
 use crate::load_balancer::plan::desired::FORWARDED_FOR;
 
-/// What differs at a listener; its name is not compared.
+/// What differs at a listener that is to get these tags; its name is not compared.
 pub(super) fn listener_update(
     wanted: &NewListener,
     there: &Listener,
-    tag: &str,
-    features: Features,
+    tags: Option<Vec<String>>,
 ) -> Option<ListenerUpdate> {
     let wishes = &wanted.attributes;
     let number = |wanted: Option<i64>, there: Option<i64>| wanted.filter(|_| wanted != there);
     let attributes = ListenerAttributes {
-        tags: tags_with(&there.tags, tag).filter(|_| features.tags),
+        tags,
         connection_limit: number(wishes.connection_limit, there.connection_limit),
         insert_headers: headers(wishes, &there.insert_headers),
         default_tls_container_ref: wishes
@@ -42,12 +40,6 @@ pub(super) fn listener_update(
         attributes,
     };
     (update != ListenerUpdate::default()).then_some(update)
-}
-
-/// The tags with this one behind them; `None` if it is there.
-pub(super) fn tags_with(tags: &[String], tag: &str) -> Option<Vec<String>> {
-    let is_there = tags.iter().any(|there| there == tag);
-    (!is_there).then(|| tags.iter().cloned().chain([tag.to_owned()]).collect())
 }
 
 /// The headers with the one that is wanted or without the one that is not; `None` if nothing changes. Others are kept.
@@ -98,16 +90,6 @@ pub(super) fn whole_monitor(wanted: &NewMonitor) -> MonitorUpdate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn texts(list: &[&str]) -> Vec<String> {
-        list.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn a_tag_is_added_behind_those_that_are_there() {
-        assert_eq!(tags_with(&texts(&["a"]), "b"), Some(texts(&["a", "b"])));
-        assert_eq!(tags_with(&texts(&["a", "b"]), "b"), None);
-    }
 
     #[test]
     fn other_headers_are_kept() {

@@ -20,6 +20,7 @@ use crate::load_balancer::plan::desired;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::remedies::About;
 use crate::load_balancer::step::{CloudStep, delete_port};
+use crate::load_balancer::tags;
 use crate::load_balancer::vip_ports::{self, Place};
 use crate::messages::{CHANGE_IGNORED, ZONES_IGNORED};
 
@@ -62,6 +63,10 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
         Err(refusal) => Answer::Refused(refusal),
         Ok(creation) => {
             note_ports(seen);
+            let tags = tags::of_creation(&creation.new);
+            if let Some(record) = wanted.tags.to_record(&identity.added_tags, &tags) {
+                return annotate(keys::ADDED_TAGS.key, Some(&record));
+            }
             // Nobody gets the address as long as what is left of a refused creation has it.
             let leaked = seen.leaked().into_iter().flat_map(|leaked| &leaked.in_the_way);
             let leaked = leaked.filter(|_| creation.new.vip_address.is_some());
@@ -204,7 +209,9 @@ fn new(
         name: identity.name.clone(),
         description: names::balancer_description(&identity.cluster, &identity.service),
         provider: options.provider.clone(),
-        tags: features.tags.then(|| vec![identity.name.clone()]),
+        tags: features
+            .tags
+            .then(|| desired::marked(wanted, &wanted.tags.balancer)),
         flavor_id: wanted.vip.flavor.clone().filter(|_| features.flavors),
         availability_zone: wanted.vip.zone.clone().filter(|_| features.zones),
         vip_port_id: wanted.vip.port.clone(),

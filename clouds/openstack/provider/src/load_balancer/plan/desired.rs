@@ -81,6 +81,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
                 listener_id: None,
                 name: names::pool(index, name),
                 description: names::pool_description(&wanted.identity.service, wanted.identity.mark()),
+                tags: (features.tags && !wanted.tags.pool.is_empty()).then(|| wanted.tags.pool.clone()),
                 protocol: pool_protocol(wanted, &protocol),
                 lb_algorithm: wanted.pool.method.clone(),
                 session_persistence: wanted.pool.is_sticky.then(SessionPersistence::by_address),
@@ -149,7 +150,7 @@ fn attributes(wanted: &Wanted, features: Features, subnets: &MemberSubnets) -> L
     }
     let timeout = |ms| features.timeouts.then_some(ms);
     ListenerAttributes {
-        tags: features.tags.then(|| vec![wanted.identity.name.clone()]),
+        tags: features.tags.then(|| marked(wanted, &wanted.tags.listener)),
         connection_limit: Some(settings.connection_limit),
         insert_headers: settings
             .forwards_for
@@ -163,6 +164,12 @@ fn attributes(wanted: &Wanted, features: Features, subnets: &MemberSubnets) -> L
             .allowed_cidrs
             .then(|| sources.iter().map(ToString::to_string).collect()),
     }
+}
+
+/// The tags of a new object of the Service: its mark, and those that are asked for.
+pub(super) fn marked(wanted: &Wanted, tags: &[String]) -> Vec<String> {
+    let mark = std::iter::once(&wanted.identity.name);
+    mark.chain(tags).cloned().collect()
 }
 
 /// How a port's members are probed; `None` if they are not.

@@ -10,6 +10,7 @@ use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::{Bars, Flaw};
 use crate::load_balancer::intent::{Identity, Protocol, Wanted};
+use crate::load_balancer::names;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::{KeyAnswer, Observed};
 use crate::messages::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
@@ -43,6 +44,24 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
         "another cluster in this project has, or had, the same --cluster-name ({}): give one of the clusters another --cluster-name; or, if that cluster is gone and this Service is to take the load balancer over, set {}: {id}",
         identity.cluster, keys::ID.key
     )))
+}
+
+/// Why a load balancer of another cluster is not shared whose parts have the same names and tags as this Service's would have.
+pub(super) fn of_other_cluster(identity: &Identity, balancer: &LoadBalancer) -> Refusal {
+    let (id, name) = (&balancer.id, &balancer.name);
+    let marks = balancer
+        .tags
+        .iter()
+        .filter(|tag| names::cluster_in_mark(tag).is_some());
+    let marks: Vec<&str> = marks.map(String::as_str).collect();
+    Refusal::new(format!(
+        "load balancer {id} ({name}) belongs to another cluster by its tag {}, and is left alone",
+        marks.join(", ")
+    ))
+    .with_remedy(format!(
+        "take {} off Service {} to get a load balancer of its own; or, if that cluster is gone, take the tag off the load balancer",
+        keys::ID.key, identity.service
+    ))
 }
 
 /// Why the address of a given port may lead elsewhere: another load balancer, not the Service's `own`, is on the port too.

@@ -6,7 +6,7 @@
 
 use bowline_openstack_client::{
     Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, OperatingStatus,
-    Pool, ProvisioningStatus,
+    Pool, PoolUpdate, ProvisioningStatus,
 };
 use bowline_plan::{Note, Refusal};
 
@@ -20,6 +20,7 @@ use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
+use crate::load_balancer::tags::{self, Tags};
 
 mod members;
 mod mending;
@@ -37,6 +38,7 @@ pub(crate) struct PartsPlan<'a> {
     role: Role,
     there: &'a Parts,
     desired: Vec<DesiredPort>,
+    tags: &'a Tags,
     /// Whether members keep the subnets that they have.
     keeps_subnets: bool,
     /// Whether everything but members stays as it is, because the certificate or a number cannot be used.
@@ -67,6 +69,7 @@ impl<'a> PartsPlan<'a> {
             role,
             there,
             desired: desired::ports(wanted, features, &subnets),
+            tags: &wanted.tags,
             keeps_subnets: subnets.keeps_others,
             is_held: guards::held(wanted, features, seen).is_some(),
             own: &seen.memory.own,
@@ -312,8 +315,8 @@ impl<'a> PartsPlan<'a> {
         };
         let is_right = listener.protocol == port.listener.protocol;
         let has_failed_itself = listener.provisioning_status == ProvisioningStatus::Error;
-        let update =
-            attributes::listener_update(&port.listener, listener, &self.identity.name, self.features);
+        let tags = self.tags_to_be(&listener.tags, Some(&self.identity.name), &self.tags.listener);
+        let update = attributes::listener_update(&port.listener, listener, tags);
         let of_listener = update
             .filter(|_| is_right)
             .map(write)
@@ -355,12 +358,32 @@ impl<'a> PartsPlan<'a> {
         changes
     }
 
+    /// The tags of a part as they are to be; `None` if they are so, or Octavia has none.
+    fn tags_to_be(&self, there: &[String], mark: Option<&String>, wanted: &[String]) -> Option<Vec<String>> {
+        let now = tags::to_be(there, mark, wanted, &self.identity.added_tags);
+        now.filter(|_| self.features.tags)
+    }
+
+    /// The tags of all parts of the Service.
+    pub(crate) fn own_tags(&self) -> impl Iterator<Item = &String> {
+        let listeners = self.there.listeners.iter().filter(|there| self.is_own(there));
+        let pools = self.there.pools.iter();
+        let pools = pools.filter(|there| evidence::is_own_pool(self.identity, self.balancer, there));
+        let of_listeners = listeners.flat_map(|there| &there.tags);
+        of_listeners.chain(pools.flat_map(|there| &there.tags))
+    }
+
     fn of_pool(&self, port: &DesiredPort, pool: &Pool) -> Vec<PartChange> {
         if has_failed(pool) {
             return self.mend(pool).into_iter().collect();
         }
+        let tags = self.tags_to_be(&pool.tags, None, &self.tags.pool);
+        let tags = tags.map(|tags| PoolUpdate {
+            tags: Some(tags),
+            ..PoolUpdate::default()
+        });
         let updates = pools::updates(&port.pool, pool, self.refusals, self.features.is_ovn);
-        let updates = updates.map(|update| PartChange::UpdatePool {
+        let updates = updates.chain(tags).map(|update| PartChange::UpdatePool {
             id: pool.id.clone(),
             name: pool.name.clone(),
             update,

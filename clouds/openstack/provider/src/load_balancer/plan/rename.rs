@@ -52,7 +52,7 @@ pub(super) fn next(
         balancer,
         role,
     };
-    renaming.formers().next()?;
+    renaming.formers().next().filter(|_| identity.options.renames)?;
     if !is_borne_out(identity, seen, balancer) {
         return None;
     }
