@@ -84,6 +84,55 @@ macro_rules! handle {
     };
 }
 
+/// All objects of a handle's state as JSON, for scenarios: they are named by the fields of the state, each a map by ID.
+///
+/// ```ignore
+/// impl ExampleSim {
+///     bowline_cloud_kit::objects!(servers, load_balancers);
+/// }
+/// ```
+#[macro_export]
+macro_rules! objects {
+    ($($kind:ident),+) => {
+        /// All objects by kind, in the order of their creation.
+        pub fn objects(&self) -> $crate::Value {
+            let state = self.read();
+            let mut objects = ::serde_json::Map::new();
+            $(
+                let of_kind: ::std::vec::Vec<_> = state.$kind.values().collect();
+                objects.insert(stringify!($kind).to_owned(), ::serde_json::json!(of_kind));
+            )+
+            $crate::Value::Object(objects)
+        }
+
+        /// Puts an object in the place of the one with this ID; whether there is one.
+        ///
+        /// # Errors
+        ///
+        /// If it is none of this kind.
+        pub fn replace(
+            &self,
+            kind: &str,
+            id: &str,
+            object: $crate::Value,
+        ) -> ::std::result::Result<bool, ::serde_json::Error> {
+            self.write(|state| {
+                match kind {
+                    $(stringify!($kind) => {
+                        let mut there = state.$kind.iter_mut();
+                        if let Some((_, there)) = there.find(|(key, _)| key.to_string() == id) {
+                            *there = ::serde_json::from_value(object)?;
+                            return Ok(true);
+                        }
+                    })+
+                    _ => {}
+                }
+                Ok(false)
+            })
+        }
+    };
+}
+
 /// The methods of a builder that no cloud has of its own. It has the fields `settings: Settings` and `behaviour`, and a
 /// method `data_plane`.
 ///

@@ -18,6 +18,7 @@ pub mod orphans;
 pub mod prepared;
 pub mod program;
 mod run;
+pub mod scenario;
 mod service_loop;
 mod services;
 

@@ -44,6 +44,11 @@ impl Services {
         self.find(key).unwrap_or_else(|| panic!("no Service {key}"))
     }
 
+    /// All of them.
+    pub(crate) fn by_key(&self) -> BTreeMap<String, Arc<Service>> {
+        self.0.lock().unwrap().clone()
+    }
+
     /// Changes a Service. Whoever holds the one before sees that it is another one, as by its resource version.
     ///
     /// # Panics

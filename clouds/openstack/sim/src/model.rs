@@ -1,5 +1,6 @@
 //! The objects of a cloud as the simulator holds them. How they look on the wire is another matter.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub mod balancing;
@@ -9,7 +10,7 @@ pub mod keys;
 pub mod network;
 
 /// What every Neutron object has, and Octavia's too but for the revision.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Meta {
     /// The project's id.
     pub project: String,

@@ -7,8 +7,8 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use tracing::Level;
 
-use crate::shared::two;
 use crate::world::World;
+use crate::world::two;
 
 /// The actions that were logged, without the time.
 fn actions(log: &Log) -> Vec<String> {

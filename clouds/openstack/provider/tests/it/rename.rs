@@ -7,7 +7,7 @@ use bowline_openstack_sim::{Provisioning, Snapshot};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::shared::join;
+use crate::world::join;
 use crate::world::{World, in_short, lb_name, service};
 
 /// A load balancer made under the name `old`, in a cluster that is `lab` by now.

@@ -5,75 +5,7 @@ use std::time::Duration;
 use bowline_openstack_sim::Provisioning;
 use tokio::time::{Instant, advance};
 
-use crate::shared::join;
-use crate::world::{World, in_short};
-
-const UNDONE: &str = "Octavia took it and could not do it";
-
-/// A deletion that ends in `ERROR` is told, and repeated after longer and longer pauses.
-#[tokio::test(start_paused = true)]
-async fn a_deletion_that_ends_in_error_is_told_and_not_repeated_at_once() {
-    for has_served in [false, true] {
-        let world = World::with_nodes(1);
-        let fail = |creates, deletes| {
-            world.sim.set_behaviour(|behaviour| {
-                (behaviour.failing_creates, behaviour.failing_deletes) = (creates, deletes);
-            });
-        };
-        if has_served {
-            world.run("web").await.settled();
-            world.delete("web");
-        }
-        fail(u32::from(!has_served), 9);
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        let complaint = run.complaint().to_owned();
-        assert!(complaint.contains(UNDONE), "{run:#?}");
-        let deletions = in_short(&writes)
-            .into_iter()
-            .filter(|it| *it == "octavia.loadbalancers.delete");
-        assert_eq!(deletions.count(), 1, "{:?}", in_short(&writes));
-        let (again, writes) = world.writes_of(world.run_again("web")).await;
-        assert_eq!(again.complaint(), complaint);
-        assert!(writes.is_empty(), "{:?}", in_short(&writes));
-        fail(0, 0);
-        world.run("web").await;
-        match has_served {
-            true => assert_eq!(world.sim.leftovers(), Vec::<String>::new()),
-            false => drop(world.run("web").await.settled()),
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_part_whose_deletion_ends_in_error_is_told() {
-    for is_guest in [false, true] {
-        let world = World::with_nodes(1);
-        world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]);
-        world.run("web").await.settled();
-        if is_guest {
-            join(&world, "b", 81);
-            world.run("b").await.settled();
-            world.delete("b");
-        } else {
-            world.set_ports("web", &[("TCP", 80, 30080)]);
-        }
-        let fail = |changes| {
-            world
-                .sim
-                .set_behaviour(|behaviour| behaviour.failing_part_changes = changes);
-        };
-        fail(9);
-        let name = if is_guest { "b" } else { "web" };
-        let run = world.run(name).await;
-        assert!(run.complaint().contains(UNDONE), "{run:#?}");
-        assert_eq!(run.published_although_refused.is_some(), !is_guest);
-        let (_, writes) = world.writes_of(world.run_again(name)).await;
-        assert!(writes.is_empty(), "{:?}", in_short(&writes));
-        fail(0);
-        world.run(name).await.settled();
-        assert_eq!(world.sim.listeners().len(), if is_guest { 2 } else { 1 });
-    }
-}
+use crate::world::World;
 
 /// A part that fails shows in no answer to the writes after it.
 #[tokio::test(start_paused = true)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Transport};
 use bowline_cloud_provider::{
-    AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, Labels,
-    LoadBalancer, Node, NodeAddress, ServerVersion, Service, ServiceFacts,
+    AddressType, BackgroundFacts, BackgroundWork, CloudProvider, ClusterFacts, InstancesV2, LoadBalancer,
+    Node, NodeAddress, ServerVersion, Service, ServiceFacts,
 };
 use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, run_background};
 pub(crate) use bowline_kit::{Outcome, Run, service_port};
@@ -224,14 +224,6 @@ impl World {
         self.nodes.retain(|node| node.name.as_str() != name);
     }
 
-    pub(crate) fn label_node(&mut self, name: &str, labels: &[(&str, &str)]) {
-        for node in &mut self.nodes {
-            if node.name.as_str() == name {
-                Arc::make_mut(node).labels = labels.iter().copied().collect::<Labels>();
-            }
-        }
-    }
-
     pub(crate) fn put(&self, service: Service) {
         let name = service.metadata.name.clone().unwrap();
         self.services.put(&name, service);
@@ -365,4 +357,18 @@ pub(crate) fn service(name: &str, ports: &[(&str, i32, i32)]) -> Service {
         .map(|(protocol, port, node)| service_port(protocol, *port, *node));
     spec.ports = Some(ports.collect());
     service
+}
+
+/// Service `web` with the port 80, and `b` with another port on its load balancer.
+pub(crate) async fn two(port: i32) -> World {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    join(&world, "b", port);
+    world
+}
+
+pub(crate) fn join(world: &World, name: &str, port: i32) {
+    world.put(service(name, &[("TCP", port, 30_000 + port)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate(name, "load-balancer-id", &id);
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use bowline_cloud_kit::moment;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -40,7 +41,7 @@ impl Provisioning {
 }
 
 /// What every Octavia object has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// Its id.
     pub id: Id,
@@ -53,11 +54,12 @@ pub struct Part {
     /// Whether Octavia has made it: a later change that fails leaves it where it is.
     pub is_made: bool,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// An address of a load balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vip {
     /// The address and its subnet.
     pub fixed_ip: FixedIp,
@@ -68,7 +70,7 @@ pub struct Vip {
 }
 
 /// What carries a load balancer's traffic, such as an amphora. Changes that fail leave it as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Forwarder {
     /// It was not made yet, and perhaps never will be.
     Absent,
@@ -81,9 +83,10 @@ pub enum Forwarder {
 }
 
 /// A load balancer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadBalancer {
     /// What every object has.
+    #[serde(flatten)]
     pub part: Part,
     /// Its first address.
     pub vip: Vip,
@@ -110,9 +113,10 @@ pub struct LoadBalancer {
 }
 
 /// What is under way on a load balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// When it is done.
+    #[serde(with = "moment")]
     pub until: Instant,
     /// Whether it fails.
     pub fails: bool,
@@ -201,9 +205,10 @@ pub enum MonitorKind {
 }
 
 /// A place where clients arrive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Listener {
     /// What every object has.
+    #[serde(flatten)]
     pub part: Part,
     /// The load balancer's id.
     pub load_balancer: Id,
@@ -220,7 +225,7 @@ pub struct Listener {
 }
 
 /// An L7 policy of a listener, with the action `REDIRECT_TO_POOL`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirect {
     /// The policy's id.
     pub id: Id,
@@ -242,7 +247,7 @@ impl Listener {
 }
 
 /// What can be changed about a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListenerSettings {
     /// The most connections; -1 is no limit.
     pub connection_limit: i64,
@@ -281,9 +286,10 @@ impl Default for ListenerSettings {
 }
 
 /// Members and how they are used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pool {
     /// What every object has.
+    #[serde(flatten)]
     pub part: Part,
     /// The load balancer's id.
     pub load_balancer: Id,
@@ -313,9 +319,10 @@ pub struct Persistence {
 }
 
 /// A target.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// What every object has.
+    #[serde(flatten)]
     pub part: Part,
     /// The pool's id.
     pub pool: Id,
@@ -340,9 +347,10 @@ pub struct Member {
 }
 
 /// How the members of a pool are watched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Monitor {
     /// What every object has.
+    #[serde(flatten)]
     pub part: Part,
     /// The pool's id.
     pub pool: Id,
@@ -361,7 +369,7 @@ pub struct Monitor {
 }
 
 /// The request of an HTTP monitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpProbe {
     /// Method.
     pub method: String,

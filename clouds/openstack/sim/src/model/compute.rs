@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 use super::Id;
 
 /// A virtual machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Server {
     /// Its id.
     pub id: Id,
@@ -28,7 +30,8 @@ pub struct Server {
     pub access_v6: String,
     /// What somebody noted.
     pub metadata: BTreeMap<String, String>,
-    /// What its `addresses` show instead of what its ports say.
+    /// What its `addresses` show instead of what its ports say. A server that is put in its place as JSON shows nothing else.
+    #[serde(skip)]
     pub shown_addresses: Option<BTreeMap<String, Vec<ShownAddress>>>,
     /// RFC 3339.
     pub created_at: String,
@@ -48,7 +51,7 @@ pub struct ShownAddress {
 }
 
 /// What a server is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flavor {
     /// Its id: often a UUID, sometimes a number.
     pub id: String,

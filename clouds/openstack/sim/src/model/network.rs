@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 use super::{Id, Meta};
 
 /// A network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Network {
     /// Its id.
     pub id: Id,
@@ -20,11 +21,12 @@ pub struct Network {
     /// Whether new ports have port security.
     pub port_security: bool,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// An address range of a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Subnet {
     /// Its id.
     pub id: Id,
@@ -39,11 +41,12 @@ pub struct Subnet {
     /// Whether only its own project sees it, although its network is external or shared.
     pub is_hidden: bool,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// An address out of a subnet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedIp {
     /// The subnet's id.
     pub subnet: Id,
@@ -52,7 +55,7 @@ pub struct FixedIp {
 }
 
 /// Addresses that a port may send from beside its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressPair {
     /// An address or a range, as it was written.
     pub address: String,
@@ -61,7 +64,7 @@ pub struct AddressPair {
 }
 
 /// A place where something is connected to a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Port {
     /// Its id.
     pub id: Id,
@@ -88,11 +91,12 @@ pub struct Port {
     /// Ports that come in over this one, each in a network of its own.
     pub trunk: Option<Trunk>,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// A port that carries others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trunk {
     /// Its id.
     pub id: Id,
@@ -101,7 +105,7 @@ pub struct Trunk {
 }
 
 /// A port that another one carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subport {
     /// The port's id.
     pub port: Id,
@@ -110,7 +114,7 @@ pub struct Subport {
 }
 
 /// A router.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Router {
     /// Its id.
     pub id: Id,
@@ -121,11 +125,12 @@ pub struct Router {
     /// Routes beside those of its subnets, in order.
     pub routes: Vec<Route>,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// A route of a router.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Route {
     /// A range, as it was written.
     pub destination: String,
@@ -134,7 +139,7 @@ pub struct Route {
 }
 
 /// An address of an external network that a port can be reached by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FloatingIp {
     /// Its id.
     pub id: Id,
@@ -147,11 +152,12 @@ pub struct FloatingIp {
     /// The router through which it forwards single ports, if it does.
     pub forwards_through: Option<Id>,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// Where a floating IP leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloatingTarget {
     /// The port's id.
     pub port: Id,
@@ -162,18 +168,19 @@ pub struct FloatingTarget {
 }
 
 /// A group of rules about who may reach a port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SecurityGroup {
     /// Its id.
     pub id: Id,
     /// Its name; not unique but for `default`.
     pub name: String,
     /// The rest.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// A rule of a security group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rule {
     /// Its id.
     pub id: Id,
@@ -188,7 +195,7 @@ pub struct Rule {
 }
 
 /// What a rule allows. Two rules of a group never allow the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RuleContent {
     /// `ingress` or `egress`.
     pub direction: String,

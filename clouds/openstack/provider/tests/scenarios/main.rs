@@ -1,0 +1,372 @@
+//! The scenarios of this folder: the provider against its simulator, in memory and under a stopped clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{CloudConfig, Environment, keys};
+use bowline_kit::faults::{Faults, Journal};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::{Interruption, Run, Services};
+use bowline_openstack::Options;
+use bowline_openstack_sim::kit::Entry;
+use bowline_openstack_sim::model::network::FixedIp;
+use bowline_openstack_sim::{FloatingIpSpec, Id, NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+#[path = "../it/upstream.rs"]
+mod upstream;
+#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
+#[path = "../it/world.rs"]
+mod world;
+
+fn main() -> ExitCode {
+    bowline_kit::scenario::main::<Lab>(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios"))
+}
+
+/// The world of the tests, and what its file says.
+struct Lab {
+    world: World,
+    /// The ID of what was added last.
+    added: String,
+    /// Lines of the section `[LoadBalancer]`, and sections after it.
+    lines: Vec<String>,
+    /// `OCCM_WAIT_LB_ACTIVE_STEPS`
+    wait_steps: Option<String>,
+}
+
+impl Lab {
+    /// The operator sets an option as in the file, and the process starts anew.
+    fn set_option(&mut self, line: &str) -> Result<(), Complaint> {
+        match line.strip_prefix("OCCM_WAIT_LB_ACTIVE_STEPS=") {
+            Some(steps) => self.wait_steps = Some(steps.to_owned()),
+            None => {
+                let key = line.split('=').next().unwrap_or_default();
+                self.lines
+                    .retain(|it| line.starts_with('[') || it.split('=').next() != Some(key));
+                // Sections of classes stand behind the section itself.
+                let at = if line.starts_with('[') {
+                    self.lines.len()
+                } else {
+                    0
+                };
+                self.lines.insert(at, line.to_owned());
+            }
+        }
+        let login = "[Global]\nauth-url=http://cloud.test/identity/v3\nusername=demo\npassword=demo\ntenant-name=demo\ndomain-id=default\nregion=RegionOne\n";
+        let contents = format!("{login}[LoadBalancer]\n{}\n", self.lines.join("\n"));
+        let config = CloudConfig::Given {
+            path: "cloud.conf".into(),
+            contents: contents.into(),
+        };
+        let steps = self
+            .wait_steps
+            .as_deref()
+            .map(|steps| ("OCCM_WAIT_LB_ACTIVE_STEPS", steps));
+        let environment: Environment = steps.into_iter().collect();
+        let options = Options::read(&config, &environment, &|path| std::fs::read(path));
+        let options = options.map_err(|error| error.to_string())?;
+        if !options.warnings.is_empty() {
+            return Err(format!("{:?}", options.warnings));
+        }
+        let options = options.load_balancer.ok_or("the section is switched off")?;
+        if options == self.world.options {
+            return Err("it is so already".to_owned());
+        }
+        self.world.configure(|there| *there = options);
+        Ok(())
+    }
+
+    /// `add KIND [JSON]`: an object of the cloud that Bowline did not make.
+    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
+        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
+        let (sim, home) = (&self.world.sim, self.world.sim.home());
+        let word = |name: &str| spec[name].as_str().unwrap_or_default();
+        let id = |name: &str| -> Option<Id> { spec[name].as_str()?.parse().ok() };
+        let list =
+            |name: &str| -> Vec<String> { serde_json::from_value(spec[name].clone()).unwrap_or_default() };
+        let added = match kind {
+            "load_balancer" => sim.add_load_balancer(word("name"), list("tags")),
+            "floating_ip" => sim.add_floating_ip(FloatingIpSpec {
+                project: spec["project"].as_str().map(str::to_owned),
+                port: id("port"),
+                subnet: id("subnet"),
+                address: spec["address"].as_str().and_then(|it| it.parse().ok()),
+                description: word("description").to_owned(),
+            }),
+            "network" => sim.add_network(NetworkSpec {
+                name: word("name").to_owned(),
+                is_external: spec["is_external"] == json!(true),
+                is_shared: spec["is_shared"] == json!(true),
+                is_insecure: spec["is_insecure"] == json!(true),
+                ..NetworkSpec::default()
+            }),
+            "subnet" => {
+                let cidr = word("cidr").parse().map_err(|_| "no cidr")?;
+                let network = id("network").unwrap_or(home.network);
+                sim.add_subnet(SubnetSpec {
+                    tags: list("tags"),
+                    is_hidden: spec["is_hidden"] == json!(true),
+                    ..SubnetSpec::new(word("name"), network, cidr)
+                })
+            }
+            "port" => {
+                let address = spec["address"].as_str().map(|it| it.parse());
+                let address = address.transpose().map_err(|_| "no address")?;
+                let fixed = address.map(|address| FixedIp {
+                    subnet: id("subnet").unwrap_or(home.subnet),
+                    address,
+                });
+                sim.add_port(word("name"), fixed.into_iter().collect())
+            }
+            "group" => sim.add_security_group(word("name"), word("description")),
+            "redirect" => {
+                let listener = id("listener").ok_or("no listener")?;
+                sim.add_redirect(listener).ok_or("no such listener")?
+            }
+            "secret" => sim.add_secret(word("name")),
+            "node" => {
+                let nic = |network: Option<Id>| NicSpec {
+                    network,
+                    addresses: list("addresses")
+                        .iter()
+                        .filter_map(|it| it.parse().ok())
+                        .collect(),
+                    port_security: spec["port_security"].as_bool(),
+                    ..NicSpec::default()
+                };
+                let networks: Vec<String> = list("networks");
+                let nics: Vec<NicSpec> = match networks.is_empty() {
+                    true => vec![nic(None)],
+                    false => networks.iter().map(|network| nic(network.parse().ok())).collect(),
+                };
+                self.world.add_server_node(ServerSpec {
+                    nics,
+                    ..ServerSpec::new(word("name"))
+                })
+            }
+            "project" => {
+                self.added = sim.add_project(word("name"));
+                return Ok(());
+            }
+            other => return Err(format!("no {other} can be added")),
+        };
+        self.added = added.to_string();
+        Ok(())
+    }
+
+    /// `node-is NAME JSON`: another provider ID, without addresses, or not initialised yet.
+    fn change_node(&mut self, rest: &str) -> Result<(), Complaint> {
+        let (name, spec) = rest.split_once(' ').ok_or("node-is NAME JSON")?;
+        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
+        let mut nodes = self.world.nodes.iter_mut();
+        let node = nodes.find(|node| node.name.as_str() == name);
+        let node = Arc::make_mut(node.ok_or_else(|| format!("no node {name}"))?);
+        for (field, value) in spec.as_object().into_iter().flatten() {
+            match field.as_str() {
+                "provider_id" => node.provider_id = value.as_str().map(Into::into),
+                "addresses" => node.addresses = Vec::new(),
+                "labels" => {
+                    let labels = value.as_object().into_iter().flatten();
+                    let labels =
+                        labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+                    node.labels = labels.collect();
+                }
+                "uninitialized" => {
+                    let taint = json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]);
+                    node.taints = serde_json::from_value(taint).unwrap();
+                }
+                other => return Err(format!("a node has no {other} here")),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ScenarioCloud for Lab {
+    async fn begin() -> Self {
+        Self {
+            world: World::over(world::builder().build()),
+            added: String::new(),
+            lines: Vec::new(),
+            wait_steps: None,
+        }
+    }
+
+    fn another_cluster(&self) -> Option<Self> {
+        let world = self.world.another_cluster();
+        Some(Self {
+            world,
+            added: String::new(),
+            lines: self.lines.clone(),
+            wait_steps: self.wait_steps.clone(),
+        })
+    }
+
+    fn services(&self) -> &Services {
+        &self.world.services
+    }
+
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
+        let ports: Vec<(&str, i32, i32)> = ports
+            .iter()
+            .map(|(_, protocol, port, node)| (protocol.as_str(), i32::from(*port), i32::from(*node)))
+            .collect();
+        let service = world::service(key, &ports);
+        match uid {
+            Some(uid) => self.world.put_as(uid, service),
+            None => self.world.put(service),
+        }
+    }
+
+    fn annotation(&self, name: &str) -> String {
+        match name.contains('/') {
+            true => name.to_owned(),
+            false => world::key(name),
+        }
+    }
+
+    fn add_node(&mut self, name: &str) {
+        self.world.add_node(name);
+    }
+
+    fn remove_node(&mut self, name: &str) -> bool {
+        let before = self.world.nodes.len();
+        self.world.remove_node(name);
+        self.world.nodes.len() < before
+    }
+
+    async fn restart(&mut self) {
+        self.world.restart();
+    }
+
+    async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run {
+        match at_once {
+            true => self.world.run_again(key).await,
+            false => self.world.run_with(key, interruption).await,
+        }
+    }
+
+    fn journal(&self) -> &Journal {
+        self.world.sim.journal()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.world.sim.faults()
+    }
+
+    fn is_noise(request: &Entry) -> bool {
+        request.path.starts_with("/identity") || request.path.matches('/').count() <= 1
+    }
+
+    /// As Octavia and Neutron tell it: each reads its own part.
+    fn refusal(_status: u16, text: &str) -> String {
+        let told = json!({
+            "faultcode": "Client",
+            "faultstring": text,
+            "debuginfo": null,
+            "NeutronError": { "type": "HTTPBadRequest", "message": text, "detail": "" },
+        });
+        told.to_string()
+    }
+
+    fn state(&self) -> Value {
+        let mut state = self.world.sim.objects();
+        state["cloud"] = json!(self.world.sim.snapshot());
+        let home = self.world.sim.home();
+        state["added"] = json!(self.added);
+        state["home"] = json!({
+            "network": home.network,
+            "subnet": home.subnet,
+            "project": home.project,
+            "external_network": home.external_network,
+            "external_subnet": home.external_subnet,
+            "router": home.router,
+        });
+        state
+    }
+
+    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint> {
+        let done = self.world.sim.replace(kind, id, object);
+        done.map_err(|error| error.to_string())
+    }
+
+    fn switches(&self) -> Value {
+        json!(self.world.sim.behaviour())
+    }
+
+    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
+        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
+        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
+        Ok(())
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.world.sim.check_invariants()
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        self.world.sim.leftovers()
+    }
+
+    async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
+        match words.verb {
+            "option" => self.set_option(&words.rest.replace("] ", "]\n"))?,
+            "add" => self.add(words.rest)?,
+            "node-is" => self.change_node(words.rest)?,
+            "cluster-name" => words.rest.clone_into(&mut self.world.cluster_name),
+            "dual-stack" => {
+                let range = "fd00:10::/64".parse().unwrap();
+                self.world = World::over(world::builder().private_v6_range(range).build());
+            }
+            "as-upstream" => upstream::as_upstream(&self.world).await,
+            "as-administrator" => self.world.restart_as_admin(),
+            "one-page" => world::in_one_page(&self.world.sim),
+            "reap" => self.world.reap().await,
+            "remove" | "break" | "lose" | "fail-over" | "finish" | "pending" | "exhaust" => {
+                let [kind, id] = words.exactly()?;
+                let id = id.parse().map_err(|_| format!("{id} is no ID"))?;
+                self.strike(words.verb, kind, id)?;
+            }
+            "lead" => {
+                let [floating_ip, port] = words.exactly()?;
+                let port = (port != "nowhere").then_some(port);
+                let port = port.map(|it| it.parse().map_err(|_| "no port")).transpose()?;
+                let floating_ip = floating_ip.parse().map_err(|_| "no floating IP")?;
+                if !self.world.sim.assign_floating_ip(floating_ip, port) {
+                    return Err("there is no way".to_owned());
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl Lab {
+    /// What befalls an object: `VERB KIND ID`.
+    fn strike(&self, verb: &str, kind: &str, id: Id) -> Result<(), Complaint> {
+        let sim = &self.world.sim;
+        match (verb, kind) {
+            ("remove", "load_balancer") => sim.delete_load_balancer(id),
+            ("remove", "listener") => drop(sim.delete_listener(id)),
+            ("remove", "pool") => sim.delete_pool(id),
+            ("remove", "member") => drop(sim.delete_member(id)),
+            ("remove", "floating_ip") => drop(sim.remove_floating_ip(id)),
+            ("remove", "port") => sim.remove_port(id),
+            ("remove", "server") => drop(sim.remove_server(id)),
+            ("break", "load_balancer") => sim.break_load_balancer(id),
+            ("lose", "load_balancer") => sim.lose_load_balancer(id),
+            ("fail-over", "load_balancer") => sim.fail_over_load_balancer(id),
+            ("finish", "load_balancer") => sim.end_change(id),
+            ("pending", "load_balancer") => sim.set_provisioning(id, Provisioning::PendingUpdate),
+            ("exhaust", "subnet") => sim.exhaust_subnet(id),
+            _ => return Err(format!("{verb} {kind}: what is that?")),
+        }
+        Ok(())
+    }
+}

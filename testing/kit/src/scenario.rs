@@ -1,0 +1,222 @@
+//! Scenarios as text: what a cluster has, what happens, and what is seen then. One runner for all clouds.
+//!
+//! ```text
+//! another port is served before the old one goes
+//!   nodes 2
+//!   service web TCP/80:30080
+//!   run web
+//!   ports web TCP/8080:30080
+//!   run web
+//!   writes
+//!     octavia.listeners.create
+//!     octavia.listeners.delete
+//!   quiet web
+//! ```
+//!
+//! `docs/explanation/scenarios.md` lists the verbs. A file is a list of scenarios, each a test of its own. `UPDATE_SCENARIOS=1` writes what
+//! was seen in the place of what was expected.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+
+use crate::faults::{Faults, Journal};
+use crate::{Interruption, Run, Services};
+
+mod expect;
+mod fault;
+mod given;
+mod path;
+mod stage;
+mod text;
+mod update;
+
+use self::stage::Stage;
+use self::text::{Scenario, read};
+use self::update::Updates;
+
+/// Why a step cannot be made, or what it saw instead of what was expected.
+pub type Complaint = String;
+
+/// A verb of a cloud's own, with its arguments.
+#[derive(Debug)]
+pub struct Words<'a> {
+    /// The verb.
+    pub verb: &'a str,
+    /// What follows it on its line.
+    pub rest: &'a str,
+}
+
+impl Words<'_> {
+    /// The arguments, if they are so many.
+    ///
+    /// # Errors
+    ///
+    /// If there are more or fewer.
+    pub fn exactly<const N: usize>(&self) -> Result<[&str; N], Complaint> {
+        let words: Vec<&str> = self.rest.split_whitespace().collect();
+        words
+            .try_into()
+            .map_err(|words: Vec<&str>| format!("{} takes {N} arguments, not {}", self.verb, words.len()))
+    }
+}
+
+/// A cloud with its double, and a cluster in it.
+#[expect(async_fn_in_trait, reason = "a scenario runs on one thread")]
+pub trait ScenarioCloud: Sized {
+    /// A cloud, and a cluster with nothing in it.
+    async fn begin() -> Self;
+
+    /// Another cluster in the same project of the same cloud.
+    fn another_cluster(&self) -> Option<Self> {
+        None
+    }
+
+    /// The cluster's Services.
+    fn services(&self) -> &Services;
+
+    /// A Service of this name, with ports of (name, protocol, port, node port).
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]);
+
+    /// The name of an annotation in full.
+    fn annotation(&self, name: &str) -> String;
+
+    /// Adds a Node with its instance.
+    fn add_node(&mut self, name: &str);
+
+    /// Removes a Node; whether there was one.
+    fn remove_node(&mut self, name: &str) -> bool;
+
+    /// The name of the Node of a number, for `nodes N`.
+    fn node_name(number: usize) -> String {
+        format!("node-{number}")
+    }
+
+    /// A process takes the place of the one before, which remembers nothing.
+    async fn restart(&mut self);
+
+    /// Reconciles a Service; `at_once` is within the time for which a refusal is held back.
+    async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run;
+
+    /// What the cloud was asked.
+    fn journal(&self) -> &Journal;
+
+    /// The cloud's faults.
+    fn faults(&self) -> &Faults;
+
+    /// Whether a request is left out of what is seen: logins and the like.
+    fn is_noise(_request: &bowline_cloud_kit::Entry) -> bool {
+        false
+    }
+
+    /// A refusal in the words of the cloud's API.
+    fn refusal(status: u16, text: &str) -> String;
+
+    /// All objects of the cloud, by kind.
+    fn state(&self) -> Value;
+
+    /// Puts an object in the place of the one with this ID; whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of this kind.
+    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint>;
+
+    /// The switches of the double.
+    fn switches(&self) -> Value;
+
+    /// Sets all of them.
+    ///
+    /// # Errors
+    ///
+    /// If one of them has no such value.
+    fn set_switches(&self, switches: Value) -> Result<(), Complaint>;
+
+    /// What must never be in the cloud, and is.
+    fn violations(&self) -> Vec<String>;
+
+    /// What of Services is left in the cloud.
+    fn leftovers(&self) -> Vec<String>;
+
+    /// A verb of the cloud's own; whether it is one.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be done, or has no effect.
+    async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint>;
+}
+
+/// The test program of a folder of scenarios.
+#[must_use]
+pub fn main<C: ScenarioCloud + 'static>(folder: &str) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let updates = Arc::new(Mutex::new(Updates::default()));
+    let mut trials = Vec::new();
+    for path in files(Path::new(folder)) {
+        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        match read(&path) {
+            Ok(scenarios) => trials.extend(scenarios.into_iter().map(|scenario| {
+                let name = format!("{module}::{}", scenario.title);
+                let updates = Arc::clone(&updates);
+                Trial::test(name, move || play::<C>(&scenario, &updates).map_err(Failed::from))
+            })),
+            Err(complaint) => trials.push(Trial::test(module, move || Err(Failed::from(complaint)))),
+        }
+    }
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    updates.lock().unwrap().write();
+    conclusion.exit_code()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "scenario"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Plays a scenario under a stopped clock.
+fn play<C: ScenarioCloud>(scenario: &Scenario, updates: &Mutex<Updates>) -> Result<(), Complaint> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut stage = Stage::<C>::new(updates).await;
+        stage.play(&scenario.steps).await?;
+        stage
+            .end()
+            .map_err(|complaint| format!("{}: {complaint}", scenario.place))
+    })
+}
+
+/// Two values as lines that differ.
+fn difference(expected: &Value, seen: &Value) -> String {
+    let lines = |value: &Value| match value {
+        Value::Array(items) if !items.is_empty() => items.iter().map(ToString::to_string).collect(),
+        value => vec![value.to_string()],
+    };
+    let mut text = "expected - and seen +".to_owned();
+    let (expected, seen) = (lines(expected), lines(seen));
+    let mut seen = seen.into_iter().peekable();
+    for line in expected {
+        if seen.peek() == Some(&line) {
+            seen.next();
+            let _ = write!(text, "\n    {line}");
+        } else {
+            let _ = write!(text, "\n  - {line}");
+        }
+    }
+    for line in seen {
+        let _ = write!(text, "\n  + {line}");
+    }
+    text
+}

@@ -1,0 +1,236 @@
+//! The verbs that change something: the cluster, the cloud's objects, the double.
+
+use bowline_cloud_provider::Service;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::fault::{fault, word};
+use super::path::{find, text, value};
+use super::stage::Stage;
+use super::text::Step;
+use super::{Complaint, ScenarioCloud};
+
+type Done = Result<(), Complaint>;
+
+impl<C: ScenarioCloud> Stage<'_, C> {
+    /// Does what a verb says, if it is one of these.
+    pub(super) fn given(&mut self, verb: &str, rest: &str, whole: &str, step: &Step) -> Option<Done> {
+        Some(match verb {
+            "nodes" => self.nodes(rest),
+            "node" => {
+                self.cloud_mut().add_node(rest);
+                Ok(())
+            }
+            "drop-node" => match self.cloud_mut().remove_node(rest) {
+                true => Ok(()),
+                false => Err(format!("no node {rest}")),
+            },
+            "service" => self.service(whole),
+            "ports" => self.ports(whole),
+            "annotate" => self.annotate(rest),
+            "patch" => self.patch(whole, &[]),
+            "spec" => self.patch(whole, &["spec"]),
+            "delete" => self.at_service(rest, |stage| {
+                stage.cloud().services().delete(rest, Timestamp::UNIX_EPOCH);
+            }),
+            "forget" => self.at_service(rest, |stage| stage.cloud().services().forget(rest)),
+            "switch" => self.switch(whole),
+            "fault" => self.fault(whole, step),
+            "clear" => self.clear(rest),
+            "edit" => self.edit(whole),
+            "keep" => {
+                self.kept = Some(self.cloud().state());
+                Ok(())
+            }
+            _ => return None,
+        })
+    }
+
+    fn nodes(&mut self, count: &str) -> Done {
+        let count: usize = count.parse().map_err(|_| "nodes N".to_owned())?;
+        for number in 1..=count {
+            self.cloud_mut().add_node(&C::node_name(number));
+        }
+        Ok(())
+    }
+
+    fn at_service(&mut self, key: &str, act: impl FnOnce(&mut Self)) -> Done {
+        if self.cloud().services().find(key).is_none() {
+            return Err(format!("no Service {key}"));
+        }
+        act(self);
+        Ok(())
+    }
+
+    /// `service NAME [uid UID] [NAME=]TCP/80:30080 ...`
+    fn service(&mut self, whole: &str) -> Done {
+        let (key, mut rest) = word(whole);
+        let mut uid = None;
+        if let Some(after) = rest.strip_prefix("uid ") {
+            let (given, left) = word(after);
+            (uid, rest) = (Some(given), left);
+        }
+        let ports = ports(rest)?;
+        self.cloud().put_service(key, uid, &ports);
+        Ok(())
+    }
+
+    /// Sets the ports of a Service, and leaves all else of it.
+    fn ports(&mut self, whole: &str) -> Done {
+        let (key, rest) = word(whole);
+        let ports = ports(rest)?;
+        let services = self.cloud().services();
+        let before = services.find(key).ok_or_else(|| format!("no Service {key}"))?;
+        self.cloud()
+            .put_service(key, before.metadata.uid.as_deref(), &ports);
+        let made = services.service(key);
+        let ports = made.spec.as_ref().and_then(|spec| spec.ports.clone());
+        services.put(key, (*before).clone());
+        services.edit(key, |service| service.spec.get_or_insert_default().ports = ports);
+        Ok(())
+    }
+
+    /// `annotate NAME KEY [VALUE]`: without a value it is taken off; `""` is an empty one.
+    fn annotate(&mut self, rest: &str) -> Done {
+        let (key, rest) = word(rest);
+        let (name, value) = word(rest);
+        let value = match value {
+            "" => None,
+            "\"\"" => Some(""),
+            value => Some(value),
+        };
+        if self.cloud().services().find(key).is_none() {
+            return Err(format!("no Service {key}"));
+        }
+        if self.annotation(key, name).as_deref() == value {
+            return Err("it is so already".to_owned());
+        }
+        let name = self.cloud().annotation(name);
+        self.cloud().services().annotate(key, &name, value);
+        Ok(())
+    }
+
+    /// A merge patch of a Service, or of a part of it.
+    fn patch(&mut self, whole: &str, at: &[&str]) -> Done {
+        let (key, patch) = word(whole);
+        let patch = serde_json::from_str(patch).map_err(|error| format!("{patch}: {error}"))?;
+        let patch = at.iter().rev().fold(patch, |inner: Value, part| {
+            let mut outer = serde_json::Map::new();
+            outer.insert((*part).to_owned(), inner);
+            Value::Object(outer)
+        });
+        let services = self.cloud().services();
+        let before = services.find(key).ok_or_else(|| format!("no Service {key}"))?;
+        let mut object = serde_json::to_value(&*before).map_err(|error| error.to_string())?;
+        json_patch::merge(&mut object, &patch);
+        let after: Service = serde_json::from_value(object).map_err(|error| error.to_string())?;
+        if after == *before {
+            return Err("the patch changes nothing".to_owned());
+        }
+        services.put(key, after);
+        Ok(())
+    }
+
+    /// `switch [either] NAME = VALUE`: `either` for a switch that only one of the worlds has so from the start.
+    fn switch(&mut self, whole: &str) -> Done {
+        let (is_either, whole) = match whole.strip_prefix("either ") {
+            Some(whole) => (true, whole),
+            None => (false, whole),
+        };
+        let (name, value) = whole.split_once('=').ok_or("switch NAME = VALUE")?;
+        let value = self::value(value.trim());
+        let mut switches = self.cloud().switches();
+        let mut at = &mut switches;
+        for part in name.trim().split('.') {
+            at = at.get_mut(part).ok_or_else(|| format!("no switch {name}"))?;
+        }
+        if *at == value && !is_either {
+            return Err("it is so already".to_owned());
+        }
+        *at = value;
+        self.cloud().set_switches(switches)
+    }
+
+    /// `fault [maybe] WHAT HOW`: without `maybe` it has to strike.
+    fn fault(&mut self, whole: &str, step: &Step) -> Done {
+        let text = whole.strip_prefix("maybe ");
+        let fault = fault(text.unwrap_or(whole), C::refusal)?;
+        let id = self.cloud().faults().add(fault);
+        if text.is_none() {
+            self.faults.push((id, step.place()));
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, what: &str) -> Done {
+        if what != "faults" || self.cloud().faults().list().is_empty() {
+            return Err("there are no such".to_owned());
+        }
+        self.all_have_struck()?;
+        self.faults.clear();
+        self.cloud().faults().clear();
+        Ok(())
+    }
+
+    /// `edit PATH PATCH`: a merge patch of all objects at a path that begins with their kind.
+    fn edit(&mut self, whole: &str) -> Done {
+        let end = path_end(whole);
+        let (path, patch) = (&whole[..end], whole[end..].trim());
+        let patch: Value = serde_json::from_str(patch).map_err(|error| format!("{patch}: {error}"))?;
+        let kind = path.split(['.', '[']).next().unwrap_or_default();
+        let objects = find(&self.cloud().state(), path)?.items();
+        if objects.is_empty() {
+            return Err("there is no such object".to_owned());
+        }
+        for before in objects {
+            let id = ["id", "uuid", "name"]
+                .into_iter()
+                .find_map(|name| before.get(name));
+            let id = id.map(text).ok_or("an object without an ID")?;
+            let mut object = before.clone();
+            json_patch::merge(&mut object, &patch);
+            if object == before {
+                return Err("the patch changes nothing".to_owned());
+            }
+            if !self.cloud().replace(kind, &id, object)? {
+                return Err(format!("{kind} cannot be edited"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the path at the beginning of a text ends: at a blank that is not in brackets.
+pub(super) fn path_end(text: &str) -> usize {
+    let mut depth = 0;
+    let end = text.find(|it: char| {
+        match it {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && it == ' '
+    });
+    end.unwrap_or(text.len())
+}
+
+fn ports(text: &str) -> Result<Vec<(String, String, u16, u16)>, Complaint> {
+    let port = |word: &str| {
+        let (name, rest) = word.split_once('=').unwrap_or(("", word));
+        let (protocol, ports) = rest.split_once('/')?;
+        let (port, node_port) = ports.split_once(':')?;
+        let number = |text: &str| text.parse().ok();
+        Some((
+            name.to_owned(),
+            protocol.to_owned(),
+            number(port)?,
+            number(node_port)?,
+        ))
+    };
+    let words = text.split_whitespace();
+    words
+        .map(|word| {
+            port(word).ok_or_else(|| format!("{word:?} is no port: say TCP/80:30080 or web=TCP/80:30080"))
+        })
+        .collect()
+}

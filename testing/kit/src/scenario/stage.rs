@@ -1,0 +1,330 @@
+//! Where a scenario is played: the clusters, and what the last run did.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bowline_cloud_kit::{Entry, FaultId};
+use bowline_cloud_provider::LoadBalancerStatus;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::fault::{time, word};
+use super::path::{Found, find, text};
+use super::text::Step;
+use super::update::Updates;
+use super::{Complaint, ScenarioCloud, Words};
+use crate::{Interruption, Outcome, Run};
+
+pub(super) struct Stage<'a, C> {
+    clusters: Vec<(String, C)>,
+    current: usize,
+    /// The last run; of several at once the first.
+    pub(super) run: Value,
+    runs: Vec<Value>,
+    variables: BTreeMap<String, String>,
+    /// What `keep` saw.
+    pub(super) kept: Option<Value>,
+    /// Each fault that has to strike, and where it was asked for.
+    pub(super) faults: Vec<(FaultId, String)>,
+    pub(super) updates: &'a Mutex<Updates>,
+    begun: Instant,
+}
+
+impl<'a, C: ScenarioCloud> Stage<'a, C> {
+    pub(super) async fn new(updates: &'a Mutex<Updates>) -> Self {
+        Self {
+            clusters: vec![("first".to_owned(), C::begin().await)],
+            current: 0,
+            run: Value::Null,
+            runs: Vec::new(),
+            variables: BTreeMap::new(),
+            kept: None,
+            faults: Vec::new(),
+            updates,
+            begun: Instant::now(),
+        }
+    }
+
+    pub(super) fn cloud(&self) -> &C {
+        &self.clusters[self.current].1
+    }
+
+    pub(super) fn cloud_mut(&mut self) -> &mut C {
+        &mut self.clusters[self.current].1
+    }
+
+    pub(super) async fn play(&mut self, steps: &[Step]) -> Result<(), Complaint> {
+        for step in steps {
+            let told = self.filled_in(step);
+            let done = match told {
+                Ok(told) => self.make(&told).await,
+                Err(complaint) => Err(complaint),
+            };
+            done.map_err(|complaint| format!("{}: {}\n{complaint}", step.place(), step.text))?;
+        }
+        Ok(())
+    }
+
+    /// What has to hold when all steps are made.
+    pub(super) fn end(&self) -> Result<(), Complaint> {
+        if self.run.is_null() {
+            return Err("nothing is run".to_owned());
+        }
+        self.all_have_struck()
+    }
+
+    pub(super) fn all_have_struck(&self) -> Result<(), Complaint> {
+        let faults = self.cloud().faults();
+        let idle = self.faults.iter().find(|(id, _)| faults.struck(*id) == 0);
+        match idle {
+            Some((_, place)) => Err(format!("the fault of {place} never struck")),
+            None => Ok(()),
+        }
+    }
+
+    async fn make(&mut self, step: &Step) -> Result<(), Complaint> {
+        let (rest, whole) = (step.rest(), step.whole());
+        match step.verb() {
+            "run" => self.run(rest).await,
+            "quiet" => self.quiet(rest).await,
+            "restart" => {
+                self.cloud_mut().restart().await;
+                Ok(())
+            }
+            "cluster" => self.enter(rest),
+            "pass" => {
+                tokio::time::advance(time(rest)?).await;
+                Ok(())
+            }
+            "let" => {
+                let (name, path) = rest.split_once(" = ").ok_or("let NAME = PATH")?;
+                let value = text(&self.look(path)?.only());
+                self.variables.insert(name.trim().to_owned(), value);
+                Ok(())
+            }
+            verb => {
+                if let Some(done) = self.given(verb, rest, &whole, step) {
+                    return done;
+                }
+                if let Some(done) = self.expected(verb, step) {
+                    return done;
+                }
+                let words = Words { verb, rest: &whole };
+                match self.cloud_mut().act(&words).await? {
+                    true => Ok(()),
+                    false => Err(format!("no verb {verb}")),
+                }
+            }
+        }
+    }
+
+    /// Goes on in another cluster in the same project.
+    fn enter(&mut self, name: &str) -> Result<(), Complaint> {
+        let there = self.clusters.iter().position(|(known, _)| known == name);
+        self.current = match there {
+            Some(index) => index,
+            None => {
+                let cluster = self.cloud().another_cluster();
+                let cluster = cluster.ok_or("there is one cluster only in this cloud")?;
+                self.clusters.push((name.to_owned(), cluster));
+                self.clusters.len() - 1
+            }
+        };
+        Ok(())
+    }
+
+    /// `run NAME[+NAME] [at-once] [stop after N | stop before N | pause N 30s] [-> how it ends]`
+    async fn run(&mut self, rest: &str) -> Result<(), Complaint> {
+        let (what, end) = match rest.split_once("->") {
+            Some((what, end)) => (what.trim(), Some(end.trim())),
+            None => (rest, None),
+        };
+        let (names, mut how) = word(what);
+        let at_once = how.starts_with("at-once");
+        how = how.trim_start_matches("at-once").trim();
+        let interruption = interruption(how)?;
+        self.reconcile(names, interruption, at_once).await;
+        match (end, interruption) {
+            (None, Interruption::Never | Interruption::Pause(..)) => self.ended("settled"),
+            (None, _) => Ok(()),
+            (Some(end), _) => self.ended(end),
+        }
+    }
+
+    async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
+        self.reconcile(names, Interruption::Never, false).await;
+        self.ended("quiet")?;
+        match self.cloud().violations() {
+            none if none.is_empty() => Ok(()),
+            violations => Err(format!("the cloud is not in order: {violations:#?}")),
+        }
+    }
+
+    async fn reconcile(&mut self, names: &str, interruption: Interruption, at_once: bool) {
+        let cloud = &self.clusters[self.current].1;
+        let mark = cloud.journal().mark();
+        let begun = Instant::now();
+        let each = names
+            .split('+')
+            .map(|name| cloud.reconcile(name, interruption, at_once));
+        let runs = join_all(each).await;
+        let mut entries = cloud.journal().since(mark);
+        entries.retain(|entry| !C::is_noise(entry));
+        let took = begun.elapsed();
+        self.runs = runs.iter().map(|run| shown(run, &entries, took)).collect();
+        self.run = self.runs[0].clone();
+    }
+
+    fn ended(&self, end: &str) -> Result<(), Complaint> {
+        for run in &self.runs {
+            super::expect::ended(run, end)?;
+        }
+        Ok(())
+    }
+
+    /// Everything that a path can lead to.
+    pub(super) fn everything(&self) -> Value {
+        let mut all = self.cloud().state();
+        all["run"] = self.run.clone();
+        all["runs"] = json!(self.runs);
+        all["services"] = json!(self.cloud().services().by_key());
+        all["switches"] = self.cloud().switches();
+        all["leftovers"] = json!(self.cloud().leftovers());
+        all["violations"] = json!(self.cloud().violations());
+        all["elapsed_ms"] = json!(self.begun.elapsed().as_millis());
+        all
+    }
+
+    /// What is at a path, or an annotation of a Service: `annotation NAME KEY`.
+    pub(super) fn look(&self, path: &str) -> Result<Found, Complaint> {
+        if let Some(which) = path.strip_prefix("annotation ") {
+            let (key, name) = word(which);
+            let value = self.annotation(key, name.trim());
+            return Ok(Found {
+                values: vec![json!(value)],
+                is_many: false,
+            });
+        }
+        find(&self.everything(), path.trim())
+    }
+
+    pub(super) fn annotation(&self, key: &str, name: &str) -> Option<String> {
+        let name = self.cloud().annotation(name);
+        self.cloud().services().annotation(key, &name)
+    }
+
+    /// A step with what was seen before in the places of names and paths in braces.
+    fn filled_in(&self, step: &Step) -> Result<Step, Complaint> {
+        let mut step = step.clone();
+        let before = step.text.clone();
+        step.text = self.filled(&step.text)?;
+        step.is_verbatim &= before == step.text;
+        for (_, text) in &mut step.below {
+            let filled = self.filled(text)?;
+            step.is_verbatim &= filled == *text;
+            *text = filled;
+        }
+        Ok(step)
+    }
+
+    /// Innermost first, so that a path may hold what another one leads to.
+    fn filled(&self, text: &str) -> Result<String, Complaint> {
+        let mut filled = text.to_owned();
+        let mut from = 0;
+        while let Some(length) = filled[from..].find('}') {
+            let end = from + length;
+            let start = filled[..end].rfind('{');
+            let name = start.map(|start| &filled[start + 1..end]);
+            let is_name = |name: &&str| name.starts_with(|it: char| it.is_ascii_lowercase());
+            match (start, name.filter(is_name)) {
+                (Some(start), Some(name)) => {
+                    let value = self.known(name)?;
+                    filled.replace_range(start..=end, &value);
+                    from = start + value.len();
+                }
+                _ => from = end + 1,
+            }
+        }
+        Ok(filled)
+    }
+
+    fn known(&self, name: &str) -> Result<String, Complaint> {
+        if let Some(value) = self.variables.get(name) {
+            return Ok(value.clone());
+        }
+        match self.look(name)? {
+            Found { values, .. } if values.is_empty() => Err(format!("nothing is {name}")),
+            found => Ok(text(&found.only())),
+        }
+    }
+}
+
+fn interruption(how: &str) -> Result<Interruption, Complaint> {
+    let words: Vec<&str> = how.split_whitespace().collect();
+    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is no number"));
+    match words[..] {
+        [] => Ok(Interruption::Never),
+        ["stop", "after", n] => Ok(Interruption::AfterStep(number(n)?)),
+        ["stop", "before", n] => Ok(Interruption::BeforeStep(number(n)?)),
+        ["pause", n, long] => Ok(Interruption::Pause(number(n)?, time(long)?)),
+        _ => Err(format!("{how:?} is nothing that befalls a run")),
+    }
+}
+
+/// A run as JSON.
+fn shown(run: &Run, entries: &[Entry], took: Duration) -> Value {
+    let (outcome, complaint, status) = match &run.outcome {
+        Outcome::Settled(status) => ("settled", None, Some(status)),
+        Outcome::Refused(text) => ("refused", Some(text), run.published_although_refused.as_ref()),
+        Outcome::Failed(text) => ("failed", Some(text), None),
+        Outcome::Stopped => ("stopped", None, None),
+    };
+    let operations = |writes_only: bool| {
+        let entries = entries.iter().filter(move |entry| entry.write || !writes_only);
+        entries.map(|entry| entry.operation.clone()).collect::<Vec<_>>()
+    };
+    let requests = entries.iter().map(|entry| {
+        let mut shown = json!(entry);
+        shown["status"] = json!(entry.status());
+        shown
+    });
+    let requests: Vec<Value> = requests.collect();
+    let is_write = |entry: &&Value| entry["write"] == json!(true);
+    let notes = run.notes.iter().map(|note| {
+        let mut shown = json!(note);
+        shown["is_said_at_start"] = json!(note.is_said_at_start);
+        shown
+    });
+    json!({
+        "outcome": outcome,
+        "complaint": complaint,
+        "published": status.map(addresses),
+        "ingress": status.map(|status| status.ingress.iter().map(|entry| json!({
+            "ip": entry.ip,
+            "hostname": entry.hostname,
+            "ip_mode": entry.ip_mode.map(|mode| mode.as_str()),
+        })).collect::<Vec<_>>()),
+        "waves": run.waves,
+        "steps": run.steps(),
+        "kinds": run.kinds_of_steps(),
+        "notes": notes.collect::<Vec<_>>(),
+        "reasons": run.reasons(),
+        "waited_ms": run.waited.as_millis(),
+        "again_ms": run.again.map(|again| again.as_millis()),
+        "stated_ms": run.stated.map(|stated| stated.as_millis()),
+        "took_ms": took.as_millis(),
+        "calls": operations(false),
+        "writes": operations(true),
+        "written": requests.iter().filter(is_write).cloned().collect::<Vec<_>>(),
+        "requests": requests,
+    })
+}
+
+fn addresses(status: &LoadBalancerStatus) -> Vec<String> {
+    let entries = status.ingress.iter();
+    entries
+        .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+        .collect()
+}
