@@ -8,8 +8,6 @@ mod connection;
 mod debug;
 mod metered;
 mod places;
-#[cfg(feature = "cpu-profile")]
-mod profile;
 mod respond;
 mod socket;
 mod tls;

@@ -29,6 +29,10 @@ const NOT_THERE: &[(&str, &str)] = &[
         "mutex",
         "waiting is not recorded: all work is done by tasks on one thread",
     ),
+    (
+        "profile",
+        "the program does not sample itself; use perf or samply on its host, see docs/guides/profile.md",
+    ),
     ("symbol", "profiles carry the names of functions themselves"),
     ("threadcreate", "all work is done by tasks on one thread"),
     (
@@ -43,11 +47,10 @@ pub(super) fn is_here(path: &str) -> bool {
 }
 
 /// Answers what is below `/debug/`. `body` is that of the request, if all of it has come and it is short.
-pub(super) async fn respond(
+pub(super) fn respond(
     set_verbosity: &SetVerbosity,
     method: &Method,
     path: &str,
-    query: &str,
     body: Option<&[u8]>,
 ) -> Response<Full<Bytes>> {
     match path {
@@ -57,7 +60,6 @@ pub(super) async fn respond(
         "/debug/pprof" => moved("/debug/pprof/"),
         "/debug/pprof/" => profiles(),
         "/debug/pprof/cmdline" => command_line(),
-        "/debug/pprof/profile" => cpu_profile(query).await,
         _ => {
             let name = path.strip_prefix("/debug/pprof/");
             let reason = name.and_then(|name| NOT_THERE.iter().find(|(known, _)| *known == name));
@@ -105,8 +107,7 @@ fn command_line() -> Response<Full<Bytes>> {
 fn profiles() -> Response<Full<Bytes>> {
     let mut page = String::from(
         "<html><head><title>/debug/pprof/</title></head><body>\n/debug/pprof/<br>\n\
-         <a href=\"cmdline\">cmdline</a>: the command line<br>\n\
-         <a href=\"profile\">profile</a>: where the processor's time goes, for ?seconds=N<br>\n",
+         <a href=\"cmdline\">cmdline</a>: the command line<br>\n",
     );
     for (name, reason) in NOT_THERE {
         // Writing to a String cannot fail.
@@ -134,15 +135,4 @@ fn absent(reason: &str) -> Response<Full<Bytes>> {
         TEXT,
         format!("not implemented: {reason}\n"),
     )
-}
-
-#[cfg(not(feature = "cpu-profile"))]
-#[expect(clippy::unused_async, reason = "the one that takes a profile waits for it")]
-async fn cpu_profile(_: &str) -> Response<Full<Bytes>> {
-    absent("this program was built without the feature `cpu-profile`")
-}
-
-#[cfg(feature = "cpu-profile")]
-async fn cpu_profile(query: &str) -> Response<Full<Bytes>> {
-    super::profile::respond(query).await
 }

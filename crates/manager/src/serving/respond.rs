@@ -75,7 +75,7 @@ impl Site {
         let response = match admitted {
             Ok(()) => match &self.debug {
                 Some(set_verbosity) if debug::is_here(path) => {
-                    debug::respond(set_verbosity, &method, path, query, body.as_deref()).await
+                    debug::respond(set_verbosity, &method, path, body.as_deref())
                 }
                 _ => self.route(&method, path, query, takes_text),
             },
@@ -220,7 +220,7 @@ fn endpoint(path: &str) -> Option<(Endpoint, Option<&str>)> {
     Some((endpoint, check))
 }
 
-pub(super) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
+fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
         percent_encoding::percent_decode_str(&text)

@@ -164,6 +164,7 @@ async fn every_path_has_its_code_for_anonymous_and_for_masters() {
         ("/debug/pprof/", 403, 200),
         ("/debug/pprof/cmdline", 403, 200),
         ("/debug/pprof/heap", 403, 501),
+        ("/debug/pprof/profile", 403, 501),
         ("/debug/pprof/goroutine", 403, 501),
         ("/debug/pprof/trace", 403, 501),
         ("/debug/pprof/nope", 403, 404),
