@@ -6,7 +6,7 @@ use bowline_plan::{Ailment, Answer, Plan, Refusal};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use super::balancers::Balancers;
-use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Reconcile, ServiceFacts};
+use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Now, Reconcile, ServiceFacts};
 
 /// What is to do in one cloud.
 pub(super) struct Part {
@@ -116,8 +116,8 @@ impl Reconcile<ServiceFacts> for InTurn {
         self.ended();
     }
 
-    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
-        self.part().session.apply(step)
+    fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
+        self.part().session.apply(step, now)
     }
 
     fn was_put_off(&self, step: &DynStep) -> bool {

@@ -305,7 +305,7 @@ fn drive(clouds: &Several, facts: ServiceFacts) -> Vec<String> {
         match session.plan().unwrap().answer {
             Answer::Apply(wave) => {
                 let wave = wave.into_steps();
-                let learned = block_on(session.apply(&wave[0])).unwrap();
+                let learned = block_on(session.apply(&wave[0], &|| None)).unwrap();
                 session.learn(&wave, vec![(0, learned)]);
                 steps.push(wave[0].view().label.clone());
                 is_unverified = true;
