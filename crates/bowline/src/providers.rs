@@ -291,7 +291,7 @@ fn near(name: &str) -> Option<&'static str> {
 /// May be dropped at any await: nothing is left behind.
 pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
     if options.several.is_empty() {
-        return build_one(options, &options.name, options.config.as_ref(), site).await;
+        return Box::pin(build_one(options, &options.name, options.config.as_ref(), site)).await;
     }
     let mut clouds = Vec::new();
     for CloudOptions {
@@ -301,7 +301,7 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
     } in &options.several
     {
         clouds.push(Cloud {
-            provider: build_one(options, name, config.as_ref(), site).await?,
+            provider: Box::pin(build_one(options, name, config.as_ref(), site)).await?,
             classes: classes.clone(),
         });
     }

@@ -97,7 +97,7 @@ pub struct OwnedInstances {
 impl OwnedInstances {
     /// Those of `instances`, as far as a controller is concerned.
     #[must_use]
-    pub fn new(
+    pub fn of(
         instances: Arc<dyn InstancesV2>,
         ownership: Ownership,
         controller: &'static str,
@@ -236,7 +236,7 @@ mod tests {
         };
         let ownership = ownership.with_default(&["one"]);
         let clock = Arc::new(At(Timestamp::from_second(1_000).unwrap()));
-        let owned = OwnedInstances::new(
+        let owned = OwnedInstances::of(
             Arc::new(Nobody),
             ownership,
             "nodelifecycle",

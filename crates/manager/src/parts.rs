@@ -139,7 +139,7 @@ impl Parts<'_> {
         let ownership = ownership.with_default(&self.provider.platforms());
         let metrics = self.metrics.controllers().clone();
         let clock = Arc::clone(self.identities.process().clock());
-        Some(OwnedInstances::new(
+        Some(OwnedInstances::of(
             instances, ownership, controller, metrics, clock,
         ))
     }

@@ -10,3 +10,4 @@ mod plan;
 mod process;
 mod routes;
 mod serving;
+mod side_by_side;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::{AccessConfig, Config};
@@ -55,6 +56,18 @@ impl Process {
     }
 
     pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: TestInstances) -> Self {
+        let asked = Arc::clone(&cloud.asked);
+        Self::with_provider(api, name, config, Arc::new(cloud), asked)
+    }
+
+    /// The same with a cloud of another kind, of which `asked` tells how often it was asked.
+    pub(crate) fn with_provider(
+        api: &KubeApi,
+        name: &str,
+        config: Config,
+        provider: Arc<dyn CloudProvider>,
+        asked: Arc<AtomicUsize>,
+    ) -> Self {
         let clock = Arc::new(TokioClock::starting_at(api.now()));
         let gate = Arc::new(if config.election.is_some() {
             FencingGate::closed(clock.clone())
@@ -84,12 +97,11 @@ impl Process {
                 debug: None,
             },
         );
-        let asked = Arc::clone(&cloud.asked);
         let stop = CancellationToken::new();
         let manager = Manager {
             config,
             kube,
-            provider: Arc::new(cloud),
+            provider,
             gate: Arc::clone(&gate),
             identity: Identity::new(name, "1"),
             health: Arc::clone(&health),
