@@ -41,6 +41,8 @@ pub struct NodeOptions {
     pub region: Option<String>,
     /// Whether the instance type keeps all characters that a label may have.
     pub full_instance_types: bool,
+    /// Whether provider IDs and labels are those of Leaseweb's manager.
+    pub leaseweb: bool,
     /// Whether the IPv6 address of the default interface is an internal address too.
     pub ipv6_addresses: bool,
 }
@@ -113,6 +115,16 @@ impl Options {
             verifies_certificates: !file.is_on(Setting::SslNoVerify),
             nodes: NodeOptions {
                 region: Some(file.text(Setting::Region).to_owned()).filter(|text| !text.is_empty()),
+                leaseweb: match file.text(Setting::CompatibleWith) {
+                    "" | "apache" => false,
+                    "leaseweb" => true,
+                    other => {
+                        let value = glimpse(other);
+                        return Err(unusable(format!(
+                            "`compatible-with` is {value}; it can be apache or leaseweb"
+                        )));
+                    }
+                },
                 full_instance_types: file.is_on(Setting::FullInstanceTypes),
                 ipv6_addresses: file.is_on(Setting::Ipv6Addresses),
             },

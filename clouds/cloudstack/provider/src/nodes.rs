@@ -272,6 +272,16 @@ impl InstanceDirectory for Instances {
     }
 
     fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+        if self.options.leaseweb {
+            return Ok(InstanceMetadata {
+                provider_id: Some(provider_id::format_leaseweb(&instance.id)),
+                instance_type: labels::leaseweb(&instance.offering),
+                zone: labels::leaseweb(&instance.zone_name),
+                region: labels::leaseweb(self.options.region.as_deref().unwrap_or_default()),
+                addresses: addresses(instance, self.options.ipv6_addresses)?,
+                ..InstanceMetadata::default()
+            });
+        }
         let zone = self.label(ZONE, &instance.zone_name);
         let region = match &self.options.region {
             Some(region) => self.label(REGION, region),

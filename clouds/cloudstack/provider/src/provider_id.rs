@@ -6,7 +6,7 @@ use uuid::Uuid;
 /// The name of this provider and the scheme of its provider IDs. In every Node's object, so fixed for ever.
 pub const PROVIDER_NAME: &str = "external-cloudstack";
 
-/// The scheme that Cluster API's provider and the provider inside of old Kubernetes write.
+/// The scheme that Cluster API's provider, Leaseweb's manager and the provider inside of old Kubernetes write.
 const OTHER_NAME: &str = "cloudstack";
 
 const SEPARATOR: &str = "://";
@@ -51,6 +51,11 @@ pub(crate) fn instance_id(text: &str) -> Option<VirtualMachineId> {
 #[must_use]
 pub fn format(instance: &VirtualMachineId) -> String {
     format!("{PROVIDER_NAME}{SEPARATOR}{instance}")
+}
+
+/// The same as Leaseweb's manager writes it, which reads no other one.
+pub(crate) fn format_leaseweb(instance: &VirtualMachineId) -> String {
+    format!("{OTHER_NAME}{SEPARATOR}/{instance}")
 }
 
 #[cfg(test)]

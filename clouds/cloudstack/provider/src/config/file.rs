@@ -27,7 +27,7 @@ macro_rules! settings {
 
         impl Setting {
             /// All of them.
-            pub const ALL: [Self; 11] = [$(Self::$name),*];
+            pub const ALL: [Self; 12] = [$(Self::$name),*];
 
             /// The name in the file.
             #[must_use]
@@ -57,6 +57,7 @@ settings! {
     Version = Text "version", "The server's version, where it cannot be asked for.";
     FullInstanceTypes = Switch "full-instance-types", "Whether the instance type keeps all characters that a label may have.";
     Ipv6Addresses = Switch "ipv6-addresses", "Whether Nodes get an IPv6 address too.";
+    CompatibleWith = Text "compatible-with", "Whose manager Nodes look alike to: `apache` or `leaseweb`.";
     IgnoreUnknown = Switch "ignore-unknown", "Whether what is unknown in the file is told of instead of refused.";
 }
 

@@ -165,7 +165,7 @@ fn what_is_unknown_is_refused_with_name_and_line() {
             format!(
                 "could not parse cloud provider config: {expected}; the one section is [Global], with the variables \
                  api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version, \
-                 full-instance-types, ipv6-addresses, ignore-unknown (in /config/cloud-config)"
+                 full-instance-types, ipv6-addresses, compatible-with, ignore-unknown (in /config/cloud-config)"
             )
         );
     }

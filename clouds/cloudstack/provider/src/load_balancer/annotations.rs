@@ -30,6 +30,11 @@ pub(crate) fn requested(service: &Service) -> Option<&str> {
     both.map(str::trim).into_iter().find(|ip| !ip.is_empty())
 }
 
+/// Whether Leaseweb's manager made the load balancer, or took it over.
+pub(crate) fn is_of_leaseweb(service: &Service) -> bool {
+    !text(service, &BALANCER_ID).trim().is_empty()
+}
+
 /// Keys that look like one of ours and are none.
 pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
     facts::unknown_annotations(service, PREFIX, annotation_table())

@@ -16,7 +16,9 @@ use std::time::Duration;
 use bowline_cloud_provider::{Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::load_balancer::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
+use crate::load_balancer::annotations::{
+    ACL_SOURCES, BALANCER_ID, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, NETWORK_ID, flag, text,
+};
 use crate::load_balancer::cidrs::{Cidrs, Sources};
 use crate::load_balancer::objects::{NetworkId, Place, PublicIpId, VpcId};
 
@@ -31,6 +33,16 @@ pub(crate) struct Claim {
     opened: Vec<String>,
     /// Where addresses led when they were claimed, by their ID. Not all claims tell.
     places: BTreeMap<PublicIpId, Place>,
+    /// What Leaseweb's manager wrote.
+    pub(crate) leaseweb: Leaseweb,
+}
+
+/// What Leaseweb's manager writes: the address of the load balancer, and its network. It releases the address with the Service, whoever
+/// acquired it, unless people keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Leaseweb {
+    pub(crate) address: Option<PublicIpId>,
+    pub(crate) network: Option<NetworkId>,
 }
 
 /// One address.
@@ -252,6 +264,10 @@ impl Claim {
             is_marked: flag(service, &IP_ASSOCIATED),
             opened: opened.map(str::to_owned).collect(),
             places: parse_places(text(service, &IP_NETWORKS)),
+            leaseweb: Leaseweb {
+                address: non_empty(text(service, &BALANCER_ID)).map(Into::into),
+                network: non_empty(text(service, &NETWORK_ID)).map(Into::into),
+            },
         }
     }
 
@@ -356,7 +372,7 @@ impl Claim {
     }
 
     /// How it is written on a Service. Of places those of claimed addresses count.
-    pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 4] {
+    pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 6] {
         let is_claimed = |id: &PublicIpId| self.names(id) || self.shares(id);
         let places = self.places.iter().filter(|(id, _)| is_claimed(id));
         let place = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
@@ -366,13 +382,23 @@ impl Claim {
         let list =
             |items: Vec<String>, separator| Some(items.join(separator)).filter(|text| !text.is_empty());
         let ids: Vec<String> = self.all().map(ToString::to_string).collect();
+        let leaseweb = &self.leaseweb;
         [
+            (
+                BALANCER_ID.key,
+                leaseweb.address.as_ref().map(ToString::to_string),
+            ),
+            (NETWORK_ID.key, leaseweb.network.as_ref().map(ToString::to_string)),
             (ACL_SOURCES.key, list(self.opened.clone(), ";")),
             (IP_ASSOCIATED.key, self.is_marked.then(|| "true".to_owned())),
             (IP_IDS.key, self.held.as_ref().map(|_| ids.join(","))),
             (IP_NETWORKS.key, list(places.map(place).collect(), ",")),
         ]
     }
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty())
 }
 
 fn cidrs(list: &str) -> Cidrs {

@@ -282,6 +282,10 @@ fn leads_there(identity: &Identity, observed: &Observed, address: &Address) -> R
         let is_told = !network.is_empty();
         return Ok(is_told.then(|| address.is_at(&Place { network, vpc })));
     }
+    if identity.is_leasewebs(&address.address) && address.vpc.is_none() {
+        let noted = identity.claim.leaseweb.network.as_ref();
+        return Ok(noted.map(|network| address.network.as_ref() == Some(network)));
+    }
     // An earlier manager marked the Service before it made any rule.
     Ok(identity.has_mark_for(&address.address).then_some(true))
 }
@@ -426,7 +430,8 @@ impl Identity {
         let is_left = || {
             claim.shares(&address.id) && !self.is_owned_by_others(address, true) && !self.is_disowned(address)
         };
-        !self.keeps_ip && (claim.holds(requested, address, counts) || is_left())
+        let is_inherited = counts && self.is_leasewebs(address);
+        !self.keeps_ip && (claim.holds(requested, address, counts) || is_inherited || is_left())
     }
 
     /// Whether the address at which the balancer is has to be noted as another Service's.

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claim;
 use crate::load_balancer::names::{self, Protocol};
-use crate::load_balancer::objects::{Algorithm, FirewallRule, IngressPort, Neighbour, VirtualMachineId};
+use crate::load_balancer::objects::{
+    AddressRef, Algorithm, FirewallRule, IngressPort, Neighbour, Rule, VirtualMachineId,
+};
 use crate::load_balancer::replaced_rules::ReplacedRules;
 
 pub(crate) mod read;
@@ -42,8 +44,12 @@ pub(crate) struct Identity {
     pub(crate) uid: String,
     /// The name that the names of its rules begin with.
     pub(crate) name: String,
+    /// The name that the names of its rules begin with that Leaseweb's manager made.
+    pub(crate) leaseweb_name: String,
     /// The address that is asked for: by annotation, else by `spec.loadBalancerIP`.
     pub(crate) requested: Option<String>,
+    /// The address in `spec.loadBalancerIP`.
+    pub(crate) in_spec: Option<String>,
     /// What the Service's status shows.
     pub(crate) published: Vec<String>,
     /// Whether the Service is not being deleted.
@@ -61,6 +67,24 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// Whether a rule is the Service's, by its name. The names that Leaseweb's manager gives hold no UID, and other clusters may have the
+    /// same: they count on the address that it wrote down.
+    pub(crate) fn is_own_rule(&self, rule: &Rule) -> bool {
+        names::is_rule(&self.name, &rule.name) || self.is_of_leaseweb(&rule.name, &rule.address)
+    }
+
+    /// Whether a rule of the Service at this address was made by Leaseweb's manager, or as it would make it.
+    pub(crate) fn is_of_leaseweb(&self, rule: &str, at: &AddressRef) -> bool {
+        let is_noted = self.claim.leaseweb.address.as_ref() == Some(&at.id);
+        is_noted && names::is_rule(&self.leaseweb_name, rule)
+    }
+
+    /// Whether Leaseweb's manager would release an address with the Service. One in `spec.loadBalancerIP` is left to its mark.
+    pub(crate) fn is_leasewebs(&self, address: &AddressRef) -> bool {
+        self.claim.leaseweb.address.as_ref() == Some(&address.id)
+            && self.in_spec.as_ref() != Some(&address.ip)
+    }
+
     /// Whether what somebody else has relies on an item of an ACL list, which holds `items`. The rule of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of anything else nobody knows.
     pub(crate) fn is_relied_on(

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use bowline_cloud_provider::ServiceKey;
 use serde::{Deserialize, Serialize};
 
 /// What a load balancer rule speaks.
@@ -90,6 +91,19 @@ pub(crate) fn balancer(service_uid: &str) -> String {
         .collect()
 }
 
+/// The most bytes of a name that Leaseweb's manager gives (`Sprintf255` in its `cloudstack/util.go`).
+const MAX_LEASEWEB_NAME: usize = 255;
+
+/// The name of a Service's load balancer as Leaseweb's manager v1.8.1 has it.
+pub(crate) fn leaseweb_balancer(cluster: &str, service: &ServiceKey) -> String {
+    let mut name = format!("K8s_svc_{cluster}_{}_{}", service.namespace, service.name);
+    let end = (0..=MAX_LEASEWEB_NAME)
+        .rev()
+        .find(|end| name.is_char_boundary(*end));
+    name.truncate(end.unwrap_or_default());
+    name
+}
+
 /// The name of the rule of a port.
 pub(crate) fn rule(balancer: &str, protocol: Protocol, port: u16) -> String {
     format!("{balancer}-{protocol}-{port}")
@@ -142,6 +156,24 @@ mod tests {
             rule(&name, Protocol::TcpProxy, 443),
             format!("{name}-tcp-proxy-443")
         );
+    }
+
+    /// That manager takes all rules whose names begin with the balancer's and a hyphen, also those of a Service `web-tcp`.
+    #[test]
+    fn a_rule_of_leasewebs_manager_is_known_whole() {
+        let name = leaseweb_balancer("lab", &ServiceKey::new("shop", "web"));
+        assert_eq!(name, "K8s_svc_lab_shop_web");
+        for (rule, is_own) in [
+            ("K8s_svc_lab_shop_web-tcp-443", true),
+            ("K8s_svc_lab_shop_web-tcp-proxy-443", true),
+            ("K8s_svc_lab_shop_web-tcp-tcp-443", false),
+            ("K8s_svc_lab_shop_web2-tcp-443", false),
+            ("K8s_svc_other_shop_web-tcp-443", false),
+        ] {
+            assert_eq!(is_rule(&name, rule), is_own, "{rule}");
+        }
+        let long = leaseweb_balancer(&"ä".repeat(200), &ServiceKey::new("shop", "web"));
+        assert!(long.len() <= 255);
     }
 
     #[test]

@@ -30,6 +30,19 @@ pub(crate) fn value(name: &str) -> String {
     cut.trim_end_matches(is_edge).to_owned()
 }
 
+/// The same as Leaseweb's manager has it (`sanitizeLabel` in its `cloudstack/util.go`): each character that cannot be becomes an
+/// underscore.
+pub(crate) fn leaseweb(name: &str) -> String {
+    let is_legal = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let legal: String = name
+        .chars()
+        .map(|letter| if is_legal(letter) { letter } else { '_' })
+        .collect();
+    let ends = ['-', '_', '.'];
+    let value = legal.trim_matches(ends);
+    value[..value.len().min(LONGEST)].trim_matches(ends).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -65,6 +78,19 @@ mod tests {
         assert_eq!(value(&"z".repeat(80)).len(), 63);
         // A cut may uncover another end that is not allowed.
         assert_eq!(value(&format!("{}--x", "z".repeat(62))), "z".repeat(62));
+    }
+
+    #[test]
+    fn labels_of_leasewebs_manager_have_underscores() {
+        for (name, expected) in [
+            ("Small Instance-2.x_é", "Small_Instance-2.x"),
+            ("Zürich 1", "Z_rich_1"),
+            (" Lab (old) ", "Lab__old"),
+            ("", ""),
+        ] {
+            assert_eq!(leaseweb(name), expected, "{name}");
+        }
+        assert_eq!(leaseweb(&format!("{}--x", "z".repeat(62))), "z".repeat(62));
     }
 
     proptest! {

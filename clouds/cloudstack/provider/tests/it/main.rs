@@ -14,6 +14,7 @@ mod going;
 mod histories;
 mod instances;
 mod late;
+mod leaseweb;
 mod left_open;
 mod lookup;
 mod orphans;

@@ -3,6 +3,7 @@
 use bowline_kit::Interruption;
 use bowline_openstack_sim::Id;
 
+use crate::upstream::as_upstream;
 use crate::world::{World, service};
 
 fn balancers(world: &World) -> Vec<Id> {
@@ -14,6 +15,15 @@ async fn assert_silent(world: &World) {
     let (run, writes) = world.writes_of(world.run("web")).await;
     World::assert_quiet(&run, &writes);
     assert_eq!(run.reasons(), [""; 0]);
+}
+
+/// Asserts that the Service goes, and nothing in the cloud with it.
+async fn assert_goes_without_a_write(world: &World) {
+    let before = world.sim.snapshot();
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(world.sim.snapshot(), before);
 }
 
 /// Neither saw the other's when it looked.
@@ -115,4 +125,55 @@ pub(crate) fn put_cluster(world: &World, uid: &str) {
     let mut service = service("kubernetes", &[("TCP", 443, 0)]);
     service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
     world.put_as(uid, service);
+}
+
+/// A Go manager after v1.36.0 marked it for another cluster of the same name, and made pools that say nothing.
+#[tokio::test(start_paused = true)]
+async fn one_that_a_tag_gives_to_another_cluster_is_neither_taken_nor_deleted() {
+    let mut world = World::with_nodes(3);
+    as_upstream(&world).await;
+    let theirs = balancers(&world)[0];
+    world.sim.edit_load_balancer(theirs, |it| {
+        it.part.meta.tags.push("kube_cluster_id_c2".to_owned());
+    });
+    world.configure(|options| options.cluster_uid = Some("c1".to_owned()));
+    let named = world.annotation("web", "load-balancer-id").unwrap();
+    world.remove_annotation("web", "load-balancer-id");
+    world.remove_annotation("web", "load-balancer-address");
+    let before = world.sim.snapshot().load_balancers.remove(0);
+    world.run("web").await.settled();
+    assert_eq!(balancers(&world).len(), 2);
+    assert_silent(&world).await;
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(balancers(&world), [theirs]);
+    assert_eq!(world.sim.snapshot().load_balancers, [before]);
+    // Named by a person, nobody could tell its parts from the Service's own.
+    world.put_as("third", service("web", &[("TCP", 80, 30080)]));
+    world.annotate("web", "load-balancer-id", &named);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(writes.is_empty() && run.waves.is_empty(), "{run:#?}");
+    assert_eq!(
+        run.complaint(),
+        format!(
+            "load balancer {theirs} (kube_service_lab_default_web) belongs to another cluster by its tag kube_cluster_id_c2, and is left alone; take loadbalancer.openstack.org/load-balancer-id off Service default/web to get a load balancer of its own; or, if that cluster is gone, take the tag off the load balancer"
+        )
+    );
+    assert_goes_without_a_write(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_renamed_where_the_file_says_so() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.cluster_name = "other".to_owned();
+    world.configure(|options| options.renames = false);
+    let before = world.sim.snapshot();
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(writes.is_empty(), "{run:#?}");
+    assert!(
+        run.complaint().contains("the listener port 80 already exists"),
+        "{run:#?}"
+    );
+    assert_eq!(world.sim.snapshot(), before);
 }

@@ -16,6 +16,10 @@ annotations! {
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
     SOURCE_CIDRS = "source-cidrs", CommaList(Networks), "0.0.0.0/0", Rebuild, Considerable,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL use `spec.loadBalancerSourceRanges`; a connection must pass both. Empty: no restriction. A change replaces the rules. From CloudStack 4.22 on, a change to a single IPv4 network does not.";
+    BALANCER_ID = "id", Text, "", Written, None,
+        "ID of the public IP address, as Leaseweb's manager writes it. Where it is, the rules of that manager on this address are the Service's. It is removed with the load balancer if the Service stays.";
+    NETWORK_ID = "network-id", Text, "", Written, None,
+        "ID of the network, as Leaseweb's manager writes it beside the ID of the address.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,

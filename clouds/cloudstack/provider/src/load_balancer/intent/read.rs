@@ -84,6 +84,8 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
     Ok(Identity {
         name: names::balancer(&uid),
         uid,
+        leaseweb_name: names::leaseweb_balancer(&facts.cluster.name, &facts.key()),
+        in_spec: spec_address(service),
         requested: annotations::requested(service).map(str::to_owned),
         published: facts::published_addresses(service),
         stays: service.metadata.deletion_timestamp.is_none(),
@@ -93,6 +95,11 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         services: Arc::clone(&facts.services),
         now: facts.now,
     })
+}
+
+fn spec_address(service: &Service) -> Option<String> {
+    let ip = service.spec.as_ref()?.load_balancer_ip.as_deref()?.trim();
+    (!ip.is_empty()).then(|| ip.to_owned())
 }
 
 /// What people wrote on a Service, as a number.
@@ -158,7 +165,12 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
 
 /// How Nodes shall treat the address, if that is asked for and the API server knows of it.
 fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
-    let mode = match annotations::text(&facts.service, &IP_MODE) {
+    let service = &facts.service;
+    let mode = match annotations::text(service, &IP_MODE) {
+        // As Leaseweb's manager publishes it.
+        "" if annotations::is_of_leaseweb(service) && annotations::flag(service, &PROXY_PROTOCOL) => {
+            IpMode::Proxy
+        }
         "" => return None,
         "Proxy" => IpMode::Proxy,
         "VIP" => IpMode::Vip,
@@ -214,7 +226,7 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
     if ranges.map(|range| range.trim()).any(is_ipv6) {
         ignored.push("networks of IPv6 in spec.loadBalancerSourceRanges (addresses are IPv4)");
     }
-    if facts::has_source_ranges_annotation(service) {
+    if facts::has_source_ranges_annotation(service) && !annotations::is_of_leaseweb(service) {
         ignored.push("annotation service.beta.kubernetes.io/load-balancer-source-ranges (give the networks in spec.loadBalancerSourceRanges)");
     }
     if spec.ip_families.iter().flatten().any(|family| family == "IPv6") {

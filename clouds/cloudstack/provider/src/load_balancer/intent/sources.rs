@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_cloud_provider::Service;
+use bowline_cloud_provider::{Service, facts, keys};
 use bowline_plan::Note;
 use ipnet::IpNet;
 
@@ -34,13 +34,27 @@ pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> So
     let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
     let ranges = ranges.unwrap_or_default().iter().map(String::as_str);
     if ranges.len() == 0 {
-        return Sources::everything();
+        // Leaseweb's manager reads the annotation where the field is empty; Apache's does not.
+        let annotated = facts::annotation(service, keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES);
+        let annotated = annotated.map(str::trim).filter(|text| !text.is_empty());
+        let annotated = annotated.filter(|_| annotations::is_of_leaseweb(service));
+        return annotated.map_or_else(Sources::everything, |text| {
+            usable(
+                text.split(','),
+                keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES,
+                problems,
+            )
+        });
     }
-    let all = cidrs(ranges, SOURCE_RANGES, problems);
+    usable(ranges, SOURCE_RANGES, problems)
+}
+
+fn usable<'a>(ranges: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
+    let all = cidrs(ranges, place, problems);
     let usable: Vec<String> = all.texts.iter().filter(|text| !is_ipv6(text)).cloned().collect();
     if usable.is_empty() && !all.texts.is_empty() {
         problems.push(format!(
-            "{SOURCE_RANGES} has networks of IPv6 only, and nobody reaches an address of IPv4 from these"
+            "{place} has networks of IPv6 only, and nobody reaches an address of IPv4 from these"
         ));
     }
     Sources::new(usable)

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::load_balancer::claim;
-use crate::load_balancer::intent::Intent;
+use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::objects::{
     Address, AddressState, FirewallId, FirewallList, FirewallRule, Network, Rule,
 };
@@ -170,12 +170,21 @@ impl Reads {
         Ok(seen)
     }
 
+    async fn rules_of_service(&self, identity: &Identity) -> Result<Vec<Rule>, CloudError> {
+        let mut rules = self.rules.of(&identity.name).await?;
+        if identity.claim.leaseweb.address.is_some() {
+            let others = self.rules.of(&identity.leaseweb_name).await?;
+            rules.extend(others.into_iter().filter(|rule| identity.is_own_rule(rule)));
+        }
+        Ok(rules)
+    }
+
     /// The rules of the Service, with which every look begins, and what is known of it by then.
     async fn beginning(&self, intent: &Intent) -> Result<(Observed, Known), CloudError> {
         let identity = intent.identity();
         let now = self.now();
         let observed = Observed {
-            rules: self.rules.of(&identity.name).await?,
+            rules: self.rules_of_service(identity).await?,
             now: Some(now),
             looked: Some(Instant::now()),
             ..Observed::default()

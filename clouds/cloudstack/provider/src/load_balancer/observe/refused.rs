@@ -29,7 +29,11 @@ pub(crate) async fn refused(
             Some(Fact::Unready(new.address.id.clone()))
         }
         (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
-            other_rules(client, &identity.name, observed, new).await
+            let balancer = match identity.is_of_leaseweb(&new.name, &new.address) {
+                true => &identity.leaseweb_name,
+                false => &identity.name,
+            };
+            other_rules(client, balancer, observed, new).await
         }
         // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
         (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {

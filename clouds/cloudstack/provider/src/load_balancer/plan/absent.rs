@@ -110,6 +110,12 @@ fn without_rules<'a>(plan: &mut Builder<'a>, absent: &Absent) -> BTreeSet<&'a Ad
             found.insert(&known.address);
         }
     }
+    if let Some(id) = &claim.leaseweb.address
+        && let Some(Some(known)) = plan.take(observed.address(id))
+        && identity.is_leasewebs(&known.address)
+    {
+        found.insert(&known.address);
+    }
     // It served by them, or they would be gone with the Service that they were acquired for.
     for id in claim.shared() {
         if let Some(Some(known)) = plan.take(observed.address(id))

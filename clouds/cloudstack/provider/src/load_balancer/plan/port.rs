@@ -7,6 +7,7 @@ use bowline_plan::{Impact, Refusal};
 
 use crate::load_balancer::intent::{Identity, Port, Wanted};
 use crate::load_balancer::members::Members;
+use crate::load_balancer::names;
 use crate::load_balancer::objects::{Filtering, FirewallId, NewRule, Rule, RuleState};
 use crate::load_balancer::observe::observed::{Need, Unread};
 use crate::load_balancer::plan::builder::{Builder, Stop};
@@ -34,12 +35,23 @@ pub(super) struct At<'a> {
     pub(super) home: &'a Home,
     pub(super) port: &'a Port,
     pub(super) abilities: Abilities,
+    /// Whether the rules here have the names that Leaseweb's manager gives: it would see no rule of another name beside them.
+    pub(super) as_leaseweb: bool,
     /// Whether rules that break the router are put right.
     pub(super) mends: bool,
     pub(super) removal: &'a Removal<'a>,
 }
 
 impl<'a> At<'a> {
+    /// The name of the port's rule.
+    fn name(self) -> String {
+        let Port { protocol, port, .. } = self.port;
+        match self.as_leaseweb {
+            true => names::rule(&self.wanted.identity.leaseweb_name, *protocol, *port),
+            false => self.port.name.clone(),
+        }
+    }
+
     /// Plans for one port. Whether it is a gap: the cloud has nothing to put in its rule's place, which was deleted, or is to be,
     /// and is made anew.
     pub(super) fn one(self, plan: &mut Builder<'_>) -> bool {
@@ -154,7 +166,7 @@ impl<'a> At<'a> {
 
     pub(super) fn present<'b>(self, plan: &Builder<'b>) -> Present<'b> {
         let (home, port) = (self.home, self.port);
-        let balancer = &self.wanted.identity.name;
+        let (balancer, name) = (&self.wanted.identity.name, self.name());
         let speaks_alike = |rule: &Rule| rule.ingress(balancer) == Some(port.ingress());
         let is_here =
             |rule: &&Rule| rule.address.id == home.address.id && rule.public_port == Some(port.port);
@@ -163,7 +175,7 @@ impl<'a> At<'a> {
         own.sort_by_key(|rule| {
             (
                 rule.state.is_going(),
-                rule.name != port.name,
+                rule.name != name,
                 !speaks_alike(rule),
                 rule.private_port != Some(port.node_port),
                 rule.state != RuleState::Active,
@@ -171,8 +183,7 @@ impl<'a> At<'a> {
             )
         });
         // One that speaks something else entirely cannot be changed into it.
-        let is_usable =
-            |rule: &Rule| !rule.state.is_going() && (rule.name == port.name || speaks_alike(rule));
+        let is_usable = |rule: &Rule| !rule.state.is_going() && (rule.name == name || speaks_alike(rule));
         let is_kept = own.first().is_some_and(|first| is_usable(first));
         let surplus = own.split_off(usize::from(is_kept));
         Present {
@@ -269,14 +280,15 @@ impl<'a> At<'a> {
             plan.take(replaced);
             return false;
         }
-        let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
+        let name = self.name();
+        let is_same = rule.algorithm == wanted.algorithm && rule.name == name && !cidrs_differ;
         let members = plan.take(self.members_of(plan, rule)).flatten();
         let update = (!is_same).then(|| {
             RuleChange::Update(RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
                 protocol: Some(port.protocol.as_str().into()),
                 cidrs: cidrs_differ.then(|| wanted.cidrs.texts.clone()),
-                name: (rule.name != port.name).then(|| port.name.clone()),
+                name: (rule.name != name).then_some(name),
             })
         });
         // Whatever the API makes of all else, nobody is balanced over who left. But nothing reaches a router before what breaks it
@@ -320,7 +332,7 @@ impl<'a> At<'a> {
         let takes_cidrs = self.abilities.takes_cidrs;
         let is_sent = takes_cidrs.unwrap_or(!wanted.cidrs.cidrs.is_everything());
         NewRule {
-            name: port.name.clone(),
+            name: self.name(),
             protocol: port.protocol,
             algorithm: wanted.algorithm.clone(),
             address: home.address.clone(),

@@ -52,7 +52,16 @@ fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilitie
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
     let removal = &removal;
+    let identity = &wanted.identity;
+    let mut named = plan
+        .observed
+        .rules
+        .iter()
+        .map(|rule| (&rule.name, &rule.address))
+        .chain(identity.replaced.iter().map(|rule| (&rule.name, &rule.address)));
+    let as_leaseweb = named.any(|(name, at)| at.id == home.address.id && identity.is_of_leaseweb(name, at));
     let at = |port| At {
+        as_leaseweb,
         wanted,
         home,
         port,

@@ -7,7 +7,6 @@ use bowline_cloudstack_client::{Class, NetworkId, PortForwardingRule, PublicIpId
 use futures::future::{try_join, try_join3};
 
 use crate::load_balancer::intent::{Identity, Intent};
-use crate::load_balancer::names;
 use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::saying;
@@ -80,9 +79,8 @@ impl Reads {
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
         let rules = self.whole.load_balancer_rules(query);
         let rules = saying("error retrieving load balancer rules", rules).await?;
-        let is_own = |rule: &Rule| names::is_rule(&identity.name, &rule.name);
         let rules = rules.iter().map(wire::rule);
-        Ok(rules.filter(|rule| !is_own(rule)).collect())
+        Ok(rules.filter(|rule| !identity.is_own_rule(rule)).collect())
     }
 
     /// What others have that relies on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
