@@ -11,11 +11,8 @@ use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::load_balancer::{Reconciler, WriteOutcome};
-use crate::{
-    Asker, CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, RefusalBook,
-    Seen, SeenBy,
-};
+use crate::load_balancer::{Reconciler, Told as _, WriteOutcome};
+use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
 
 /// What tells the wall time; nothing if that is not known better than by the facts.
 pub type Now<'a> = &'a (dyn Fn() -> Option<Timestamp> + Sync);
@@ -35,13 +32,13 @@ pub struct DynLearned {
 }
 
 impl DynLearned {
-    /// Whether the cloud took the write; see [`Reconciler::outcome`].
+    /// Whether the cloud took the write; see [`Told::outcome`].
     #[must_use]
     pub fn outcome(&self) -> WriteOutcome {
         self.outcome
     }
 
-    /// Whether no further step of the wave is to begin; see [`Reconciler::ends_wave`]. A step that failed ends its wave: what follows
+    /// Whether no further step of the wave is to begin; see [`Told::ends_wave`]. A step that failed ends its wave: what follows
     /// may lean on it.
     #[must_use]
     pub fn ends_wave(&self) -> bool {
@@ -180,14 +177,9 @@ struct Session<R: Reconciler> {
     put_off: BTreeSet<String>,
 }
 
-/// Where refusals are remembered, and for whom.
-fn book<'a, R: Reconciler>(reconciler: &'a R, facts: &R::Facts) -> Option<(&'a RefusalBook<R::Step>, Asker)> {
-    reconciler.refusals().zip(reconciler.asker(facts))
-}
-
 /// Notes in the book what was refused since the last time.
 fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
-    if let Some((book, asker)) = book(reconciler, facts) {
+    if let Some((book, asker)) = reconciler.book(facts) {
         for (step, why) in memory.refusals.unnoted() {
             book.note(&asker, step, why, |known| reconciler.is_same_request(known, step));
         }
@@ -244,7 +236,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let (last, mut memory) = match self.seen.take() {
                 None => {
                     let mut memory = Memory::default();
-                    if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+                    if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
                         memory.sent = book.sent.held_back(&asker.uid, asker.now);
                     }
@@ -320,7 +312,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn settled(&self) {
-        if let Some((book, asker)) = book(&*self.reconciler, &self.facts) {
+        if let Some((book, asker)) = self.reconciler.book(&self.facts) {
             let held = self.seen.as_ref().map(|seen| &seen.memory.refusals);
             let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
             // What is held back and does not keep the plan from settling stays so: it is not written at each check.
@@ -340,12 +332,12 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             };
             let answer = self.reconciler.apply(&self.intent, seen, step).await;
             let is_sent = match &answer {
-                Ok(learned) => self.reconciler.outcome(learned) == WriteOutcome::Taken,
+                Ok(learned) => learned.outcome() == WriteOutcome::Taken,
                 Err(error) => error.may_have_happened(),
             };
             if is_sent
                 && self.reconciler.creates_again(step, step)
-                && let Some((book, asker)) = book(&*self.reconciler, &self.facts)
+                && let Some((book, asker)) = self.reconciler.book(&self.facts)
             {
                 let is_same = |sent: &R::Step| self.reconciler.creates_again(step, sent);
                 let has_failed = answer.as_ref().is_err_and(|error| !error.is_unheard());
@@ -354,10 +346,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             }
             match answer {
                 Ok(learned) => Ok(DynLearned {
-                    refused: self.reconciler.refused(&learned).cloned(),
-                    outcome: self.reconciler.outcome(&learned),
-                    ends_wave: self.reconciler.ends_wave(&learned),
-                    ends_refusal: self.reconciler.ends_refusal(&learned),
+                    refused: learned.refused().cloned(),
+                    outcome: learned.outcome(),
+                    ends_wave: learned.ends_wave(),
+                    ends_refusal: learned.ends_refusal(),
                     learned: Some(Box::new(learned)),
                 }),
                 Err(error) => Ok(DynLearned {
@@ -382,7 +374,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         let mut put_off: BTreeSet<&String> = wave.iter().map(|step| &step.view.label).collect();
         put_off.retain(|label| self.put_off.contains(*label));
         let reconciler = &*self.reconciler;
-        let book = book(reconciler, &self.facts);
+        let book = reconciler.book(&self.facts);
         for (
             index,
             DynLearned {

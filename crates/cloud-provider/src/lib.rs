@@ -57,7 +57,8 @@ pub use instances::{
 pub use kept::Kept;
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, ReconcileKind, Reconciler, SeenBy, WriteOutcome,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, ReconcileKind, Reconciler, SeenBy, Told,
+    WriteOutcome,
 };
 pub use measurement::{GaugeSpec, Measurement};
 pub use memory::{Memory, Pauses, Recent, Seen};

@@ -43,7 +43,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// One write to the cloud, as data.
     type Step: Step + Clone + PartialEq + Send + Sync + 'static;
     /// What the answer to a write told.
-    type Learned: Send + 'static;
+    type Learned: Told;
 
     /// Reads what is asked for. Pure.
     ///
@@ -111,13 +111,8 @@ pub trait Reconciler: Send + Sync + 'static {
         None
     }
 
-    /// Where refusals are remembered. `None`: nowhere, for work that makes no writes.
-    fn refusals(&self) -> Option<&RefusalBook<Self::Step>> {
-        None
-    }
-
-    /// Who asks, and for what: see [`Asker::of`]. `None`: refusals are not remembered beyond the reconcile. Pure.
-    fn asker(&self, facts: &Self::Facts) -> Option<Asker> {
+    /// Where refusals are remembered, who asks, and for what: see [`Asker::of`]. `None`: refusals are not remembered beyond the reconcile.
+    fn book(&self, facts: &Self::Facts) -> Option<(&RefusalBook<Self::Step>, Asker)> {
         let _ = facts;
         None
     }
@@ -149,19 +144,6 @@ pub trait Reconciler: Send + Sync + 'static {
     fn creates_again(&self, step: &Self::Step, sent: &Self::Step) -> bool {
         let _ = (step, sent);
         false
-    }
-
-    /// Whether an answer that a write was taken ends what was refused of the same before: not if a job was begun that may still be
-    /// refused. Pure.
-    fn ends_refusal(&self, learned: &Self::Learned) -> bool {
-        let _ = learned;
-        true
-    }
-
-    /// The refusal in an answer that is data. Pure.
-    fn refused<'a>(&self, learned: &'a Self::Learned) -> Option<&'a Refusal> {
-        let _ = learned;
-        None
     }
 
     /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only
@@ -199,20 +181,6 @@ pub trait Reconciler: Send + Sync + 'static {
         ))))
     }
 
-    /// Whether the cloud took the write. An answer that is data may tell of a refusal, or that nothing was sent, because the rest has
-    /// to be brought to a good end first. Pure.
-    fn outcome(&self, learned: &Self::Learned) -> WriteOutcome {
-        let _ = learned;
-        WriteOutcome::Taken
-    }
-
-    /// Whether no further step of the wave is to begin, because the answer changes what is right: a quota is met, or the cloud is
-    /// busy. Steps under way are waited for, and the next plan has the rest. Pure.
-    fn ends_wave(&self, learned: &Self::Learned) -> bool {
-        let _ = learned;
-        false
-    }
-
     /// Adds what a write's answer told to the observation, and to the memory what no read would tell. Pure.
     fn learn(&self, seen: &mut SeenBy<Self>, step: &Self::Step, learned: Self::Learned) {
         let _ = (seen, step, learned);
@@ -236,6 +204,69 @@ pub trait Reconciler: Send + Sync + 'static {
     fn measure(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> Vec<Measurement> {
         let _ = (intent, seen);
         Vec::new()
+    }
+}
+
+/// What the answer to a write told, as far as it is asked of all clouds. Pure.
+pub trait Told: Send + 'static {
+    /// Whether the cloud took the write. An answer that is data may tell of a refusal, or that nothing was sent, because the rest has
+    /// to be brought to a good end first.
+    fn outcome(&self) -> WriteOutcome {
+        WriteOutcome::Taken
+    }
+
+    /// The refusal in an answer that is data.
+    fn refused(&self) -> Option<&Refusal> {
+        None
+    }
+
+    /// Whether an answer that a write was taken ends what was refused of the same before: not if a job was begun that may still be
+    /// refused.
+    fn ends_refusal(&self) -> bool {
+        true
+    }
+
+    /// Whether no further step of the wave is to begin, because the answer changes what is right: a quota is met, or the cloud is
+    /// busy. Steps under way are waited for, and the next plan has the rest.
+    fn ends_wave(&self) -> bool {
+        false
+    }
+}
+
+impl Told for () {}
+
+impl Told for WriteOutcome {
+    fn outcome(&self) -> WriteOutcome {
+        *self
+    }
+}
+
+/// Of work that goes on after a failure: the next look tells what came of it.
+impl<E: Send + 'static> Told for Result<(), E> {
+    fn outcome(&self) -> WriteOutcome {
+        match self {
+            Ok(()) => WriteOutcome::Taken,
+            Err(_) => WriteOutcome::Unknown,
+        }
+    }
+}
+
+/// With something that only its provider asks for.
+impl<L: Told, T: Send + 'static> Told for (L, T) {
+    fn outcome(&self) -> WriteOutcome {
+        self.0.outcome()
+    }
+
+    fn refused(&self) -> Option<&Refusal> {
+        self.0.refused()
+    }
+
+    fn ends_refusal(&self) -> bool {
+        self.0.ends_refusal()
+    }
+
+    fn ends_wave(&self) -> bool {
+        self.0.ends_wave()
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn pause(times: u32, longest: Duration) -> Duration {
 }
 
 /// What was refused to each Service, for as long as the process lives. A field of the provider; see
-/// [`Reconciler::refusals`](crate::Reconciler::refusals). And what was created for each, and may not be listed yet.
+/// [`Reconciler::book`](crate::Reconciler::book). And what was created for each, and may not be listed yet.
 #[derive(Debug)]
 pub struct RefusalBook<S> {
     refused: Kept<String, Page<S>>,

@@ -214,10 +214,6 @@ impl Reconciler for Toy {
         answer.ok_or_else(|| CloudError::other("no answer is left"))
     }
 
-    fn outcome(&self, learned: &WriteOutcome) -> WriteOutcome {
-        *learned
-    }
-
     fn learn(&self, left: &mut Seen<Self::Observed, (), Named>, step: &Named, learned: WriteOutcome) {
         left.observed
             .retain(|name| *name != step.0 || learned == WriteOutcome::PutOff);

@@ -7,7 +7,7 @@ use bowline_cloud_http::Url;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook,
-    Service, ServiceFacts, ServiceKey, ServicesView, WriteOutcome, facts,
+    Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus};
 use bowline_plan::{Ailment, Refusal};
@@ -194,14 +194,11 @@ impl Reconciler for Balancers {
         all
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
-        Some(&self.refusals)
-    }
-
-    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
+    fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
         // The zone is written here too, and a load balancer in another one is another request.
         let table = annotation_table().iter().filter(|spec| spec.key != ZONE.key);
-        Some(Asker::of(facts, &table.copied().collect::<Vec<_>>()))
+        let asker = Asker::of(facts, &table.copied().collect::<Vec<_>>());
+        Some((&self.refusals, asker))
     }
 
     /// What a quota refuses is another request where room is made for it.
@@ -216,18 +213,6 @@ impl Reconciler for Balancers {
     /// Most writes are of several calls. What of them is a refusal, their answer tells.
     fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None
-    }
-
-    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
-        learned.refused.as_ref()
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        learned.outcome()
-    }
-
-    fn ends_wave(&self, learned: &Learned) -> bool {
-        learned.ends_wave()
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {

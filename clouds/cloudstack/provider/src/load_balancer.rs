@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook,
-    ServiceFacts, WriteOutcome,
+    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
 use bowline_plan::Refusal;
@@ -123,31 +122,12 @@ impl Reconciler for Balancers {
         Ok(learned)
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
-        Some(&self.refusals)
-    }
-
-    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
-        Some(Asker::of(facts, annotation_table()))
+    fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
+        Some((&self.refusals, Asker::of(facts, annotation_table())))
     }
 
     fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
         a.is_same(b)
-    }
-
-    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
-        match learned {
-            Learned::Refused(refusal) => Some(refusal),
-            _ => None,
-        }
-    }
-
-    fn ends_refusal(&self, learned: &Learned) -> bool {
-        !matches!(learned, Learned::Started(_))
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        learned.outcome()
     }
 
     fn learn(&self, observed: &mut Seen, step: &CloudStep, learned: Learned) {

@@ -45,6 +45,8 @@ pub struct Behaviour {
     pub providers: Vec<String>,
     /// Whether the port that OVN's driver makes names its device and the device's owner.
     pub ovn_marks_vip_ports: bool,
+    /// Whether OVN's driver takes a port that is given.
+    pub ovn_takes_ports: bool,
     /// Ids that are known as a `flavor_id` of a load balancer.
     pub lb_flavors: Vec<String>,
     /// Names that are known as an `availability_zone` of a load balancer.
@@ -95,6 +97,7 @@ impl Default for Behaviour {
             octavia_omits: Vec::new(),
             providers: words(&["amphora", "octavia", "ovn"]),
             ovn_marks_vip_ports: true,
+            ovn_takes_ports: true,
             lb_flavors: Vec::new(),
             lb_zones: Vec::new(),
             checks_certificates: false,

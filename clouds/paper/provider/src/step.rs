@@ -1,5 +1,6 @@
 //! The writes to balancers, as data.
 
+use bowline_cloud_provider::Told;
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_paper_client::{Balancer, BalancerId, MachineId, NewBalancer, Port};
 use bowline_plan::{Impact, Lane, Step};
@@ -98,6 +99,8 @@ pub(crate) enum Learned {
     /// It is gone, or on its way.
     Gone,
 }
+
+impl Told for Learned {}
 
 // guide: learn
 /// Puts an answer into the observation, so that what a write told need not be read again.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     ANSWER_LOG, Asker, Begin, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconcile,
-    Reconciler, RefusalBook, ServiceFacts, ServiceKey, WriteOutcome,
+    Reconciler, RefusalBook, ServiceFacts, ServiceKey,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
@@ -17,7 +17,7 @@ use crate::config::Options;
 use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::intent::Intent;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen, Unattached};
+use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen};
 use crate::load_balancer::orphans::Remover;
 use crate::load_balancer::step::CloudStep;
 use crate::nodes::provider_id;
@@ -101,28 +101,13 @@ impl Reconciler for Balancers {
         Writer { client, reads, seen }.apply(intent, step).await
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
-        Some(&self.refusals)
-    }
-
-    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
-        Some(Asker::of(facts, annotation_table()))
-    }
-
-    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
-        match learned {
-            Learned::Refused(refusal) | Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
-            _ => None,
-        }
+    fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
+        Some((&self.refusals, Asker::of(facts, annotation_table())))
     }
 
     /// What of a failure is a refusal, the answer of the step tells: a purchase may have been made all the same.
     fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        learned.outcome()
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {

@@ -83,16 +83,13 @@ impl Reconciler for Shop {
         ))))
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<Make>> {
-        Some(&self.book)
-    }
-
-    fn asker(&self, (asked, second): &(u64, i64)) -> Option<Asker> {
-        Some(Asker {
+    fn book(&self, (asked, second): &(u64, i64)) -> Option<(&RefusalBook<Make>, Asker)> {
+        let asker = Asker {
             uid: "u-1".to_owned(),
             asked: *asked,
             now: Timestamp::from_second(*second).unwrap(),
-        })
+        };
+        Some((&self.book, asker))
     }
 
     async fn apply(

@@ -77,9 +77,15 @@ impl Learned {
             ..Self::default()
         }
     }
+}
+
+impl bowline_cloud_provider::Told for Learned {
+    fn refused(&self) -> Option<&Refusal> {
+        self.refused.as_ref()
+    }
 
     /// Whether the API took it. Of a replacement the first half is enough: the second is another step by then.
-    pub(crate) fn outcome(&self) -> WriteOutcome {
+    fn outcome(&self) -> WriteOutcome {
         if self.told.is_some() || self.old_is_gone {
             WriteOutcome::Taken
         } else if self.is_busy {
@@ -90,7 +96,7 @@ impl Learned {
     }
 
     /// Whether the other steps of the wave would meet the same: they are planned again as far as they can be made.
-    pub(crate) fn ends_wave(&self) -> bool {
+    fn ends_wave(&self) -> bool {
         self.is_busy || self.ends_exchange || self.refused.as_ref().is_some_and(|why| why.is_limit)
     }
 }

@@ -1,5 +1,6 @@
 //! What a write does to the observation: as its answer tells, or as it can be predicted. Both go the same way.
 
+use bowline_cloud_provider::Told as _;
 use bowline_cloud_provider::WriteOutcome;
 use bowline_cloud_provider::effects::as_shown;
 use bowline_cloudscale_client::{FloatingIp, LoadBalancer, Monitor, Stub};

@@ -72,7 +72,8 @@ impl Writer<'_> {
         }
         let mut learned = refused(self.client, self.identity, self.observed, step, &error).await;
         if let Learned::Failed(failure) = &mut learned {
-            failure.is_definite &= request.is_none() || !error.maybe_applied();
+            let is_in_doubt = request.is_some() || step.takes_away();
+            failure.is_definite &= !(is_in_doubt && error.maybe_applied());
         }
         Ok(learned)
     }

@@ -122,6 +122,9 @@ impl CloudStep {
                 one.id == two.id && change == other
             }
             (Self::Close(one), Self::Close(two)) => one.rule.id == two.rule.id,
+            (Self::Associate(one), Self::Associate(two)) => {
+                (&one.address, &one.to) == (&two.address, &two.to)
+            }
             _ => self == other,
         }
     }

@@ -266,19 +266,42 @@ async fn what_never_comes_is_waited_for_two_minutes() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_and_what_was_never_sent_keep_nobody_waiting() {
     let refused = r#"{"associateipaddressresponse":{"errorcode":533,"errortext":"no capacity"}}"#;
-    for fault in [
-        Fault::operation(ASSOCIATE).answer(Canned::json(533, refused)),
-        Fault::operation(ASSOCIATE).status(429),
+    for (fault, pause) in [
+        (Fault::operation(ASSOCIATE).answer(Canned::json(533, refused)), 5),
+        (Fault::operation(ASSOCIATE).status(429), 0),
     ] {
         for requested in [None, Some(IP)] {
             let what = format!("{fault:?}, {requested:?}");
             let world = world(false, requested).await;
             world.sim.faults().add(fault.clone());
             assert!(!matches!(world.run(WEB).await.outcome, Outcome::Settled(_)));
+            tokio::time::sleep(Duration::from_secs(pause)).await;
             let run = world.run(WEB).await.settled();
             assert!(run.waited < Duration::from_secs(5), "{what}: {:?}", run.waited);
             assert_eq!((associations(&world), held(&world).len()), (2, 1), "{what}");
         }
+    }
+}
+
+/// Each claim is a write to Kubernetes, and so is its end.
+#[tokio::test(start_paused = true)]
+async fn a_refused_address_is_claimed_once_and_not_at_each_try() {
+    let refused = r#"{"associateipaddressresponse":{"errorcode":531,"errortext":"no permission"}}"#;
+    for requested in [None, Some(IP)] {
+        let world = world(false, requested).await;
+        let fault = Fault::operation(ASSOCIATE).always();
+        world.sim.faults().add(fault.answer(Canned::json(531, refused)));
+        let steps = world.run(WEB).await.steps().len();
+        assert_eq!(steps, 3, "the claim, the request and its end");
+        for _ in 0..3 {
+            let run = world.run(WEB).await;
+            assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:#?}");
+            assert!(run.complaint().contains("no permission"), "{run:#?}");
+            assert_eq!(run.steps(), Vec::<String>::new(), "{requested:?}");
+        }
+        world.sim.faults().clear();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        world.run(WEB).await.settled();
     }
 }
 
@@ -448,25 +471,32 @@ async fn a_release_goes_on_with_all_else_while_an_address_is_looked_for() {
 #[tokio::test(start_paused = true)]
 async fn an_address_whose_release_was_not_answered_is_looked_at_again_when_its_service_comes_back() {
     let minutes = Duration::from_secs(120);
-    let world = world(false, None).await;
-    world.run(WEB).await.settled();
-    let release = Fault::operation("disassociateIpAddress");
-    world
-        .sim
-        .faults()
-        .add(release.take_effect_late(Duration::from_secs(8)));
-    world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
-    let run = world.run(WEB).await;
-    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
-    world.spec(WEB, |spec| spec["type"] = json!("LoadBalancer"));
-    let run = world.run(WEB).await.settled();
-    let again = run.again.expect("it may go yet");
-    assert!(again <= Duration::from_secs(10), "{again:?}");
-    tokio::time::sleep(again).await;
-    let run = world.run(WEB).await.settled();
-    assert_eq!(run.published(), [held(&world)[0].address.to_string()], "{run:#?}");
-    tokio::time::sleep(minutes).await;
-    assert_eq!(world.run(WEB).await.settled().again, None);
+    for is_answered in [false, true] {
+        let world = world(false, None).await;
+        world.run(WEB).await.settled();
+        let release = Fault::operation("disassociateIpAddress");
+        // A server in trouble may have queued the job before it says so.
+        let failed = r#"{"disassociateipaddressresponse":{"errorcode":530,"errortext":"Internal error"}}"#;
+        if is_answered {
+            world.sim.set_behaviour(|it| it.job_time = Duration::from_secs(8));
+        }
+        world.sim.faults().add(match is_answered {
+            true => release.act(Action::AnswerAfter(Canned::json(530, failed))),
+            false => release.take_effect_late(Duration::from_secs(8)),
+        });
+        world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
+        let run = world.run(WEB).await;
+        assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
+        world.spec(WEB, |spec| spec["type"] = json!("LoadBalancer"));
+        let run = world.run(WEB).await.settled();
+        let again = run.again.expect("it may go yet");
+        assert!(again <= Duration::from_secs(10), "{again:?}");
+        tokio::time::sleep(again).await;
+        let run = world.run(WEB).await.settled();
+        assert_eq!(run.published(), [held(&world)[0].address.to_string()], "{run:#?}");
+        tokio::time::sleep(minutes).await;
+        assert_eq!(world.run(WEB).await.settled().again, None);
+    }
 }
 
 /// The job is known, so nobody has to guess what became of it.

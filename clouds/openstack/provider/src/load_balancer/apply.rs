@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::load_balancer::intent::settings::Setting;
 use crate::load_balancer::learned::{Learned, Shown, done, shown};
-use crate::load_balancer::remedies;
+use crate::load_balancer::remedies::{self, About};
 use crate::load_balancer::security_groups::ports::{with_group, without_group};
 use crate::load_balancer::step::PoolSetting;
 use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
@@ -18,6 +18,10 @@ mod floating_ip;
 
 /// What a person can do about a pool that Octavia does not delete.
 const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+
+/// What a person can do where the driver asks for another port with the address of the given one (`create_vip_port` of
+/// ovn-octavia-provider before July 2026).
+const GIVEN_PORT_REMEDY: &str = "a driver such as ovn may take no port that is given: take loadbalancer.openstack.org/port-id off the Service, delete the port, and set spec.loadBalancerIP to its address; or have the operator of the cloud update the driver";
 
 /// What a person can do about a port whose security groups may not be changed (`update_port` in Neutron's policies).
 const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, change it: have the project of cloud.conf own the servers' ports, have the operator of the cloud allow it, or set manage-security-groups = false in cloud.conf and open the node ports by hand";
@@ -70,7 +74,11 @@ pub(crate) async fn apply(
         CloudStep::CreateBalancer { new } => match client.create_load_balancer(new).await {
             // Octavia makes the port first also where it breaks on the rest ("An unknown exception occurred.").
             Err(error) if is_refusal(&error) || error.status() == Some(500) => {
-                Ok(Learned::Refused(told(settings, step, &error)))
+                let why = told(settings, step, &error);
+                Ok(Learned::Refused(match new.vip_port_id {
+                    Some(_) if About::of(&why) == About::Address => why.with_remedy(GIVEN_PORT_REMEDY),
+                    _ => why,
+                }))
             }
             created => {
                 match &created {

@@ -1,6 +1,6 @@
 //! What the answer to a write told.
 
-use bowline_cloud_provider::WriteOutcome;
+use bowline_cloud_provider::{Told, WriteOutcome};
 use bowline_openstack_client::{
     FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, SecurityGroup, SecurityGroupRule,
 };
@@ -23,9 +23,20 @@ pub(crate) enum Learned {
     Unheard(Refusal),
 }
 
-impl Learned {
-    /// Whether the cloud took it.
-    pub(crate) fn outcome(&self) -> WriteOutcome {
+impl Told for Learned {
+    fn refused(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Octavia may take a write, and not do it; the book forgets when all is done.
+    fn ends_refusal(&self) -> bool {
+        false
+    }
+
+    fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
             Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep,
-    Memory, Reconciler, Seen, WriteOutcome,
+    Memory, Reconciler, Seen,
 };
 use bowline_openstack_client::{Client, Port};
 use bowline_plan::{Answer, Plan, Refusal, Step as _};
@@ -78,13 +78,6 @@ impl Reconciler for Reaper {
         // One port must not end the run for the others.
         let deleted = self.client.delete_port(port).await;
         Ok(deleted.map(drop).map_err(CloudError::from))
-    }
-
-    fn outcome(&self, learned: &Result<(), CloudError>) -> WriteOutcome {
-        match learned {
-            Ok(()) => WriteOutcome::Taken,
-            Err(_) => WriteOutcome::Unknown,
-        }
     }
 
     fn learn(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
-    RefusalBook, Service, ServiceFacts, WriteOutcome, facts,
+    RefusalBook, Service, ServiceFacts, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
@@ -324,32 +324,12 @@ impl Reconciler for Balancers {
         off.into_iter().chain(of_pools).collect()
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
-        Some(&self.refusals)
-    }
-
-    fn asker(&self, facts: &ServiceFacts) -> Option<Asker> {
-        Some(Asker::of(facts, annotation_table()))
+    fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
+        Some((&self.refusals, Asker::of(facts, annotation_table())))
     }
 
     fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
         a.asks_the_same(b)
-    }
-
-    fn refused<'a>(&self, (learned, _): &'a (Learned, Duration)) -> Option<&'a Refusal> {
-        match learned {
-            Learned::Refused(why) => Some(why),
-            _ => None,
-        }
-    }
-
-    /// Octavia may take a write, and not do it; the book forgets when all is done.
-    fn ends_refusal(&self, _: &(Learned, Duration)) -> bool {
-        false
-    }
-
-    fn outcome(&self, (learned, _): &(Learned, Duration)) -> WriteOutcome {
-        learned.outcome()
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, (learned, pause): (Learned, Duration)) {

@@ -9,6 +9,7 @@ mod failed_parts;
 mod faults;
 mod floating;
 mod former;
+mod given_port;
 mod groups;
 mod ignored;
 mod instances;

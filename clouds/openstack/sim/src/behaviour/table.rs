@@ -152,6 +152,12 @@ impl Behaves for Behaviour {
             "`create_vip_port` of ovn-octavia-provider does since April 2026; before, a port had its name alone.",
             |it, world| it.ovn_marks_vip_ports = world.pick(true, false),
         ),
+        Row::assumed(
+            "ovn_takes_ports",
+            "OVN's driver takes a port that is given for a load balancer, and leaves it when that goes.",
+            "`create_vip_port` of ovn-octavia-provider does since July 2026; before, it asked Neutron for another port with the same address, which is refused.",
+            |it, world| it.ovn_takes_ports = world.pick(true, false),
+        ),
         seen(
             "a load balancer that is refused",
             "Its port stays, and has its address, where its parts, their quotas or what its driver knows of them are refused.",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, WriteOutcome};
+use bowline_cloud_provider::{CloudError, ErrorKind, Told, WriteOutcome};
 use bowline_phoenixnap_client::{
     ApiError, BlockStatus, BlockTag, Class, Client, IpBlock, NewIpBlock, PublicNetwork,
 };
@@ -55,9 +55,15 @@ pub(crate) enum Learned {
     Failed(CloudError),
 }
 
-impl Learned {
-    /// Whether the cloud took it.
-    pub(crate) fn outcome(&self) -> WriteOutcome {
+impl Told for Learned {
+    fn refused(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) | Self::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Name
             | Self::Blocks(_)

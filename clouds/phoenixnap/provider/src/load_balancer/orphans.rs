@@ -11,7 +11,7 @@ use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{
     CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
-    WriteOutcome, facts,
+    facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock};
 use bowline_plan::{Answer, Plan, Refusal};
@@ -241,10 +241,6 @@ impl Reconciler for Remover {
             },
             other => Err(CloudError::other(format!("no step of a removal: {other:?}"))),
         }
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        learned.outcome()
     }
 
     fn learn(&self, seen: &mut Seen<Observed, MarkName, CloudStep>, step: &CloudStep, learned: Learned) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
-    RefusalBook, Seen, ServiceKey, WriteOutcome,
+    RefusalBook, Seen, ServiceKey,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
@@ -19,7 +19,6 @@ use crate::load_balancer::apply::{Learned, attach};
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
-use crate::load_balancer::observe::Unattached;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::step::CloudStep;
 
@@ -138,28 +137,14 @@ impl Reconciler for Sweeper {
         Ok(result.unwrap_or_else(Learned::Failed))
     }
 
-    fn refusals(&self) -> Option<&RefusalBook<CloudStep>> {
-        Some(&self.refusals)
-    }
-
     /// It asks for no Service, and always for the same.
-    fn asker(&self, facts: &BackgroundFacts) -> Option<Asker> {
-        Some(Asker {
+    fn book(&self, facts: &BackgroundFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
+        let asker = Asker {
             uid: String::new(),
             asked: 0,
             now: facts.now,
-        })
-    }
-
-    fn refused<'a>(&self, learned: &'a Learned) -> Option<&'a Refusal> {
-        match learned {
-            Learned::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
-            _ => None,
-        }
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        learned.outcome()
+        };
+        Some((&self.refusals, asker))
     }
 
     fn learn(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep, learned: Learned) {

@@ -10,7 +10,7 @@ use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, St
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, ReconcileKind, Reconciler, Seen, SeenBy,
-    Service, ServiceFacts, ServiceKey, ServicesView, WriteOutcome, facts,
+    Service, ServiceFacts, ServiceKey, ServicesView, Told, WriteOutcome, facts,
 };
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -205,6 +205,15 @@ pub(super) enum Learned {
     Failed(CloudError),
 }
 
+impl Told for Learned {
+    fn outcome(&self) -> WriteOutcome {
+        match self {
+            Self::Has(_) => WriteOutcome::Taken,
+            Self::Failed(_) => WriteOutcome::NotTaken,
+        }
+    }
+}
+
 /// Why a write failed, where the next look tells it.
 #[derive(Default)]
 pub(super) struct Failure(Option<CloudError>);
@@ -382,13 +391,6 @@ impl Reconciler for Cloud {
             None => state.balancers.remove(&intent.uid),
         };
         Ok(Learned::Has(now))
-    }
-
-    fn outcome(&self, learned: &Learned) -> WriteOutcome {
-        match learned {
-            Learned::Has(_) => WriteOutcome::Taken,
-            Learned::Failed(_) => WriteOutcome::NotTaken,
-        }
     }
 
     fn learn(&self, seen: &mut SeenBy<Self>, _: &Write, learned: Learned) {

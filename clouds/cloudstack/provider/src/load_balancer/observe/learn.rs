@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{ErrorKind, WriteOutcome};
+use bowline_cloud_provider::{ErrorKind, Told, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
 use bowline_plan::Refusal;
 
@@ -14,6 +14,7 @@ use crate::load_balancer::objects::{
 };
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::observed::{Fact, Pending, Seen, conflict, see};
+use crate::load_balancer::observe::verdict::refusal;
 use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.
@@ -33,9 +34,20 @@ pub(crate) enum Learned {
     Failed(Failure),
 }
 
-impl Learned {
+impl Told for Learned {
+    fn refused(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn ends_refusal(&self) -> bool {
+        !matches!(self, Self::Started(_))
+    }
+
     /// Whether the API took the command, or had nothing to do. Whether its job succeeds is another matter.
-    pub(crate) fn outcome(&self) -> WriteOutcome {
+    fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
             Self::Seen(Fact::Unready(_)) => WriteOutcome::PutOff,
@@ -101,6 +113,10 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
     if let CloudStep::Associate(new) = step
         && failure.is_definite
     {
+        if failure.error.is_definite() {
+            let why = refusal(observed, step, &failure.error);
+            observed.memory.refusals.add(step.clone(), why);
+        }
         match &new.address {
             // Nobody of us has it, whoever else has.
             Some(address) => {

@@ -4,7 +4,8 @@
 //! taken away for the step: that comes back, and is not taken away again at once. A conflict about a port costs the others nothing
 //! either. Whoever has the port may be gone by the next try.
 //!
-//! An address is neither acquired nor released by halves: what was claimed for it is taken back after a failure.
+//! An address is neither acquired nor released by halves: what was claimed for it is taken back after a failure. That an address is
+//! refused is remembered all the same, so that it is not claimed and taken back at each try.
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudstack_client::{ApiError, Class};
@@ -58,7 +59,8 @@ pub(crate) fn failure(step: &CloudStep, error: &ApiError) -> Failure {
     Failure::new(step.said(error.into()), is_definite).unheard(is_unheard)
 }
 
-fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> Refusal {
+/// A refusal, as people are told it.
+pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> Refusal {
     let refusal = Refusal::new(error.to_string())
         .of_limit(error.kind() == ErrorKind::Exhausted)
         .by(match error.kind() {

@@ -1,4 +1,4 @@
-//! Services whose load balancers would have the same name, because Octavia's names have an end and ours are cut.
+//! Services that want the same thing: a load balancer of one name, because Octavia's names have an end and ours are cut, or a port.
 
 use std::sync::Arc;
 
@@ -43,6 +43,20 @@ pub(super) fn of(facts: &ServiceFacts) -> Namesakes {
     }
 }
 
+/// The Service that is to have a port which this one names too, as a copied manifest does: the oldest of those without a load balancer.
+/// Before one of them has it, nothing in the cloud tells. None if it is this one.
+pub(super) fn elder_on(facts: &ServiceFacts, port: &str) -> Option<ServiceKey> {
+    let own = claim(&facts.service);
+    let services = facts.services.services();
+    let others = services.iter().filter(|other| {
+        let names_it = facts::annotation(other, keys::PORT.key) == Some(port);
+        names_it && facts::is_wanted(other) && balancer(other).is_none() && claim(other) < own
+    });
+    others
+        .min_by_key(|other| claim(other))
+        .map(|other| ServiceKey::of(other))
+}
+
 /// The load balancer that a Service's annotation names.
 pub(super) fn balancer(service: &Service) -> Option<LoadBalancerId> {
     let id = facts::annotation(service, keys::ID.key).filter(|id| !id.is_empty());
@@ -50,7 +64,7 @@ pub(super) fn balancer(service: &Service) -> Option<LoadBalancerId> {
 }
 
 /// Of two claims the lesser is the older: who has a load balancer, then who was there first.
-fn claim(service: &Service) -> impl Ord {
+fn claim(service: &Service) -> impl Ord + use<> {
     let metadata = &service.metadata;
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
     (balancer(service).is_none(), created, metadata.uid.clone())

@@ -228,6 +228,23 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         flaws: Vec::new(),
     };
     wanted.flaws = settings::flaws(&wanted.settings, wanted.family(), wanted.monitor.is_some());
+    if let Some((port, elder)) = wanted
+        .vip
+        .on_service
+        .port
+        .as_ref()
+        .and_then(|port| Some((port, namesakes::elder_on(facts, port)?)))
+    {
+        wanted.flaws.push(Flaw {
+            what: keys::PORT.key,
+            text: format!(
+                "port {port} of Service {} is named by Service {elder} too, which is older: both would answer at one address; name another port in {} of one of them",
+                wanted.identity.service,
+                keys::PORT.key
+            ),
+            bars: Bars::Creation,
+        });
+    }
     if wanted.nodes.is_empty() && !wanted.all_nodes.is_empty() {
         wanted.notes.push(NO_VALID_NODES.note(format!(
             "no Node has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf)",

@@ -78,7 +78,7 @@ impl Call<'_> {
             fields.id("vip_network_id")?,
         );
         let mut wish = match (port, subnet, network) {
-            (Some(port), subnet, _) => self.on_port(port, subnet, address)?,
+            (Some(port), subnet, _) => self.on_port(port, subnet, address, provider)?,
             (None, Some(subnet), _) => self.in_subnet(subnet, address, provider)?,
             (None, None, Some(network)) => self.in_network(network, address, provider)?,
             (None, None, None) => {
@@ -96,7 +96,13 @@ impl Call<'_> {
     }
 
     /// An existing port: one of its addresses becomes the load balancer's.
-    fn on_port(&self, id: Id, subnet: Option<Id>, address: Option<IpAddr>) -> Result<VipWish, ApiError> {
+    fn on_port(
+        &self,
+        id: Id,
+        subnet: Option<Id>,
+        address: Option<IpAddr>,
+        provider: &str,
+    ) -> Result<VipWish, ApiError> {
         let port = self.state.ports.get(&id);
         let port = port.filter(|it| self.sees(&it.meta.project));
         let port = port.ok_or_else(|| not_found("Port", id))?;
@@ -120,9 +126,13 @@ impl Call<'_> {
                 "VIP port's subnet could not be determined. Please specify either a VIP subnet or address.",
             ),
         };
+        let found = *found.ok_or_else(|| ApiError::invalid(lacking))?;
+        if provider == "ovn" && !self.state.behaviour.ovn_takes_ports {
+            return Err(refused(provider, port.network, NoAddress::Taken(found)));
+        }
         Ok(VipWish {
             network: port.network,
-            fixed_ips: vec![*found.ok_or_else(|| ApiError::invalid(lacking))?],
+            fixed_ips: vec![found],
             port: Some(id),
         })
     }

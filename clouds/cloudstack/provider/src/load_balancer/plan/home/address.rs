@@ -22,6 +22,11 @@ fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -
     })
 }
 
+/// Whether an address may be claimed: nothing is written for a request that is held back.
+fn claimable(plan: &Builder<'_>, request: &CloudStep) -> Result<(), Refusal> {
+    plan.held(request).map_or(Ok(()), |why| Err(why.clone()))
+}
+
 fn claimed(id: &PublicIpId) -> Claimed {
     Claimed::Address(id.clone())
 }
@@ -68,6 +73,7 @@ pub(super) fn requested_address(
             plan.cloud(associate(network, Some(address.address.clone()), since));
         }
         State::Free => {
+            claimable(plan, &associate(network, Some(address.address.clone()), now))?;
             // In one write: whoever finds the address without the mark later knows that a person took it off.
             inherit(plan);
             plan.claim.insert(Claimed::Asked(id.clone(), now));
@@ -193,6 +199,7 @@ pub(super) fn automatic_address(
     } else if plan.is_blocked()? {
         return Err(Stop::Planned);
     }
+    claimable(plan, &associate(network, None, plan.now()))?;
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
     let known = plan.observed.recovered(&network.id)?.iter();
     let known = known.map(|address| address.address.id.clone());
