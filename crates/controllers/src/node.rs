@@ -1,5 +1,5 @@
 //! The cloud-node controller (`cloud-node-controller`): gives a new Node what its cloud knows of the instance, takes the taint
-//! away that it waits with, and keeps addresses, type, zone and region true afterwards.
+//! away that it waits with, and keeps addresses, type, zone and region true afterwards, and its cloud's further labels if asked to.
 //!
 //! Nodes are asked for in batches: whatever is due when the controller looks goes into one question, and several batches may
 //! be under way. The writes of a batch run side by side, bounded by the client of the API server alone. So
@@ -65,6 +65,9 @@ pub struct NodeSettings {
     /// Whether an instance that has only a Node's name is taken for the Node's only while the cloud shows an instance of the
     /// Nodes that run; see [`NodeLifecycleSettings::is_guarded`](crate::node_lifecycle::NodeLifecycleSettings::is_guarded).
     pub needs_witnesses: bool,
+    /// The gate `CloudNodeAdditionalLabelsReconciliation`: whether the cloud's further labels are written in each periodic pass
+    /// where they are missing or have another value. Otherwise a Node gets them when it is initialised, and never again.
+    pub keeps_additional_labels: bool,
 }
 
 impl Default for NodeSettings {
@@ -72,6 +75,7 @@ impl Default for NodeSettings {
         Self {
             node_status_update_frequency: Duration::from_secs(5 * 60),
             needs_witnesses: true,
+            keeps_additional_labels: false,
         }
     }
 }

@@ -292,6 +292,7 @@ fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'
     let node = NodeSettings {
         node_status_update_frequency,
         needs_witnesses: node_lifecycle.is_guarded(),
+        keeps_additional_labels: features::is_on(&flags.gates("feature-gates"), features::ADDITIONAL_LABELS),
     };
     checks.at_least("concurrent-service-syncs", 1);
     ControllerSettings {

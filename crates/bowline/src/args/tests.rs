@@ -436,6 +436,16 @@ fn the_route_loop_is_told_what_the_flags_say() {
 }
 
 #[test]
+fn further_labels_are_kept_true_behind_the_frameworks_gate() {
+    let keeps = |words: &[&str]| resolved(words).manager.settings.node.keeps_additional_labels;
+    assert!(!keeps(&[]));
+    assert!(keeps(&[
+        "--feature-gates=CloudNodeAdditionalLabelsReconciliation=true"
+    ]));
+    assert!(keeps(&["--feature-gates=AllAlpha=true"]));
+}
+
+#[test]
 fn an_empty_provider_is_refused() {
     let Invocation::Wrong { errors, .. } = read(&line(&["cloud-controller-manager"])) else {
         panic!("accepted");
