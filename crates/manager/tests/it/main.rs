@@ -8,5 +8,6 @@ mod migration;
 mod outage;
 mod plan;
 mod process;
+mod recovery;
 mod routes;
 mod serving;
