@@ -1,5 +1,5 @@
 //! The cloud-node controller (`cloud-node-controller`): gives a new Node what its cloud knows of the instance, takes the taint
-//! away that it waits with, and keeps addresses, type, zone and region true afterwards.
+//! away that it waits with, and keeps addresses, type, zone and region true afterwards, and its cloud's further labels if asked to.
 //!
 //! Nodes are asked for in batches: whatever is due when the controller looks goes into one question, and several batches may
 //! be under way. The writes of a batch run side by side, bounded by the client of the API server alone. So
@@ -68,6 +68,9 @@ pub struct NodeSettings {
     pub needs_witnesses: bool,
     /// Whose Nodes are looked at, where other managers share the cluster.
     pub ownership: Option<Ownership>,
+    /// The gate `CloudNodeAdditionalLabelsReconciliation`: whether the cloud's further labels are written in each periodic pass
+    /// where they are missing or have another value. Otherwise a Node gets them when it is initialised, and never again.
+    pub keeps_additional_labels: bool,
 }
 
 impl Default for NodeSettings {
@@ -76,6 +79,7 @@ impl Default for NodeSettings {
             node_status_update_frequency: Duration::from_secs(5 * 60),
             needs_witnesses: true,
             ownership: None,
+            keeps_additional_labels: false,
         }
     }
 }

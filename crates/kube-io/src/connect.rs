@@ -18,6 +18,7 @@ use crate::client::{Kube, KubeOptions};
 
 pub(crate) mod credentials;
 mod kubeconfig;
+mod names;
 mod plugin;
 mod sockets;
 

@@ -67,6 +67,11 @@ struct ResultLabels {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HostLabels {
+    host: String,
+}
+
 /// No client is shared, so that none is found made already.
 const MISS: ResultLabels = ResultLabels { result: "miss" };
 
@@ -82,6 +87,8 @@ pub struct KubeMetrics {
     waited: Histograms,
     sent: Histograms,
     received: Histograms,
+    /// Without a value where the API server has an address and no name.
+    looked_up: Family<HostLabels, Histogram, fn() -> Histogram>,
     transports: Gauge,
     transports_made: Family<ResultLabels, Counter>,
     /// Without a value while a kubeconfig names a plugin: how long its certificate is valid is not looked into.
@@ -99,6 +106,7 @@ impl Default for KubeMetrics {
             waited: Family::new_with_constructor(seconds),
             sent: Family::new_with_constructor(bytes),
             received: Family::new_with_constructor(bytes),
+            looked_up: Family::new_with_constructor(|| Histogram::new(SECONDS[..11].iter().copied())),
             transports: Gauge::default(),
             transports_made: Family::default(),
             plugin_ttl: Family::default(),
@@ -141,6 +149,11 @@ impl KubeMetrics {
             registry.register(name, help, series.clone());
         }
         registry.register(
+            "rest_client_dns_resolution_duration_seconds",
+            "[ALPHA] Time of looking up the name of the API server, or of the proxy before it; absent where both are addresses",
+            metrics.looked_up.clone(),
+        );
+        registry.register(
             "rest_client_transport_cache_entries",
             "[ALPHA] Clients of API servers that this process has",
             metrics.transports.clone(),
@@ -181,6 +194,14 @@ impl KubeMetrics {
         }
         self.transports.inc();
         self.transports_made.get_or_create(&MISS).inc();
+    }
+
+    /// A name was looked up, whatever came of it.
+    pub fn looked_up(&self, host: &str, took: Duration) {
+        let labels = HostLabels {
+            host: host.to_owned(),
+        };
+        self.looked_up.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     pub(crate) fn begin(

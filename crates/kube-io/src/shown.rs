@@ -225,7 +225,8 @@ impl Kube {
             segment(namespace),
             segment(name)
         );
-        Ok(SeenLease::of(read(&self.exchange(Call::get(path)).await?)?))
+        let call = Call::get(path).with_managed_fields();
+        Ok(SeenLease::of(read(&self.exchange(call).await?)?))
     }
 
     /// The leases of a namespace that somebody holds, by their last word: one that ran out is among them.
@@ -238,7 +239,8 @@ impl Kube {
             "/apis/coordination.k8s.io/v1/namespaces/{}/leases?limit={MOST}",
             segment(namespace)
         );
-        let List::<Map<String, Value>> { items } = read(&self.exchange(Call::get(folder)).await?)?;
+        let call = Call::get(folder).with_managed_fields();
+        let List::<Map<String, Value>> { items } = read(&self.exchange(call).await?)?;
         let seen = items.into_iter().map(SeenLease::of);
         Ok(seen.filter(|lease| !lease.record.is_released()).collect())
     }

@@ -1,4 +1,5 @@
-//! Who else writes an object, as its managed fields tell. The caches keep none of them, so the object is asked for by its name.
+//! Who else writes an object, as its managed fields tell. The caches keep none of them and ask for none, so the object is asked for by
+//! its name.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -59,7 +60,8 @@ impl Kube {
         };
         let (plural, name) = (object.kind.to_lowercase(), segment(&object.name));
         let path = format!("/api/v1/{scope}{plural}s?fieldSelector=metadata.name%3D{name}");
-        let answer = self.exchange(Call::get(path).ranked(Rank::Event)).await?;
+        let call = Call::get(path).with_managed_fields().ranked(Rank::Event);
+        let answer = self.exchange(call).await?;
         let List { items } = read(&answer)?;
         let metadata = items.into_iter().map(|item| item.metadata);
         let this = metadata.into_iter().find(|it| *it.uid == *object.uid);

@@ -65,6 +65,8 @@ pub struct ElectionConfig {
     pub renew_deadline: Duration,
     /// Time between two tries.
     pub retry_period: Duration,
+    /// How long a leader that could not renew in time goes on trying, without writing anything; `None`: it ends at once.
+    pub recovery_limit: Option<Duration>,
 }
 
 impl Default for ElectionConfig {
@@ -75,6 +77,7 @@ impl Default for ElectionConfig {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            recovery_limit: None,
         }
     }
 }

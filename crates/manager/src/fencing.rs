@@ -21,6 +21,9 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// still with it, so the clock on the wall has to say so, too. What passes here is every request to the cloud and every write
 /// to the API server, but not the reads that keep a follower's caches warm, nor the lease itself.
 ///
+/// A leader that could not renew its lease in time, and goes on trying because `--leader-recovery-limit` says so, suspends the gate.
+/// It is let go when the lease was renewed and the controllers of before have ended.
+///
 /// With leader migration there are two leases. From the moment at which the second one is held, both have to last: the
 /// loss of either ends the process.
 pub struct FencingGate {
@@ -35,8 +38,12 @@ enum Bound {
     /// We do not lead any more.
     Closed,
     /// Until the first of these moments by either clock, one for each lease that was taken. None was taken: closed.
-    Leases(BTreeMap<String, (Instant, Timestamp)>),
+    Leases(Ends),
+    /// Closed, whatever becomes of the leases, until it is let go.
+    Suspended(Ends),
 }
+
+type Ends = BTreeMap<String, (Instant, Timestamp)>;
 
 impl FencingGate {
     /// A gate that is always open: there is no election.
@@ -62,7 +69,7 @@ impl FencingGate {
     pub fn is_open(&self) -> bool {
         match &*self.lock() {
             Bound::Open => true,
-            Bound::Closed => false,
+            Bound::Closed | Bound::Suspended(_) => false,
             Bound::Leases(ends) => {
                 let (now, wall) = (Instant::now(), self.clock.now());
                 !ends.is_empty() && ends.values().all(|end| now < end.0 && wall < end.1)
@@ -76,7 +83,7 @@ impl FencingGate {
         let lease_duration = Duration::from_secs(lease_duration.as_secs());
         // A lease so short that the margin would swallow it keeps three quarters of itself.
         let margin = MARGIN.min(lease_duration / 4);
-        if let Bound::Leases(ends) = &mut *self.lock() {
+        if let Bound::Leases(ends) | Bound::Suspended(ends) = &mut *self.lock() {
             let lasts = lease_duration - margin;
             ends.insert(lease.to_owned(), (sent.0 + lasts, sent.1 + lasts));
         }
@@ -85,6 +92,22 @@ impl FencingGate {
     /// A lease is lost or about to be given up. The gate does not open again.
     pub(crate) fn close(&self) {
         *self.lock() = Bound::Closed;
+    }
+
+    /// The lease could not be renewed in time and may still be ours. A renewal alone does not open the gate any more.
+    pub(crate) fn suspend(&self) {
+        let mut bound = self.lock();
+        if let Bound::Leases(ends) = &mut *bound {
+            *bound = Bound::Suspended(std::mem::take(ends));
+        }
+    }
+
+    /// What began before it was suspended has ended: from now on the lease decides again.
+    pub(crate) fn resume(&self) {
+        let mut bound = self.lock();
+        if let Bound::Suspended(ends) = &mut *bound {
+            *bound = Bound::Leases(std::mem::take(ends));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Bound> {
@@ -196,6 +219,22 @@ mod tests {
         gate.renewed("main", now(), Duration::from_secs(15));
         gate.close();
         gate.renewed("main", now(), Duration::from_secs(15));
+        assert!(!gate.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_does_not_open_what_is_suspended() {
+        let gate = closed();
+        let lease = Duration::from_secs(15);
+        gate.renewed("main", now(), lease);
+        gate.suspend();
+        gate.renewed("main", now(), lease);
+        assert!(!gate.is_open());
+        gate.resume();
+        assert!(gate.is_open());
+        gate.close();
+        gate.suspend();
+        gate.resume();
         assert!(!gate.is_open());
     }
 

@@ -81,6 +81,12 @@ impl Health {
         self.push(name, Endpoints::Ready, Box::new(test));
     }
 
+    /// Takes a check away.
+    pub fn remove(&self, name: &str) {
+        let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        checks.retain(|check| check.name != name);
+    }
+
     /// What has become of the checks so far.
     #[must_use]
     pub fn slis(&self) -> &Slis {

@@ -43,7 +43,11 @@ pub enum Leadership {
     Leading {
         /// When the last renewal was sent.
         renewed: Instant,
+        /// How often leadership was suspended before.
+        term: u32,
     },
+    /// This process led, could not renew the lease in time, and tries to find out whether it is still its own.
+    Suspended,
     /// This process led and does so no more. It does not stand again.
     Lost,
 }
@@ -55,6 +59,15 @@ impl Leadership {
         matches!(self, Self::Leading { .. })
     }
 
+    /// The term that this process leads in; `None`: it does not lead.
+    #[must_use]
+    pub(crate) fn term(self) -> Option<u32> {
+        match self {
+            Self::Leading { term, .. } => Some(term),
+            Self::Follower | Self::Suspended | Self::Lost => None,
+        }
+    }
+
     /// The health check `leaderElection`: a process that believes to lead must have renewed lately.
     ///
     /// # Errors
@@ -62,7 +75,7 @@ impl Leadership {
     /// Why it is not healthy.
     pub fn check(self, now: Instant, lease_duration: Duration) -> Result<(), String> {
         match self {
-            Self::Leading { renewed } if now > renewed + lease_duration + TOLERANCE => Err(format!(
+            Self::Leading { renewed, .. } if now > renewed + lease_duration + TOLERANCE => Err(format!(
                 "the lease was renewed {} s ago for the last time",
                 (now - renewed).as_secs()
             )),
@@ -96,6 +109,17 @@ pub(crate) struct Elector {
     is_in_doubt: bool,
     /// When a failed attempt was told last; `None`: none has failed since the last that did not.
     told_failure: Option<Instant>,
+    /// How long a suspended leader tries to renew; `None`: it ends at once.
+    recovery_limit: Option<Duration>,
+    term: u32,
+}
+
+/// Why a lease is renewed no more.
+enum Over {
+    /// Somebody else holds it, or nobody.
+    Foreign(String),
+    /// It could not be renewed in time, and may still be ours.
+    TooLate(String),
 }
 
 /// A follower's watch of the lease.
@@ -190,6 +214,8 @@ impl Elector {
             jitter: Jitter::seeded(seed),
             is_in_doubt: false,
             told_failure: None,
+            recovery_limit: config.recovery_limit,
+            term: 0,
         }
     }
 
@@ -209,7 +235,7 @@ impl Elector {
                 self.release().await;
                 return Ended::Stopped;
             }
-            reason = self.renew() => reason,
+            reason = self.keep() => reason,
         };
         self.gate.close();
         self.state.send_replace(Leadership::Lost);
@@ -341,8 +367,68 @@ impl Elector {
         }
     }
 
-    /// Renews until that fails for too long; gives the reason.
-    async fn renew(&mut self) -> String {
+    /// Keeps the lease, over times without the API server too if that is wished; gives the reason why it is lost.
+    async fn keep(&mut self) -> String {
+        loop {
+            let (reason, limit) = match (self.renew().await, self.recovery_limit) {
+                (Over::TooLate(reason), Some(limit)) => (reason, limit),
+                (Over::Foreign(reason) | Over::TooLate(reason), _) => return reason,
+            };
+            self.gate.suspend();
+            self.term += 1;
+            self.state.send_replace(Leadership::Suspended);
+            self.series.set_leading(&self.lease, false);
+            tracing::warn!(
+                lease = self.lease,
+                reason,
+                "Leadership suspended: nothing is written until the lease is renewed"
+            );
+            match tokio::time::timeout(limit, self.recover()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(reason)) => return reason,
+                Err(_) => return format!("{reason}, nor in {} s from then on", limit.as_secs_f64()),
+            }
+            tracing::info!(lease = self.lease, "Leadership resumed");
+            self.record(format!("{} resumed leading", self.lock.identity()));
+            self.series.set_leading(&self.lease, true);
+        }
+    }
+
+    /// Tries to renew a lease that has been ours all the time; fails as soon as it is seen to have been somebody else's, or gone.
+    ///
+    /// It is read before each try: it is never taken or made again here. Somebody may have led in between, and what this process
+    /// knows is of before.
+    async fn recover(&mut self) -> Result<(), String> {
+        let ours = self.election.record().cloned();
+        loop {
+            let renewed = self.renew_if_still(ours.as_ref()).await;
+            match self.judge(renewed) {
+                Attempt::Held => return Ok(()),
+                Attempt::Foreign => {
+                    return Err(format!(
+                        "the lease changed hands meanwhile, and {} holds it now",
+                        self.holder()
+                    ));
+                }
+                Attempt::Failed => tokio::time::sleep(self.timings.retry_period).await,
+            }
+        }
+    }
+
+    async fn renew_if_still(&mut self, ours: Option<&LeaseRecord>) -> Result<Attempt, KubeError> {
+        let newest = self.newest().await?;
+        let term = |record: &LeaseRecord| (record.holder.clone(), record.uid.clone(), record.transitions);
+        let is_still_ours = newest.as_ref().map(term) == ours.map(term);
+        self.election.observe(newest, Instant::now());
+        if is_still_ours && self.election.is_holder() {
+            self.write().await
+        } else {
+            Ok(Attempt::Foreign)
+        }
+    }
+
+    /// Renews until that fails for too long, or the lease is somebody else's.
+    async fn renew(&mut self) -> Over {
         loop {
             tokio::time::sleep(self.timings.retry_period).await;
             let deadline = Instant::now() + self.timings.renew_deadline;
@@ -350,8 +436,7 @@ impl Elector {
                 match tokio::time::timeout_at(deadline, self.attempt()).await {
                     Ok(Attempt::Held) => break,
                     Ok(Attempt::Foreign) => {
-                        let holder = self.election.record().map_or("nobody", |record| &record.holder);
-                        return format!("{holder} holds the lease");
+                        return Over::Foreign(format!("{} holds the lease", self.holder()));
                     }
                     Ok(Attempt::Failed) => {
                         let next = Instant::now() + self.timings.retry_period;
@@ -367,16 +452,27 @@ impl Elector {
         }
     }
 
-    fn too_late(&self) -> String {
-        format!(
+    /// Who holds the lease by the last record.
+    fn holder(&self) -> &str {
+        let holder = self.election.record().map_or("", |record| &record.holder);
+        if holder.is_empty() { "nobody" } else { holder }
+    }
+
+    fn too_late(&self) -> Over {
+        Over::TooLate(format!(
             "the lease could not be renewed for {} s",
             self.timings.renew_deadline.as_secs_f64()
-        )
+        ))
     }
 
     /// Reads the lease unless it is known to be ours, decides, and writes.
     async fn attempt(&mut self) -> Attempt {
-        match self.try_once().await {
+        let tried = self.try_once().await;
+        self.judge(tried)
+    }
+
+    fn judge(&mut self, tried: Result<Attempt, KubeError>) -> Attempt {
+        match tried {
             Ok(attempt) => {
                 self.told_failure = None;
                 attempt
@@ -403,6 +499,11 @@ impl Elector {
         let newest = self.newest().await?;
         self.election.observe(newest, Instant::now());
         self.is_in_doubt = false;
+        let leads = self.state.borrow().is_leading();
+        if leads && self.election.record().is_some() && !self.election.is_holder() {
+            // Somebody led in between, also if the lease is free again: what is remembered here is of before that.
+            return Ok(Attempt::Foreign);
+        }
         self.write().await
     }
 
@@ -430,7 +531,9 @@ impl Elector {
         self.election.observe(Some(written), sent);
         self.gate
             .renewed(&self.lease, (sent, wall), self.timings.lease_duration);
-        self.state.send_replace(Leadership::Leading { renewed: sent });
+        let term = self.term;
+        self.state
+            .send_replace(Leadership::Leading { renewed: sent, term });
         Ok(Attempt::Held)
     }
 

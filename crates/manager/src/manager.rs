@@ -151,6 +151,8 @@ struct Process {
     /// Ends the elections and gives the leases up.
     stop_election: CancellationToken,
     controllers: Vec<Running>,
+    /// A task that ended while the end of controllers was waited for, and is none of them.
+    ended_beside: Option<&'static str>,
 }
 
 /// An election that this process stands for.
@@ -204,6 +206,7 @@ impl Process {
             leases: Vec::new(),
             stop_election: CancellationToken::new(),
             controllers: Vec::new(),
+            ended_beside: None,
         };
         if let Some(config) = process.manager.config.election.clone() {
             process.stand(&config, ELECTION, "leaderElection");
@@ -272,7 +275,63 @@ impl Process {
                 self.events.recorder(COMPONENT),
             ),
         );
-        self.start_controllers(&cluster, Lease::Main);
+        loop {
+            if let Some(end) = self.lead(&cluster).await {
+                return end;
+            }
+            if let Some(end) = self.until_recovered().await {
+                return end;
+            }
+        }
+    }
+
+    /// Leads until something ends that must not; `None`: leadership was suspended.
+    async fn lead(&mut self, cluster: &Arc<ClusterFacts>) -> Option<End> {
+        let suspended = self.until_suspended();
+        tokio::select! {
+            biased;
+            end = self.control(cluster) => Some(end),
+            () = suspended => None,
+        }
+    }
+
+    /// Waits until the term of leadership that holds now is over. That the lease is lost is the end of its task.
+    fn until_suspended(&self) -> impl Future<Output = ()> + use<> {
+        let leadership = self.leases.first().map(|lease| lease.leadership.clone());
+        async move {
+            let Some(mut leadership) = leadership else {
+                return std::future::pending().await;
+            };
+            let term = leadership.borrow_and_update().term();
+            let is_over = |state: &Leadership| *state != Leadership::Lost && state.term() != term;
+            if leadership.wait_for(is_over).await.is_err() {
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Ends the controllers, waits until the lease is renewed, and lets the next ones begin as after a take-over: with caches that
+    /// are as new as that, and nothing remembered.
+    async fn until_recovered(&mut self) -> Option<End> {
+        self.stop_controllers().await;
+        for one in std::mem::take(&mut self.controllers) {
+            self.manager.health.remove(one.name.name());
+            self.manager.metrics.series().set_ready(one.name, false);
+        }
+        if let Some(task) = self.ended_beside.take() {
+            return Some(self.judge(task));
+        }
+        if let Some(end) = self.until_leading().await {
+            return Some(end);
+        }
+        self.manager.gate.resume();
+        self.renew_caches();
+        None
+    }
+
+    /// Runs the controllers until something ends that must not.
+    async fn control(&mut self, cluster: &Arc<ClusterFacts>) -> End {
+        self.start_controllers(cluster, Lease::Main);
         let of_migration = self.migration_lease();
         if let Some(config) = &of_migration {
             self.stand(config, MIGRATION, "leaderMigration");
@@ -285,7 +344,7 @@ impl Process {
                 return end;
             }
             self.renew_caches();
-            self.start_controllers(&cluster, Lease::Migration);
+            self.start_controllers(cluster, Lease::Migration);
             if let Some(end) = self.until_synced().await {
                 return end;
             }
@@ -419,22 +478,7 @@ impl Process {
     /// all together stay below ten seconds.
     async fn drain(&mut self) {
         tracing::info!("Stopping");
-        for one in &self.controllers {
-            one.controller.stop();
-        }
-        let drained = tokio::time::timeout(self.manager.config.drain, self.until_controllers_stopped()).await;
-        if drained.is_err() {
-            let left: Vec<&str> = self.unfinished().map(ControllerName::name).collect();
-            tracing::warn!(
-                controllers = left.join(","),
-                "Work did not end in time, the next leader finishes it"
-            );
-        }
-        // None of them may begin a write after the release.
-        for name in self.unfinished() {
-            self.tasks.cancel(name.name());
-        }
-        self.until_controllers_stopped().await;
+        self.stop_controllers().await;
         let left = self.events.drain(FLUSH).await;
         if left > 0 {
             tracing::warn!(events = left, "Events could not be written in time");
@@ -443,6 +487,26 @@ impl Process {
         while self.leases.iter().any(|lease| !lease.has_ended) {
             self.note_next_end().await;
         }
+    }
+
+    /// Lets no work begin, and waits until what is under way has ended, for a time.
+    async fn stop_controllers(&mut self) {
+        for one in &self.controllers {
+            one.controller.stop();
+        }
+        let drained = tokio::time::timeout(self.manager.config.drain, self.until_controllers_stopped()).await;
+        if drained.is_err() {
+            let left: Vec<&str> = self.unfinished().map(ControllerName::name).collect();
+            tracing::warn!(
+                controllers = left.join(","),
+                "Work did not end in time, whoever leads next finishes it"
+            );
+        }
+        // None of them may begin a write after the release.
+        for name in self.unfinished() {
+            self.tasks.cancel(name.name());
+        }
+        self.until_controllers_stopped().await;
     }
 
     async fn until_controllers_stopped(&mut self) {
@@ -463,6 +527,9 @@ impl Process {
         }
         for one in &mut self.controllers {
             one.has_ended |= one.name.name() == finished;
+        }
+        if !self.controllers.iter().any(|one| one.name.name() == finished) {
+            self.ended_beside = Some(finished);
         }
     }
 

@@ -47,7 +47,7 @@ pub use lines::Lines;
 pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
-pub use sockets::{pool, tcp};
+pub use sockets::{pool, tcp, tcp_by};
 pub use trusted::{Authorities, client_tls};
 
 /// Any error.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http_body::Body;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::connector::{Connector, Sockets};
@@ -28,7 +29,13 @@ const READ_BUFFER: usize = 32 * 1024;
 /// Makes sockets; several addresses of a host share `limit`, so that a dead one does not use it up.
 #[must_use]
 pub fn tcp(limit: Duration) -> HttpConnector {
-    let mut tcp = HttpConnector::new();
+    tcp_by(GaiResolver::new(), limit)
+}
+
+/// The same, with names looked up by this resolver.
+#[must_use]
+pub fn tcp_by<R>(resolver: R, limit: Duration) -> HttpConnector<R> {
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(limit));

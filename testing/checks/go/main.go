@@ -1,7 +1,7 @@
 // This program prints the facts about every flag and every feature gate of the cloud controller manager
 // that k8s.io/cloud-provider builds: names, types, defaults, stages. No texts.
 //
-//go:generate sh -c "go run . > facts.json"
+//go:generate sh -c "GOTOOLCHAIN=auto go run . > facts.json"
 package main
 
 import (

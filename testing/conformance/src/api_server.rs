@@ -68,6 +68,7 @@ pub const BODIES: &[Body] = bodies! {
         a_list_of_nothing_is_a_list,
         an_object_that_is_not_there_is_not_found,
         a_list_may_begin_at_a_version,
+        managed_fields_that_are_not_wanted_change_nothing_else,
     }
     watches {
         a_watch_shows_each_change_in_order,

@@ -66,24 +66,30 @@ impl Gate {
     }
 }
 
-/// The gates of the framework's 1.37 line. Most belong to the library that its secure port is made of, and have no effect
+/// Further labels of the cloud are kept true after a Node's initialisation too.
+pub(super) const ADDITIONAL_LABELS: &str = "CloudNodeAdditionalLabelsReconciliation";
+
+/// The gates of the framework's 1.38 line. Most belong to the library that its secure port is made of, and have no effect
 /// that users of a cloud controller manager see.
 pub const GATES: &[Gate] = &[
     beta("APIResponseCompression", true),
     beta("APIServerIdentity", true),
     alpha("APIServerWebhookAuthenticationToken", false),
     alpha("APIServingWithRoutine", false),
-    deprecated("AggregatedDiscoveryRemoveBetaType", true).locked(),
     alpha("AllAlpha", false).in_force(),
     beta("AllBeta", false).in_force(),
+    beta("AllocatorPoolBufferCap", true),
     beta("AllowParsingUserUIDFromCertAuth", true),
     beta("AllowUnsafeMalformedObjectDeletion", true),
     alpha("CBORServingAndStorage", false),
     alpha("CloudControllerManagerWatchBasedRoutesReconciliation", false).in_force(),
     alpha("CloudControllerManagerWebhook", false).in_force(),
+    alpha(ADDITIONAL_LABELS, false).in_force(),
     beta("ComponentFlagz", true),
     beta("ComponentStatusz", true),
     beta("ConcurrentWatchObjectDecode", true),
+    alpha("ConditionalAuthorization", false),
+    alpha("ConsistentGetFromCache", false),
     alpha("ConsistentListFromCacheSkipTimeoutFallback", false),
     beta("ConstrainedImpersonation", true),
     beta("ContextualLogging", true).in_force(),
@@ -99,13 +105,16 @@ pub const GATES: &[Gate] = &[
     beta("ListFromCacheSnapshot", true),
     alpha("LoggingAlphaOptions", false).in_force(),
     beta("LoggingBetaOptions", true).in_force(),
+    alpha("ManagedFieldsOptOut", false),
     beta("ManifestBasedAdmissionControlConfig", true),
     stable("MutatingAdmissionPolicy", true),
     beta("NativeHistograms", true),
     beta("OpenAPIEnums", true),
+    beta("OpenAPIV2LazyBuild", true),
     beta("RemoteRequestHeaderUID", true).in_force(),
+    alpha("RequestCostAggregation", false),
     deprecated("SeparateCacheWatchRPC", false).locked(),
-    alpha("ShardedListAndWatch", false),
+    beta("ShardedListAndWatch", true),
     beta("SizeBasedListCostEstimate", true),
     alpha("StorageVersionAPI", false),
     beta("StorageVersionHash", true),
@@ -115,6 +124,7 @@ pub const GATES: &[Gate] = &[
     beta("UnauthenticatedHTTP2DOSMitigation", true),
     beta("UnknownVersionInteroperabilityProxy", true),
     stable("WatchCacheInitializationPostStartHook", true),
+    beta("WatchFromStorageWithoutPrevKV", true),
     beta("WatchList", true),
     beta("WatchListCompression", true),
     beta("WebhookRoundTripLoadBalancing", true),
@@ -206,6 +216,11 @@ mod tests {
         assert_eq!(
             assignment("Nope=true").unwrap_err(),
             "unrecognized feature gate: Nope"
+        );
+        // The framework's 1.37 line had it, locked; that of 1.38 refuses it.
+        assert_eq!(
+            assignment("AggregatedDiscoveryRemoveBetaType=true").unwrap_err(),
+            "unrecognized feature gate: AggregatedDiscoveryRemoveBetaType"
         );
         assert_eq!(assignment("WatchList=false"), Ok(("WatchList".into(), false)));
         assert!(!has_effect("WatchList"));

@@ -271,7 +271,11 @@ fn election(flags: &Flags, checks: &mut Checks<'_>) -> Option<ElectionConfig> {
         lease_duration: checks.period("leader-elect-lease-duration"),
         renew_deadline: checks.period("leader-elect-renew-deadline"),
         retry_period: checks.period("leader-elect-retry-period"),
+        recovery_limit: Some(checks.pause("leader-recovery-limit")).filter(|limit| !limit.is_zero()),
     };
+    if config.recovery_limit.is_some() && flags.switch("enable-leader-migration") {
+        checks.fault("--leader-recovery-limit cannot be used with --enable-leader-migration: leave it out until the migration is over");
+    }
     if config.lease_duration <= config.renew_deadline {
         checks.fault("--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline");
     }
@@ -329,6 +333,7 @@ fn settings(flags: &Flags, selected: &ControllerSelection, checks: &mut Checks<'
         node_status_update_frequency,
         needs_witnesses: node_lifecycle.is_guarded(),
         ownership: None,
+        keeps_additional_labels: features::is_on(&flags.gates("feature-gates"), features::ADDITIONAL_LABELS),
     };
     checks.at_least("concurrent-service-syncs", 1);
     ControllerSettings {

@@ -437,6 +437,33 @@ fn the_route_loop_is_told_what_the_flags_say() {
 }
 
 #[test]
+fn further_labels_are_kept_true_behind_the_frameworks_gate() {
+    let keeps = |words: &[&str]| resolved(words).manager.settings.node.keeps_additional_labels;
+    assert!(!keeps(&[]));
+    assert!(keeps(&[
+        "--feature-gates=CloudNodeAdditionalLabelsReconciliation=true"
+    ]));
+    assert!(keeps(&["--feature-gates=AllAlpha=true"]));
+}
+
+#[test]
+fn a_leader_goes_on_only_if_it_is_told_to() {
+    let limit = |words: &[&str]| resolved(words).manager.election.unwrap().recovery_limit;
+    assert_eq!(limit(&[]), None);
+    assert_eq!(
+        limit(&["--leader-recovery-limit=10m"]),
+        Some(Duration::from_secs(600))
+    );
+    let errors = wrong(&["--leader-recovery-limit=10m", "--enable-leader-migration"]);
+    assert_eq!(
+        errors,
+        [
+            "--leader-recovery-limit cannot be used with --enable-leader-migration: leave it out until the migration is over"
+        ]
+    );
+}
+
+#[test]
 fn an_empty_provider_is_refused() {
     let Invocation::Wrong { errors, .. } = read(&line(&["cloud-controller-manager"])) else {
         panic!("accepted");

@@ -97,15 +97,19 @@ pub fn initialized_taints(node: &Node) -> Vec<Taint> {
     others.cloned().collect()
 }
 
-/// What has changed about an initialised Node: addresses, type, zone and region. Wrong IPs given to the kubelet leave
-/// the addresses as they are and come back beside the rest.
+/// What has changed about an initialised Node: addresses, type, zone and region, and further labels if they are `kept` true. Wrong
+/// IPs given to the kubelet leave the addresses as they are and come back beside the rest.
 #[must_use]
-pub fn refresh(node: &Node, metadata: &InstanceMetadata) -> (NodeUpdate, Option<ProvidedIpError>) {
+pub fn refresh(
+    node: &Node,
+    metadata: &InstanceMetadata,
+    kept: bool,
+) -> (NodeUpdate, Option<ProvidedIpError>) {
     let (wished, problem) = match addresses::wished(node, &metadata.addresses) {
         Ok(wished) => (wished, None),
         Err(problem) => (None, Some(problem)),
     };
-    let (labels, skipped) = labels::refreshed(node, metadata);
+    let (labels, skipped) = labels::refreshed(node, metadata, kept);
     let update = NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
         labels,
@@ -201,7 +205,7 @@ mod tests {
             "failed to get node modifiers from cloud provider: provided node ip for node \"n1\" is not valid: \
              failed to get node address from cloud provider that matches ip: 10.9.9.9"
         );
-        let (update, problem) = refresh(&node, &metadata());
+        let (update, problem) = refresh(&node, &metadata(), false);
         assert_eq!(update.addresses, None);
         assert!(problem.is_some());
     }
@@ -220,9 +224,12 @@ mod tests {
             addresses: two,
             ..Node::named("n1")
         };
-        assert_eq!(refresh(&node, &metadata).0, NodeUpdate::default());
+        assert_eq!(refresh(&node, &metadata, false).0, NodeUpdate::default());
         node.addresses.reverse();
-        assert_eq!(refresh(&node, &metadata).0.addresses, Some(metadata.addresses));
+        assert_eq!(
+            refresh(&node, &metadata, false).0.addresses,
+            Some(metadata.addresses)
+        );
     }
 
     #[test]

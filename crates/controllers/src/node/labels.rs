@@ -76,34 +76,15 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skippe
         set(&mut changes, node, pair.present, value);
         set(&mut changes, node, pair.beta, value);
     }
-    for (key, value) in &metadata.additional_labels {
-        if is_reserved(key) {
-            skipped.push(Skipped::Reserved(key.clone()));
-            continue;
-        }
-        if !is_fit_key(key) || !is_fit_value(value) {
-            skipped.push(Skipped::unfit(key, value));
-            continue;
-        }
-        match node.labels.value(key) {
-            None => {
-                changes.insert(key.clone(), value.clone());
-            }
-            Some(present) if present != value => skipped.push(Skipped::Present {
-                key: key.clone(),
-                value: value.clone(),
-                present: present.to_owned(),
-            }),
-            Some(_) => {}
-        }
-    }
+    further(&mut changes, node, metadata, Present::Stays, &mut skipped);
     (changes, skipped)
 }
 
-/// What has changed in the cloud since: type, zone and region, and those further labels of the Node that move. A beta label that somebody
-/// took off stays off. Beside it what the Node does not get.
+/// What has changed in the cloud since: type, zone and region, those further labels of the Node that move, and all further ones if
+/// they are `kept` true. A beta label that somebody took off stays off, and a further label that the cloud gives no longer stays on.
+/// Beside it what the Node does not get.
 #[must_use]
-pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skipped>) {
+pub fn refreshed(node: &Node, metadata: &InstanceMetadata, kept: bool) -> (Changes, Vec<Skipped>) {
     let mut changes = Changes::new();
     let mut skipped = Vec::new();
     for (pair, value) in of_cloud(metadata, &mut skipped) {
@@ -113,12 +94,54 @@ pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skip
             set(&mut changes, node, pair.beta, value);
         }
     }
+    if kept {
+        further(&mut changes, node, metadata, Present::Replaced, &mut skipped);
+        return (changes, skipped);
+    }
     for (key, value) in &metadata.additional_labels {
         if metadata.moving_labels.contains(&&**key) && node.labels.contains(key) && is_fit_value(value) {
             set(&mut changes, node, key, value);
         }
     }
     (changes, skipped)
+}
+
+/// What becomes of a further label that a Node has with another value.
+#[derive(Clone, Copy)]
+enum Present {
+    Stays,
+    Replaced,
+}
+
+/// The cloud's further labels. One with an empty value counts.
+fn further(
+    changes: &mut Changes,
+    node: &Node,
+    metadata: &InstanceMetadata,
+    rule: Present,
+    skipped: &mut Vec<Skipped>,
+) {
+    for (key, value) in &metadata.additional_labels {
+        if is_reserved(key) {
+            skipped.push(Skipped::Reserved(key.clone()));
+            continue;
+        }
+        if !is_fit_key(key) || !is_fit_value(value) {
+            skipped.push(Skipped::unfit(key, value));
+            continue;
+        }
+        match (node.labels.value(key), rule) {
+            (Some(present), _) if present == value => {}
+            (Some(present), Present::Stays) => skipped.push(Skipped::Present {
+                key: key.clone(),
+                value: value.clone(),
+                present: present.to_owned(),
+            }),
+            (None, _) | (Some(_), Present::Replaced) => {
+                changes.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// Type, zone and region, where the cloud names them by a value that a label can have.
@@ -284,13 +307,45 @@ mod tests {
             (keys::LABEL_ZONE, "z1"),
         ]);
         assert_eq!(
-            refreshed(&node, &metadata("flex-8", "z1", "")).0,
+            refreshed(&node, &metadata("flex-8", "z1", ""), true).0,
             changes(&[
                 (keys::LABEL_INSTANCE_TYPE, "flex-8"),
                 (keys::LABEL_INSTANCE_TYPE_BETA, "flex-8"),
             ])
         );
-        assert!(refreshed(&node, &metadata("", "", "")).0.is_empty());
+        assert!(refreshed(&node, &metadata("", "", ""), true).0.is_empty());
+    }
+
+    #[test]
+    fn further_labels_are_kept_true_where_that_is_asked_for() {
+        let metadata = InstanceMetadata {
+            additional_labels: changes(&[
+                ("example.com/host", "b"),
+                ("example.com/empty", ""),
+                ("example.com/same", "x"),
+                ("topology.kubernetes.io/host", "b"),
+                ("example.com/unfit", "a b"),
+            ]),
+            ..InstanceMetadata::default()
+        };
+        let node = node(&[
+            ("example.com/host", "a"),
+            ("example.com/same", "x"),
+            ("example.com/no-longer-given", "stays"),
+        ]);
+        let (set, skipped) = refreshed(&node, &metadata, true);
+        assert_eq!(
+            set,
+            changes(&[("example.com/host", "b"), ("example.com/empty", "")])
+        );
+        assert_eq!(
+            skipped,
+            [
+                Skipped::unfit("example.com/unfit", "a b"),
+                Skipped::Reserved("topology.kubernetes.io/host".to_owned()),
+            ]
+        );
+        assert_eq!(refreshed(&node, &metadata, false), (Changes::new(), Vec::new()));
     }
 
     #[test]
@@ -300,7 +355,7 @@ mod tests {
             moving_labels: &["example.com/host", "example.com/gone"],
             ..InstanceMetadata::default()
         };
-        let moved = |labels: &[(&str, &str)]| refreshed(&node(labels), &metadata).0;
+        let moved = |labels: &[(&str, &str)]| refreshed(&node(labels), &metadata, false).0;
         assert_eq!(
             moved(&[("example.com/host", "h1"), ("example.com/rack", "r1")]),
             changes(&[("example.com/host", "h2")])
@@ -314,7 +369,10 @@ mod tests {
         let long = "x".repeat(64);
         for value in ["a b", "-a", "a.", "ä", &*long] {
             let metadata = metadata("flex-4", value, "r1");
-            for (set, skipped) in [initial(&node(&[]), &metadata), refreshed(&node(&[]), &metadata)] {
+            for (set, skipped) in [
+                initial(&node(&[]), &metadata),
+                refreshed(&node(&[]), &metadata, false),
+            ] {
                 assert_eq!(set.len(), 4, "{value}");
                 assert_eq!(skipped, [Skipped::unfit(keys::LABEL_ZONE, value)]);
             }
@@ -364,7 +422,7 @@ mod tests {
             let before: BTreeMap<String, String> =
                 labels.into_iter().map(|(name, n)| (names[name].to_owned(), value(n))).collect();
             let rules: [&dyn Fn(&Node) -> Changes; 3] =
-                [&|node| initial(node, &metadata).0, &|node| refreshed(node, &metadata).0, &|node| agreed(node)];
+                [&|node| initial(node, &metadata).0, &|node| refreshed(node, &metadata, true).0, &|node| agreed(node)];
             for rule in rules {
                 let mut labels = before.clone();
                 let shown = |labels: &BTreeMap<String, String>| Node {

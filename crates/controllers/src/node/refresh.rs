@@ -158,7 +158,7 @@ impl NodeController {
             return;
         }
         self.tell_other_id(&node, metadata);
-        let (update, problem) = intent::refresh(&node, metadata);
+        let (update, problem) = intent::refresh(&node, metadata, self.settings.keeps_additional_labels);
         self.log_problem(&node, problem.map(|problem| problem.to_string()));
         let shown = update.addresses.as_ref().unwrap_or(&node.addresses);
         self.tell_without_address(&node, !addresses::can_be_reached(shown));

@@ -73,6 +73,34 @@ async fn type_and_zone_follow_the_cloud() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn further_labels_follow_the_cloud_behind_their_gate_alone() {
+    const HOST: &str = "topology.example.com/host";
+    let on_host = |host: &str| InstanceMetadata {
+        additional_labels: [(HOST.to_owned(), host.to_owned())].into(),
+        ..metadata(&["10.1.0.1"])
+    };
+    for (keeps, moved) in [(false, "a"), (true, "b")] {
+        let cluster = Cluster::new().with_node_loop(NodeSettings {
+            node_status_update_frequency: SECOND * 2,
+            keeps_additional_labels: keeps,
+            ..NodeSettings::default()
+        });
+        cluster.instances.run("n1", on_host("a"));
+        cluster.put(new_node("n1"));
+        initialized(&cluster, "n1").await;
+        assert_eq!(cluster.label("n1", HOST).as_deref(), Some("a"));
+        cluster.instances.run("n1", on_host("b"));
+        cluster.pass(SECOND * 5).await;
+        assert_eq!(cluster.label("n1", HOST).as_deref(), Some(moved));
+        cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+        let writes = cluster.node_writes().len();
+        cluster.pass(SECOND * 5).await;
+        assert_eq!(cluster.label("n1", HOST).as_deref(), Some(moved), "it stays");
+        assert_eq!(cluster.node_writes().len(), writes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_may_not_be_written_to_is_told_of_once() {
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let cluster = cluster_with_pass_every(SECOND);

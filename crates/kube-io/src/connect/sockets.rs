@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_transport::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp, with_causes};
+use bowline_transport::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp_by, with_causes};
 use http::Request;
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::dns::GaiResolver;
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use kube::config::AuthInfo;
@@ -16,6 +17,7 @@ use tokio::sync::Semaphore;
 use tower::{Service, ServiceBuilder};
 
 use super::credentials::Keys;
+use super::names::Measured;
 use super::{ConnectError, Reach};
 use crate::client::{Kube, KubeOptions};
 use crate::exchange::Pool;
@@ -55,11 +57,16 @@ pub(super) fn connect(
         .map_or("", |authority| authority.as_str())
         .to_owned();
     let reach = Arc::new(reach);
-    let own = layered(&reach, Whose::Own, tcp(CONNECT_TIMEOUT))?;
+    let names = Measured {
+        resolver: GaiResolver::new(),
+        metrics: options.metrics.clone(),
+    };
+    let sockets = tcp_by(names, CONNECT_TIMEOUT);
+    let own = layered(&reach, Whose::Own, sockets.clone())?;
     // Pools of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
     // together.
     let anonymous = if speaks_for_others {
-        layered(&reach, Whose::Others, tcp(CONNECT_TIMEOUT))?
+        layered(&reach, Whose::Others, sockets)?
     } else {
         own.clone()
     };

@@ -94,6 +94,22 @@ async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
     );
 }
 
+/// As after a time in which this process stood still, and another one led and stopped: what is remembered is of before.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_was_given_up_by_another_does_not_take_it_again() {
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let mut given_up = api
+        .object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap_or_default();
+    given_up["spec"]["holderIdentity"] = json!("");
+    given_up["spec"]["leaseTransitions"] = json!(2);
+    api.apply_json(given_up).unwrap();
+    assert_eq!(process.end().await, End::LeadershipLost);
+    assert_eq!(lease(&api)["leaseTransitions"], 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_the_api_server_writes_stop_before_the_lease_ends_and_then_the_process() {
     let api = api_server();

@@ -8,6 +8,7 @@ mod migration;
 mod outage;
 mod plan;
 mod process;
+mod recovery;
 mod routes;
 mod serving;
 mod side_by_side;

@@ -68,6 +68,8 @@ pub(crate) fn go_build(
         // A workspace file or flags of the person who builds must not decide what comes out.
         .env("GOWORK", "off")
         .env("GOFLAGS", "")
+        // Images with Go inside tell it to fetch no newer one, which a module may name (its line `toolchain`).
+        .env("GOTOOLCHAIN", "auto")
         .stdin(Stdio::null())
         .status()
         .map_err(GoError::NoGo)?;

@@ -202,6 +202,7 @@ async fn live_for_a_moment(
     };
     // Nothing is sent.
     let _ = Kube::connect(&nowhere, options()).await;
+    of_kube.looked_up("api.example.com", std::time::Duration::ZERO);
     let mut config = CloudHttpConfig::new("cloudscale", "reference");
     config.metrics = of_clouds;
     // The first request is one too many, and tried again at once.

@@ -173,3 +173,23 @@ pub(super) async fn a_list_may_begin_at_a_version(scope: Scope) {
         assert_eq!(scope.get(&path).await.refused().0, code, "{query}");
     }
 }
+
+/// Objects without managed fields may be asked for. A server that does not know how gives the whole objects.
+pub(super) async fn managed_fields_that_are_not_wanted_change_nothing_else(scope: Scope) {
+    const PARTIAL: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    five_services(&scope).await;
+    for form in ["application/json", PARTIAL] {
+        let lean = format!("{form};drop=metadata.managedFields");
+        let [mut whole, mut lean] = [
+            scope.get_as(&scope.services(), form).await.granted(),
+            scope.get_as(&scope.services(), &lean).await.granted(),
+        ];
+        for list in [&mut whole, &mut lean] {
+            for item in list["items"].as_array_mut().unwrap() {
+                item["metadata"].as_object_mut().unwrap().remove("managedFields");
+            }
+        }
+        assert_eq!(names(&lean).len(), 5);
+        assert_eq!(lean, whole);
+    }
+}

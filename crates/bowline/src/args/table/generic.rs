@@ -27,6 +27,7 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("leader-elect-resource-name", Kind::Text, "cloud-controller-manager", "The name of the lease."),
     Flag::new("leader-elect-resource-namespace", Kind::Text, "kube-system", "The namespace of the lease."),
     Flag::new("leader-elect-retry-period", Kind::Duration, "2s", "The time between two attempts to take or renew the lease."),
+    Flag::new("leader-recovery-limit", Kind::Duration, "0s", "How long a leader that could not renew the lease in time goes on trying. It writes nothing until then, and leads again if the lease has been its own all the time. With 0s it ends at once and starts anew."),
     Flag::new("min-resync-period", Kind::Duration, "12h0m0s", "The time between two passes over all cached objects. These caches need no such passes.").accepted(),
     Flag::new("node-cidr-mask-size", Kind::Int, "0", "The prefix length of a Node's pod network, with --allocate-node-cidrs and one cluster CIDR. 0 is 24 for IPv4 and 64 for IPv6."),
     Flag::new("node-cidr-mask-size-ipv4", Kind::Int, "0", "The prefix length of a Node's IPv4 pod network, with --allocate-node-cidrs. 0 is 24."),

@@ -156,6 +156,7 @@ fn our_own_flags_are_these() {
             // phoenixNAP's; its Go manager has the setting in a file only.
             "base-url",
             "help-all",
+            "leader-recovery-limit",
             // Those of node IPAM belong to kube-controller-manager, and to the framework's example manager.
             "node-cidr-mask-size",
             "node-cidr-mask-size-ipv4",

@@ -1,7 +1,7 @@
 //! The series of the Kubernetes cloud controller manager that this program has: what dashboards and alerts go by.
 //!
 //! The facts are those of a scrape of a manager built from `k8s.io/cloud-provider` v0.37, and of the sources of
-//! `k8s.io/apiserver`, `k8s.io/component-base` and `k8s.io/client-go` of the same release.
+//! `k8s.io/apiserver`, `k8s.io/component-base` and `k8s.io/client-go` of the same release. What v0.38 added is from its sources.
 
 use super::{Family, described};
 
@@ -9,6 +9,7 @@ const NODE_DELAY: &str = "1 4 16 64 256 1024";
 const BALANCER: &str = "1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384";
 const QUEUE: &str = "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10";
 const REQUEST: &str = "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60";
+const LOOKUP: &str = "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30";
 const DECISION: &str =
     "0.001 0.002 0.004 0.008 0.016 0.032 0.064 0.128 0.256 0.512 1.024 2.048 4.096 8.192 16.384";
 const REVIEW: &str = "0.25 0.5 0.7 1 1.5 3 5 10";
@@ -58,6 +59,7 @@ const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
     ("BETA", "workqueue_retries_total", "counter", "name", ""),
     ("BETA", "workqueue_unfinished_work_seconds", "gauge", "name", ""),
     ("BETA", "workqueue_work_duration_seconds", "histogram", "name", QUEUE),
+    ("ALPHA", "rest_client_dns_resolution_duration_seconds", "histogram", "host", LOOKUP),
     ("ALPHA", "rest_client_rate_limiter_duration_seconds", "histogram", "host verb", REQUEST),
     ("ALPHA", "rest_client_request_duration_seconds", "histogram", "host verb", REQUEST),
     ("ALPHA", "rest_client_request_size_bytes", "histogram", "host verb", SIZE),
