@@ -47,10 +47,10 @@ pub(super) fn of(facts: &ServiceFacts) -> Namesakes {
 /// Before one of them has it, nothing in the cloud tells. None if it is this one.
 pub(super) fn elder_on(facts: &ServiceFacts, port: &str) -> Option<ServiceKey> {
     let own = claim(&facts.service);
-    let services = facts.services.services();
+    let (services, classes) = (facts.services.services(), facts.services.classes());
     let others = services.iter().filter(|other| {
         let names_it = facts::annotation(other, keys::PORT.key) == Some(port);
-        names_it && facts::is_wanted(other) && balancer(other).is_none() && claim(other) < own
+        names_it && classes.is_wanted(other) && balancer(other).is_none() && claim(other) < own
     });
     others
         .min_by_key(|other| claim(other))
