@@ -658,6 +658,7 @@ async fn a_refused_address_is_not_claimed_any_more() {
             run.complaint()
         );
         assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""));
+        tokio::time::sleep(Duration::from_secs(5)).await;
         world.run(WEB).await.settled();
     }
 }

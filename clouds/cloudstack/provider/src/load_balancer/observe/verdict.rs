@@ -76,6 +76,9 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
             "a virtual router balances no UDP and keeps its statistics port, 8081 by default, to itself: use another port, or a network \
              that something else balances; the same is tried again from time to time",
         ),
+        (CloudStep::Associate(_), _) => refusal.with_remedy(
+            "make room for another public IP, or have it allowed; it is asked for again from time to time, and at once when the service changes",
+        ),
         _ => refusal.with_remedy("change what the service asks for; the same is tried again from time to time"),
     }
 }
