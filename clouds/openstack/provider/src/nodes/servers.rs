@@ -179,7 +179,6 @@ impl Source {
                 .into_iter()
                 .collect(),
             moving_labels: &[HOST_ID],
-            ..InstanceMetadata::default()
         })
     }
 }

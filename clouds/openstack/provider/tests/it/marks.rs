@@ -136,7 +136,10 @@ async fn one_that_a_tag_gives_to_another_cluster_is_neither_taken_nor_deleted() 
     world.sim.edit_load_balancer(theirs, |it| {
         it.part.meta.tags.push("kube_cluster_id_c2".to_owned());
     });
-    world.configure(|options| options.cluster_uid = Some("c1".to_owned()));
+    world.configure(|options| {
+        options.cluster_uid = Some("c1".to_owned());
+        options.manages_security_groups = true;
+    });
     let named = world.annotation("web", "load-balancer-id").unwrap();
     world.remove_annotation("web", "load-balancer-id");
     world.remove_annotation("web", "load-balancer-address");
