@@ -102,12 +102,14 @@ impl FencingGate {
         }
     }
 
-    /// What began before it was suspended has ended: from now on the lease decides again.
-    pub(crate) fn resume(&self) {
+    /// What began before it was suspended has ended: from now on the lease decides again. Whether it was suspended.
+    pub(crate) fn resume(&self) -> bool {
         let mut bound = self.lock();
-        if let Bound::Suspended(ends) = &mut *bound {
-            *bound = Bound::Leases(std::mem::take(ends));
-        }
+        let Bound::Suspended(ends) = &mut *bound else {
+            return false;
+        };
+        *bound = Bound::Leases(std::mem::take(ends));
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, Bound> {
@@ -230,12 +232,10 @@ mod tests {
         gate.suspend();
         gate.renewed("main", now(), lease);
         assert!(!gate.is_open());
-        gate.resume();
-        assert!(gate.is_open());
+        assert!(gate.resume() && gate.is_open());
         gate.close();
         gate.suspend();
-        gate.resume();
-        assert!(!gate.is_open());
+        assert!(!gate.resume() && !gate.is_open());
     }
 
     #[tokio::test(start_paused = true)]

@@ -275,7 +275,14 @@ impl Process {
                 self.events.recorder(COMPONENT),
             ),
         );
+        let mut is_first = true;
         loop {
+            // Nothing that began in an earlier term is under way any more.
+            let was_suspended = self.manager.gate.resume();
+            if was_suspended || !is_first {
+                self.renew_caches();
+            }
+            is_first = false;
             if let Some(end) = self.lead(&cluster).await {
                 return end;
             }
@@ -310,8 +317,8 @@ impl Process {
         }
     }
 
-    /// Ends the controllers, waits until the lease is renewed, and lets the next ones begin as after a take-over: with caches that
-    /// are as new as that, and nothing remembered.
+    /// Ends the controllers and waits until the lease is renewed. The next ones begin as after a take-over: with caches that are as
+    /// new as that, and nothing remembered.
     async fn until_recovered(&mut self) -> Option<End> {
         self.stop_controllers().await;
         for one in std::mem::take(&mut self.controllers) {
@@ -321,12 +328,7 @@ impl Process {
         if let Some(task) = self.ended_beside.take() {
             return Some(self.judge(task));
         }
-        if let Some(end) = self.until_leading().await {
-            return Some(end);
-        }
-        self.manager.gate.resume();
-        self.renew_caches();
-        None
+        self.until_leading().await
     }
 
     /// Runs the controllers until something ends that must not.

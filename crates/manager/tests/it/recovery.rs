@@ -15,19 +15,22 @@ use crate::process::{Process, SECOND, api_server, lease, until};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-fn recovering(api: &KubeApi, name: &str) -> Process {
-    let config = Config {
+fn recovering_config() -> Config {
+    Config {
         election: Some(ElectionConfig {
             recovery_limit: Some(LIMIT),
             ..ElectionConfig::default()
         }),
         ..Config::default()
-    };
+    }
+}
+
+fn recovering(api: &KubeApi, name: &str) -> Process {
     let cloud = TestInstances {
         has_instances: true,
         ..TestInstances::default()
     };
-    Process::with(api, name, config, cloud)
+    Process::with(api, name, recovering_config(), cloud)
 }
 
 /// A Node that waits for its cloud, which knows nothing of it: it is asked about time and again.
@@ -137,4 +140,40 @@ async fn it_ends_when_its_time_is_up_and_when_it_is_told_to() {
     let begun = Instant::now();
     assert_eq!(process.stop().await, End::Stopped);
     assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// The gate must not stay shut when there was nothing to stop.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_suspended_before_its_controllers_run_leads_too() {
+    let api = api_server();
+    put_node(&api, "n1");
+    // The cluster becomes known 15 s after the process leads; meanwhile the lease cannot be renewed for 13 s.
+    let unknown = |resource| Fault::new(Effect::DropBefore).verb("get").resource(resource);
+    let cut = Fault::new(Effect::DropBefore).verb("update").resource("leases");
+    api.faults().inject(unknown(""));
+    api.faults().inject(unknown("namespaces"));
+    let cloud = TestInstances {
+        needs_uid: true,
+        has_instances: true,
+        ..TestInstances::default()
+    };
+    let process = Process::with(&api, "a", recovering_config(), cloud);
+    until("it leads", || process.leads()).await;
+    api.faults().inject(cut.clone());
+    tokio::time::sleep(8 * SECOND).await;
+    api.faults().clear();
+    api.faults().inject(unknown("namespaces"));
+    api.faults().inject(cut);
+    until("it leads no more", || !process.leads()).await;
+    api.faults().clear();
+    api.faults().inject(unknown("namespaces"));
+    until("it leads again", || process.leads()).await;
+    assert_eq!(process.cloud_calls(), 0, "the cluster is not known yet");
+    api.faults().clear();
+    until("the controllers run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
+    until("the gate opens", || process.gate.is_open()).await;
+    until("the cloud is asked", || process.cloud_calls() > 0).await;
 }
