@@ -473,6 +473,8 @@ pub enum NodeSet {
     Stable,
     /// Only those that are ready: the balancer has no health checks.
     Ready,
+    /// Of several clouds some take the one and some the other: all are handed over, and whether a Node is ready counts as well.
+    Both,
 }
 
 /// A plan whose steps may also be writes to Kubernetes, and which settles on a status.

@@ -91,10 +91,19 @@ pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
     match (is_balanced(old, set), is_balanced(new, set)) {
         (false, false) => false,
         (true, true) => {
-            old.uid != new.uid || old.provider_id != new.provider_id || old.addresses != new.addresses
+            old.uid != new.uid
+                || old.provider_id != new.provider_id
+                || old.addresses != new.addresses
+                || counts_as_ready(old, set) != counts_as_ready(new, set)
         }
         _ => set == NodeSet::Ready || old.is_excluded_from_balancers() != new.is_excluded_from_balancers(),
     }
+}
+
+/// Whether a Node is ready, where that counts beside the set.
+#[must_use]
+pub fn counts_as_ready(node: &Node, set: NodeSet) -> Option<bool> {
+    (set == NodeSet::Both).then_some(node.readiness == Readiness::Ready)
 }
 
 /// Whether a change of a Node alters the set, or something of a Node in it that providers read. A heartbeat does not.
@@ -126,7 +135,8 @@ pub fn alters(old: &Node, new: &Node, set: NodeSet) -> bool {
         || old.taints != *taints
         || old.draining != *draining
         || old.pod_cidrs != *pod_cidrs
-        || old.addresses != *addresses;
+        || old.addresses != *addresses
+        || counts_as_ready(old, set) != counts_as_ready(new, set);
     let are_balanced = [old, new].map(|node| is_balanced(node, set));
     are_balanced[0] != are_balanced[1] || are_balanced[1] && is_read_otherwise
 }
@@ -312,6 +322,15 @@ mod tests {
         assert!(altered(
             |node| node.readiness = Readiness::NotReady,
             NodeSet::Ready
+        ));
+        let unready = Node {
+            readiness: Readiness::NotReady,
+            ..ready()
+        };
+        assert!(is_balanced(&unready, NodeSet::Both) && concerns_balancers(&node, &unready, NodeSet::Both));
+        assert!(altered(
+            |node| node.readiness = Readiness::NotReady,
+            NodeSet::Both
         ));
     }
 

@@ -157,12 +157,12 @@ impl Begin<ServiceFacts> for Balancers {
 }
 
 impl LoadBalancer for Balancers {
-    /// Clouds that take only Nodes that are ready leave the others out themselves.
     fn node_set(&self) -> NodeSet {
-        let is_ready = |cloud: &Balancing| cloud.load_balancer.node_set() == NodeSet::Ready;
-        match self.clouds.iter().all(is_ready) {
-            true => NodeSet::Ready,
-            false => NodeSet::Stable,
+        let mut sets = self.clouds.iter().map(|cloud| cloud.load_balancer.node_set());
+        let first = sets.next().unwrap_or(NodeSet::Stable);
+        match sets.all(|set| set == first) {
+            true => first,
+            false => NodeSet::Both,
         }
     }
 

@@ -57,6 +57,8 @@ pub(super) struct NodeIdentity {
     provider_id: Option<Arc<str>>,
     /// A hash, because it is remembered for each Service; `None` where balancers do not follow the Nodes.
     addresses: Option<u64>,
+    /// `None` where it does not count.
+    is_ready: Option<bool>,
 }
 
 /// The Nodes to balance over, and who they are.
@@ -277,11 +279,13 @@ impl ServiceController {
     }
 
     fn identify(&self, nodes: &[Arc<Node>]) -> NodeIdentities {
-        let follows_nodes = self.provider.load_balancer.follows_nodes();
+        let provider = &self.provider.load_balancer;
+        let (follows_nodes, kind) = (provider.follows_nodes(), provider.node_set());
         let identities = nodes.iter().map(|node| NodeIdentity {
             name: node.name.clone(),
             provider_id: node.provider_id.clone(),
             addresses: follows_nodes.then(|| hash_of(&node.addresses)),
+            is_ready: node_set::counts_as_ready(node, kind),
         });
         lock(&self.known_identities).share(identities.collect())
     }
@@ -319,6 +323,7 @@ mod tests {
                 name: NodeName::new("a"),
                 provider_id: None,
                 addresses: Some(addresses),
+                is_ready: None,
             }]
         };
         let mut known = KnownIdentities::default();
