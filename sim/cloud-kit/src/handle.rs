@@ -119,10 +119,12 @@ macro_rules! objects {
             self.write(|state| {
                 match kind {
                     $(stringify!($kind) => {
-                        let mut there = state.$kind.iter_mut();
-                        if let Some((_, there)) = there.find(|(key, _)| key.to_string() == id) {
-                            *there = ::serde_json::from_value(object)?;
-                            return Ok(true);
+                        for (key, there) in &mut state.$kind {
+                            let key = key.to_string();
+                            if key == id {
+                                *there = ::serde_json::from_value(object)?;
+                                return Ok(true);
+                            }
                         }
                     })+
                     _ => {}

@@ -13,7 +13,7 @@
 //!   quiet web
 //! ```
 //!
-//! `docs/explanation/scenarios.md` lists the verbs. A file is a list of scenarios, each a test of its own. `UPDATE_SCENARIOS=1` writes what
+//! `docs/guides/scenarios.md` lists the verbs. A file is a list of scenarios, each a test of its own. `UPDATE_SCENARIOS=1` writes what
 //! was seen in the place of what was expected.
 
 use std::fmt::Write as _;
@@ -111,6 +111,11 @@ pub trait ScenarioCloud: Sized {
     /// Whether a request is left out of what is seen: logins and the like.
     fn is_noise(_request: &bowline_cloud_kit::Entry) -> bool {
         false
+    }
+
+    /// What a request is called in `writes` and `calls`.
+    fn operation(request: &bowline_cloud_kit::Entry) -> String {
+        request.operation.clone()
     }
 
     /// A refusal in the words of the cloud's API.

@@ -14,7 +14,7 @@ use crate::behaviour::MonitorStatus;
 pub type Tags = BTreeMap<String, String>;
 
 /// A virtual machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Server {
     /// Its id.
     pub uuid: Uuid,
@@ -25,6 +25,7 @@ pub struct Server {
     /// Status once nothing is under way.
     pub status: ServerStatus,
     /// Until when it is `changing`.
+    #[serde(skip)]
     pub changing_until: Option<Instant>,
     /// Whether the change under way is its creation.
     pub creating: bool,
@@ -43,7 +44,7 @@ pub struct Server {
 }
 
 /// A disk of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Volume {
     /// Its id.
     pub uuid: Uuid,
@@ -64,7 +65,7 @@ pub enum ServerStatus {
 }
 
 /// A network interface of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Interface {
     /// Whether it is in the public network.
     pub public: bool,
@@ -75,7 +76,7 @@ pub struct Interface {
 }
 
 /// An address out of a subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     /// The address.
     pub address: IpAddr,
@@ -84,7 +85,7 @@ pub struct Address {
 }
 
 /// A network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Network {
     /// Its id.
     pub uuid: Uuid,
@@ -103,7 +104,7 @@ pub struct Network {
 }
 
 /// An address range of a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Subnet {
     /// Its id.
     pub uuid: Uuid,
@@ -120,7 +121,7 @@ pub struct Subnet {
 }
 
 /// A load balancer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadBalancer {
     /// Its id.
     pub uuid: Uuid,
@@ -137,10 +138,13 @@ pub struct LoadBalancer {
     /// Labels.
     pub tags: Tags,
     /// Until when it is being created.
+    #[serde(skip)]
     pub creating_until: Option<Instant>,
     /// Until when it is being changed.
+    #[serde(skip)]
     pub changing_until: Option<Instant>,
     /// When it vanishes.
+    #[serde(skip)]
     pub deleted_at: Option<Instant>,
     /// Set by a test: wins over what the members say.
     pub status: Option<String>,
@@ -173,7 +177,7 @@ pub enum PoolProtocol {
 }
 
 /// A set of members.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pool {
     /// Its id.
     pub uuid: Uuid,
@@ -192,7 +196,7 @@ pub struct Pool {
 }
 
 /// A target of a pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// Its id.
     pub uuid: Uuid,
@@ -231,7 +235,7 @@ pub enum ListenerProtocol {
 }
 
 /// A port of a load balancer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Listener {
     /// Its id.
     pub uuid: Uuid,
@@ -293,7 +297,7 @@ pub struct HttpProbe {
 }
 
 /// A health monitor of a pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HealthMonitor {
     /// Its id.
     pub uuid: Uuid,
@@ -318,7 +322,7 @@ pub struct HealthMonitor {
 }
 
 /// Where a floating IP points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// A server.
     Server(Uuid),
@@ -327,7 +331,7 @@ pub enum Target {
 }
 
 /// An address that can move.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FloatingIp {
     /// Address and prefix length.
     pub network: IpNet,

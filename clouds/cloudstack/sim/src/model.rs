@@ -65,7 +65,7 @@ impl VmState {
 }
 
 /// A network interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
     /// Id.
     pub id: String,
@@ -80,7 +80,7 @@ pub struct Nic {
 }
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualMachine {
     /// Id.
     pub id: String,
@@ -114,7 +114,7 @@ impl VirtualMachine {
 }
 
 /// A zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
     /// Id.
     pub id: String,
@@ -123,7 +123,7 @@ pub struct Zone {
 }
 
 /// A project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
     /// Id.
     pub id: String,
@@ -134,7 +134,7 @@ pub struct Project {
 }
 
 /// A guest network: isolated, shared or a tier of a VPC.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Id.
     pub id: String,
@@ -164,7 +164,7 @@ impl Network {
 }
 
 /// A virtual private cloud.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vpc {
     /// Id.
     pub id: String,
@@ -204,7 +204,7 @@ impl AddressState {
 }
 
 /// A public address of the zone's pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicAddress {
     /// Id.
     pub id: String,
@@ -260,7 +260,7 @@ impl RuleState {
 }
 
 /// A load balancer rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadBalancerRule {
     /// Id.
     pub id: String,
@@ -310,7 +310,7 @@ impl LoadBalancerRule {
 }
 
 /// A firewall rule of a public address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirewallRule {
     /// Id.
     pub id: String,
@@ -335,7 +335,7 @@ pub struct FirewallRule {
 }
 
 /// A port forwarding rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortForwarding {
     /// Id.
     pub id: String,
@@ -352,7 +352,7 @@ pub struct PortForwarding {
 }
 
 /// A list of network ACL items.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AclList {
     /// Id.
     pub id: String,
@@ -363,7 +363,7 @@ pub struct AclList {
 }
 
 /// An item of an [`AclList`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AclItem {
     /// Id.
     pub id: String,

@@ -44,6 +44,9 @@ impl CloudstackSim {
     pub const PATH: &str = api::PATH;
 
     bowline_cloud_kit::handle!(State, Behaviour, Builder);
+    bowline_cloud_kit::objects!(
+        vms, networks, vpcs, addresses, rules, firewall, acl_lists, acl_items
+    );
 
     /// The commands since a mark in the journal, in order of arrival, polls of jobs left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {

@@ -115,7 +115,7 @@ impl Tag {
 }
 
 /// A server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     /// Id.
     pub id: String,
@@ -167,7 +167,7 @@ pub struct Change {
 }
 
 /// A public IP block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Id.
     pub id: String,
@@ -180,6 +180,7 @@ pub struct Block {
     /// What it is doing.
     pub status: BlockStatus,
     /// What will come of it by the clock alone.
+    #[serde(skip)]
     pub change: Option<Change>,
     /// What it is attached to.
     pub assignment: Option<Assignment>,
@@ -190,6 +191,7 @@ pub struct Block {
     /// RFC 3339.
     pub created_on: String,
     /// From when on lists show it; `None` is from the beginning.
+    #[serde(skip)]
     pub listed_from: Option<Instant>,
 }
 
@@ -212,7 +214,7 @@ pub(crate) fn has_tag(tags: &[Tag], name: &str, value: Option<&str>) -> bool {
 }
 
 /// A public network.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Id.
     pub id: String,
@@ -225,6 +227,7 @@ pub struct Network {
     /// A status that stays; without one it is `BUSY` or `READY`.
     pub status: Option<NetworkStatus>,
     /// When it is no longer busy.
+    #[serde(skip)]
     pub busy_until: Option<Instant>,
     /// Servers in it.
     pub members: Vec<Member>,
@@ -233,7 +236,7 @@ pub struct Network {
 }
 
 /// A server in a network.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The server's id.
     pub server: String,
@@ -242,7 +245,7 @@ pub struct Member {
 }
 
 /// A tag name that the account has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagName {
     /// Id.
     pub id: String,

@@ -205,6 +205,7 @@ fn holds(op: &str, seen: &Value, expected: &Value) -> Done {
         "contains" => has(seen, expected),
         "lacks" => !seen.is_null() && !has(seen, expected),
         "in-order" => is_in_order(seen, expected),
+        "in-a-row" => is_in_a_row(seen, expected),
         "starts" => shown.starts_with(&wanted),
         "ends" => shown.ends_with(&wanted),
         "<" => number(seen) < number(expected) && !seen.is_null(),
@@ -231,6 +232,14 @@ fn is_in_order(seen: &Value, expected: &Value) -> bool {
     let mut seen = seen.as_array().into_iter().flatten();
     let mut expected = expected.as_array().into_iter().flatten();
     expected.all(|wanted| seen.any(|it| it == wanted))
+}
+
+/// Whether a list has these one directly after the other.
+fn is_in_a_row(seen: &Value, expected: &Value) -> bool {
+    let (Some(seen), Some(expected)) = (seen.as_array(), expected.as_array()) else {
+        return false;
+    };
+    !expected.is_empty() && seen.windows(expected.len()).any(|part| part == expected)
 }
 
 /// Whether a run ended so: `settled`, `quiet`, `any`, `stopped`, or `refused`, `failed`, `complains`, each perhaps with `: TEXT` that is

@@ -93,6 +93,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                 self.cloud_mut().restart().await;
                 Ok(())
             }
+            // In a table, where another row has a step.
+            "nothing" => Ok(()),
             "cluster" => self.enter(rest),
             "pass" => {
                 tokio::time::advance(time(rest)?).await;
@@ -135,7 +137,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         Ok(())
     }
 
-    /// `run NAME[+NAME] [at-once] [stop after N | stop before N | pause N 30s] [-> how it ends]`
+    /// `run NAME[+NAME] [at-once] [stop after N | stop before N | pause N 30s] [-> how it ends]`; of several Services each may have its
+    /// own: `stop before 0+2`.
     async fn run(&mut self, rest: &str) -> Result<(), Complaint> {
         let (what, end) = match rest.split_once("->") {
             Some((what, end)) => (what.trim(), Some(end.trim())),
@@ -144,17 +147,20 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let (names, mut how) = word(what);
         let at_once = how.starts_with("at-once");
         how = how.trim_start_matches("at-once").trim();
-        let interruption = interruption(how)?;
-        self.reconcile(names, interruption, at_once).await;
-        match (end, interruption) {
-            (None, Interruption::Never | Interruption::Pause(..)) => self.ended("settled"),
-            (None, _) => Ok(()),
-            (Some(end), _) => self.ended(end),
+        let interruptions = interruptions(how, names.split('+').count())?;
+        let is_stopped = interruptions
+            .iter()
+            .any(|it| !matches!(it, Interruption::Never | Interruption::Pause(..)));
+        self.reconcile(names, &interruptions, at_once).await;
+        match end {
+            None if is_stopped => Ok(()),
+            None => self.ended("settled"),
+            Some(end) => self.ended(end),
         }
     }
 
     async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
-        self.reconcile(names, Interruption::Never, false).await;
+        self.reconcile(names, &[], false).await;
         self.ended("quiet")?;
         match self.cloud().violations() {
             none if none.is_empty() => Ok(()),
@@ -162,18 +168,19 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         }
     }
 
-    async fn reconcile(&mut self, names: &str, interruption: Interruption, at_once: bool) {
+    async fn reconcile(&mut self, names: &str, interruptions: &[Interruption], at_once: bool) {
         let cloud = &self.clusters[self.current].1;
         let mark = cloud.journal().mark();
         let begun = Instant::now();
-        let each = names
-            .split('+')
-            .map(|name| cloud.reconcile(name, interruption, at_once));
+        let each = names.split('+').enumerate().map(|(index, name)| {
+            let interruption = interruptions.get(index).copied();
+            cloud.reconcile(name, interruption.unwrap_or(Interruption::Never), at_once)
+        });
         let runs = join_all(each).await;
         let mut entries = cloud.journal().since(mark);
         entries.retain(|entry| !C::is_noise(entry));
         let took = begun.elapsed();
-        self.runs = runs.iter().map(|run| shown(run, &entries, took)).collect();
+        self.runs = runs.iter().map(|run| shown::<C>(run, &entries, took)).collect();
         self.run = self.runs[0].clone();
     }
 
@@ -261,20 +268,35 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 }
 
-fn interruption(how: &str) -> Result<Interruption, Complaint> {
+/// What befalls each of so many runs.
+fn interruptions(how: &str, count: usize) -> Result<Vec<Interruption>, Complaint> {
     let words: Vec<&str> = how.split_whitespace().collect();
-    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is no number"));
-    match words[..] {
-        [] => Ok(Interruption::Never),
-        ["stop", "after", n] => Ok(Interruption::AfterStep(number(n)?)),
-        ["stop", "before", n] => Ok(Interruption::BeforeStep(number(n)?)),
-        ["pause", n, long] => Ok(Interruption::Pause(number(n)?, time(long)?)),
-        _ => Err(format!("{how:?} is nothing that befalls a run")),
-    }
+    let steps = |text: &str| -> Result<Vec<usize>, Complaint> {
+        let steps = text.split('+').map(str::parse);
+        let steps: Vec<usize> = steps
+            .collect::<Result<_, _>>()
+            .map_err(|_| format!("{text:?}: which step?"))?;
+        match steps.len() {
+            1 => Ok(vec![steps[0]; count]),
+            given if given == count => Ok(steps),
+            _ => Err(format!("{text:?}: there are {count} runs")),
+        }
+    };
+    Ok(match words[..] {
+        [] => Vec::new(),
+        ["stop", "after", n] => steps(n)?.into_iter().map(Interruption::AfterStep).collect(),
+        ["stop", "before", n] => steps(n)?.into_iter().map(Interruption::BeforeStep).collect(),
+        ["pause", n, long] => {
+            let long = time(long)?;
+            let steps = steps(n)?.into_iter();
+            steps.map(|n| Interruption::Pause(n, long)).collect()
+        }
+        _ => return Err(format!("{how:?} is nothing that befalls a run")),
+    })
 }
 
 /// A run as JSON.
-fn shown(run: &Run, entries: &[Entry], took: Duration) -> Value {
+fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Value {
     let (outcome, complaint, status) = match &run.outcome {
         Outcome::Settled(status) => ("settled", None, Some(status)),
         Outcome::Refused(text) => ("refused", Some(text), run.published_although_refused.as_ref()),
@@ -283,7 +305,7 @@ fn shown(run: &Run, entries: &[Entry], took: Duration) -> Value {
     };
     let operations = |writes_only: bool| {
         let entries = entries.iter().filter(move |entry| entry.write || !writes_only);
-        entries.map(|entry| entry.operation.clone()).collect::<Vec<_>>()
+        entries.map(C::operation).collect::<Vec<_>>()
     };
     let requests = entries.iter().map(|entry| {
         let mut shown = json!(entry);

@@ -193,13 +193,14 @@ fn first_name(table: &Step) -> String {
     names.take(1).collect()
 }
 
-/// A step with values in the places of their names.
+/// A step with values in the places of their names. A value may name another one.
 fn told(step: &Step, values: &[(String, String)]) -> Step {
-    step.map(|text| {
+    let filled = |text: &str| {
         values.iter().fold(text.to_owned(), |text, (name, value)| {
             text.replace(&format!("{{{name}}}"), value)
         })
-    })
+    };
+    step.map(|text| filled(&filled(text)))
 }
 
 /// Steps with those that a definition stands for in its place.

@@ -8,7 +8,9 @@ use bowline_cloudscale_sim::{FloatingSpec, PoolDelete, Snapshot};
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_kit::{Interruption, Run};
 
-use crate::world::{Outcome, World, in_short, service_port};
+use bowline_kit::Outcome;
+
+use crate::world::{World, in_short, service_port};
 
 fn rebuild(world: &mut World) {
     world.remove_node("n1");

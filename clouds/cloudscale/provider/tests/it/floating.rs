@@ -4,7 +4,9 @@ use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, ServerSpec, Target};
 
 use crate::change;
-use crate::world::{Outcome, World, in_short, service};
+use bowline_kit::Outcome;
+
+use crate::world::{World, in_short, service};
 
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_moves_last_and_only_once_however_it_is_written() {

@@ -5,7 +5,7 @@ use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
 use bowline_cloudscale_sim::{FloatingSpec, Tags, Target};
 
-use crate::change::{set_ports, settled};
+use crate::change::settled;
 use crate::world::{Run, World, in_short};
 
 /// Mistakes that have no part in who is a member, and what is told of each.
@@ -61,79 +61,6 @@ fn set_policy(world: &World, policy: &str, health_port: Option<i32>) {
     });
 }
 
-/// The members of the whole project, as `name checked on port`.
-fn members(world: &World) -> Vec<String> {
-    let members = world.sim.members().into_iter();
-    let mut members: Vec<String> = members
-        .map(|it| format!("{} checked on {:?}", it.name, it.monitor_port))
-        .collect();
-    members.sort();
-    members
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_served_follows_the_nodes_whatever_cannot_be_read() {
-    for (suffix, value, told) in MISTAKES {
-        let mut world = settled(2).await;
-        let mut served = world.sim.snapshot();
-        // Of what can be read, nothing is done either.
-        world.annotate("web", "timeout-member-data-ms", "777");
-        world.annotate("web", "pool-protocol", "proxy");
-        world.annotate("web", "name", "other");
-        let before = world.annotation("web", suffix);
-        world.annotate("web", suffix, value);
-        let ports = [
-            ("web", "TCP", 8080, 31200),
-            ("admin", "TCP", 9000, 31201),
-            ("more", "TCP", 9001, 31202),
-        ];
-        set_ports(&world, &ports);
-        world.remove_node("n1");
-        world.add_node("n3");
-        let writes = refused(&world, told).await;
-        let expected = [["POST members"; 2], ["DELETE members"; 2]].concat();
-        assert_eq!(in_short(&writes), expected, "{suffix}: {value}");
-        let mut now = world.sim.snapshot();
-        for state in [&mut served, &mut now] {
-            for pool in &mut state.load_balancers[0].pools {
-                assert_eq!(pool.members.len(), 2);
-                pool.members.clear();
-            }
-        }
-        assert_eq!(served, now, "{suffix}: {value}");
-        assert_eq!(in_short(&refused(&world, told).await), [""; 0]);
-
-        match before {
-            Some(value) => world.annotate("web", suffix, &value),
-            None => world.remove_annotation("web", suffix),
-        }
-        world.run("web").await.settled();
-        assert_eq!((world.sim.pools().len(), world.sim.members().len()), (3, 6));
-        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-        assert_eq!(in_short(&world.writes_of(world.run("web")).await.1), [""; 0]);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn where_it_cannot_be_read_who_is_a_member_members_stay() {
-    for (suffix, value, told) in MISTAKES_ABOUT_MEMBERS {
-        let mut world = settled(2).await;
-        world.annotate("web", suffix, value);
-        world.remove_node("n1");
-        world.add_node("n3");
-        let mark = world.sim.journal().mark();
-        assert_eq!(in_short(&refused(&world, told).await), [""; 0]);
-        assert!(world.sim.journal().since(mark).is_empty());
-        let run = world.run("web").await;
-        let frozen = "; until the node selector and the allowed subnets can be read, the members of the load balancer do not follow the Nodes";
-        assert!(run.complaint().ends_with(frozen), "{run:#?}");
-        world.remove_annotation("web", suffix);
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        run.settled();
-        assert_eq!(writes.len(), 4);
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_served_yet_a_mistake_costs_no_call() {
     for (suffix, value, told) in MISTAKES.into_iter().chain(MISTAKES_ABOUT_MEMBERS) {
@@ -152,142 +79,8 @@ async fn where_nothing_is_served_yet_a_mistake_costs_no_call() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn members_follow_node_ports_and_nothing_follows_ports_that_come_and_go() {
-    let world = settled(2).await;
-    world.annotate("web", "health-monitor-delay-s", "abc");
-    set_ports(
-        &world,
-        &[
-            ("web", "TCP", 8081, 32200),
-            ("bad", "SCTP", 132, 30132),
-            ("new", "TCP", 443, 30443),
-        ],
-    );
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(
-        in_short(&writes),
-        [["POST members"; 2], ["DELETE members"; 2]].concat()
-    );
-    let pools = world.sim.pools();
-    let ports = |name: &str| {
-        let pool = pools.iter().find(|pool| pool.name == name).unwrap();
-        let members = world.sim.members_of(pool.uuid).into_iter();
-        members.map(|it| it.protocol_port).collect::<Vec<_>>()
-    };
-    assert_eq!(pools.len(), 2);
-    assert_eq!(
-        (ports("tcp/web"), ports("tcp/admin")),
-        (vec![32200; 2], vec![31201; 2])
-    );
-}
-
-/// Nobody changes the monitors meanwhile, so members are checked where these monitors get their answer.
-#[tokio::test(start_paused = true)]
-async fn members_are_checked_as_the_monitors_that_are_there_check() {
-    let mut world = World::with_nodes(1);
-    set_ports(&world, &[("web", "TCP", 8080, 31200)]);
-    set_policy(&world, "Local", Some(32500));
-    world.run("web").await.settled();
-    world.annotate("web", "health-monitor-delay-s", "abc");
-    world.add_node("n2");
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), ["POST members"]);
-    let served = members(&world);
-    assert!(served.iter().all(|it| it.ends_with("checked on Some(32500)")));
-    // Kubernetes gives its health check node port to somebody else.
-    set_policy(&world, "Cluster", None);
-    world.remove_annotation("web", "health-monitor-delay-s");
-    world.run("web").await.settled();
-    let served = members(&world);
-    assert!(served.iter().all(|it| it.ends_with("checked on Some(31200)")));
-    // Its monitor would take a Node without an endpoint for a good one.
-    world.annotate("web", "health-monitor-delay-s", "abc");
-    set_policy(&world, "Local", Some(32500));
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!((in_short(&writes), members(&world)), (vec![], served));
-    world.add_node("n3");
-    assert_eq!(refused(&world, "cannot convert abc to int").await.len(), 1);
-    assert!(members(&world).iter().all(|it| it.ends_with("Some(31200)")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_selector_that_can_be_read_chooses_members_and_its_emptiness_is_told() {
-    let mut world = settled(2).await;
-    world.label_node("n2", &[("tier", "edge")]);
-    world.annotate("web", "health-monitor-delay-s", "abc");
-    world.annotate("web", "node-selector", "tier=edge");
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), ["DELETE members"; 2]);
-    world.annotate("web", "node-selector", "tier=core");
-    let run = world.run("web").await;
-    assert!(run.reasons().contains(&"NoValidNodes"), "{run:#?}");
-    assert!(world.sim.members().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn nothing_is_written_to_a_balancer_that_is_not_known_to_be_the_services() {
-    let change = |world: &mut World| {
-        world.annotate("web", "health-monitor-delay-s", "abc");
-        world.remove_node("n1");
-        world.add_node("n3");
-    };
-    // Deleted by hand.
-    let mut world = settled(2).await;
-    change(&mut world);
-    world.sim.delete_load_balancer(world.sim.load_balancers()[0].uuid);
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), [""; 0]);
-    // Another Service's.
-    let mut world = settled(2).await;
-    change(&mut world);
-    let balancer = world.sim.load_balancers()[0].uuid;
-    let tags = Tags::from([("k8s-cluster-name".to_owned(), "other".to_owned())]);
-    world.sim.tag_load_balancer(balancer, tags);
-    world.cluster_name = "this".to_owned();
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), [""; 0]);
-    // Named by nothing but an annotation that anybody can write.
-    let mut world = settled(2).await;
-    change(&mut world);
-    world.sim.tag_load_balancer(balancer_of(&world), Tags::new());
-    world
-        .sim
-        .edit_load_balancer(balancer_of(&world), |it| it.name = "edge".to_owned());
-    world.annotate("web", "name", "edge");
-    world.annotate("web", "uuid", "42");
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), [""; 0]);
-    // A project without any of the servers.
-    let mut world = settled(2).await;
-    change(&mut world);
-    for server in world.sim.servers() {
-        world.sim.remove_server(server.uuid);
-    }
-    let writes = refused(&world, "cannot convert abc to int").await;
-    assert_eq!(in_short(&writes), [""; 0]);
-    let run = world.run("web").await;
-    assert_eq!(run.reasons(), ["NodesLeftOut"], "{run:#?}");
-}
-
 fn balancer_of(world: &World) -> uuid::Uuid {
     world.sim.load_balancers()[0].uuid
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_balancer_that_bears_the_services_uid_is_known_without_its_annotation() {
-    for is_marked in [true, false] {
-        let mut world = settled(2).await;
-        if !is_marked {
-            // As another manager makes it: the name holds the UID.
-            world.sim.tag_load_balancer(balancer_of(&world), Tags::new());
-        }
-        world.annotate("web", "health-monitor-delay-s", "abc");
-        world.remove_annotation("web", "uuid");
-        world.remove_node("n1");
-        let writes = refused(&world, "cannot convert abc to int").await;
-        assert_eq!(in_short(&writes), ["DELETE members"; 2]);
-    }
 }
 
 /// Of each pool the monitor is replaced and then its members, as without the mistake.
@@ -363,25 +156,6 @@ async fn members_are_checked_on_no_port_that_the_nodes_have_no_more_whatever_is_
         };
         refused(&world, told).await;
         assert_eq!(world.sim.snapshot(), there, "{is_readable}");
-    }
-}
-
-/// Numbers that can be read, and that the API does not want.
-#[tokio::test(start_paused = true)]
-async fn what_the_api_refuses_is_told_with_its_annotation() {
-    for suffix in ["timeout-s", "delay-s", "up-threshold", "down-threshold"] {
-        for is_served in [false, true] {
-            let world = match is_served {
-                true => settled(1).await,
-                false => World::with_nodes(1),
-            };
-            world.speaks_plainly();
-            let suffix = format!("health-monitor-{suffix}");
-            world.annotate("web", &suffix, "100000");
-            let run = world.run("web").await;
-            let key = format!("the value is that of k8s.cloudscale.ch/loadbalancer-{suffix}");
-            assert!(run.complaint().contains(&key), "{run:#?}");
-        }
     }
 }
 
@@ -475,16 +249,4 @@ async fn a_balancer_that_is_changing_is_waited_for() {
     world.sim.set_load_balancer_status(balancer_of(&world), None);
     refused(&world, "cannot convert abc to int").await;
     assert_eq!(world.sim.journal().writes().len(), writes + 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_mistake_does_not_stop_a_deletion() {
-    let world = settled(1).await;
-    for (suffix, value, _) in MISTAKES_ABOUT_MEMBERS {
-        world.annotate("web", suffix, value);
-    }
-    world.annotate("web", "health-monitor-delay-s", "abc");
-    world.delete("web");
-    world.run("web").await.settled();
-    assert!(world.sim.load_balancers().is_empty());
 }

@@ -6,8 +6,8 @@ use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::Canned;
 use uuid::Uuid;
 
-use crate::change::{set_ports, settled};
-use crate::world::{Outcome, World, in_short};
+use crate::change::settled;
+use crate::world::{World, in_short};
 
 fn monitor_ids(world: &World) -> Vec<Uuid> {
     let monitors = world.sim.health_monitors().into_iter();
@@ -193,73 +193,6 @@ async fn a_monitor_is_not_deleted_because_of_a_guess() {
             assert_eq!(monitor_ids(&world), before, "{case}");
         }
     }
-}
-
-/// An answer that is not the API's own says nothing of what is there.
-#[tokio::test(start_paused = true)]
-async fn a_monitor_stays_where_a_gateway_refuses_its_successor() {
-    let world = settled(1).await;
-    let before = monitor_ids(&world);
-    let fault = Fault::on(http::Method::POST, "/v1/load-balancers/health-monitors");
-    world.sim.faults().add(fault.always().html(400));
-    world.annotate("web", "health-monitor-type", "ping");
-    let run = world.run("web").await;
-    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:?}");
-    assert_eq!(monitor_ids(&world), before);
-}
-
-/// An API that looks for another monitor before it looks at the values.
-#[tokio::test(start_paused = true)]
-async fn a_monitor_that_went_in_vain_is_put_back() {
-    let world = settled(1).await;
-    let before = world.sim.snapshot();
-    let fault = || Fault::on(http::Method::POST, "/v1/load-balancers/health-monitors");
-    let there = r#"{"pool":"The pool already has a health monitor."}"#;
-    let value = r#"{"detail":"The type is not for this pool."}"#;
-    let faults = world.sim.faults();
-    faults.add(fault().times(1).answer(Canned::json(400, there)));
-    faults.add(fault().nth(2).answer(Canned::json(400, value)));
-    world.annotate("web", "health-monitor-type", "ping");
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert!(
-        run.complaint().contains("The type is not for this pool."),
-        "{run:?}"
-    );
-    assert_eq!(
-        in_short(&writes),
-        [
-            "POST health-monitors",
-            "DELETE health-monitors",
-            "POST health-monitors",
-            "POST health-monitors",
-        ]
-    );
-    assert_eq!(world.sim.snapshot(), before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_listener_that_went_in_vain_is_put_back() {
-    let world = settled(1).await;
-    world.speaks_plainly();
-    let before = world.sim.snapshot();
-    let fault = Fault::on(http::Method::POST, "/v1/load-balancers/listeners");
-    let value = r#"{"detail":"Not for this pool."}"#;
-    let faults = world.sim.faults();
-    faults.add(fault.nth(2).answer(Canned::json(400, value)));
-    set_ports(
-        &world,
-        &[("web", "TCP", 9000, 31200), ("admin", "TCP", 8080, 31201)],
-    );
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert!(run.complaint().contains("Not for this pool."), "{run:?}");
-    let expected = [
-        "POST listeners",
-        "DELETE listeners",
-        "POST listeners",
-        "POST listeners",
-    ];
-    assert_eq!(in_short(&writes), expected);
-    assert_eq!(world.sim.snapshot(), before);
 }
 
 /// The API may refuse a timeout above the delay.

@@ -7,7 +7,9 @@ use bowline_cloudscale_sim::kit::journal::Entry;
 use tracing::Level;
 
 use crate::change::{set_ports, settled};
-use crate::world::{Outcome, World, in_short, service_port};
+use bowline_kit::Outcome;
+
+use crate::world::{World, in_short, service_port};
 
 /// The members of a pool, by the last digit of their addresses.
 fn members(world: &World, pool: &str) -> Vec<String> {
@@ -22,53 +24,6 @@ fn members(world: &World, pool: &str) -> Vec<String> {
 fn refused(writes: &[Entry]) -> usize {
     let is_refused = |entry: &&Entry| entry.status().is_some_and(|status| status >= 400);
     writes.iter().filter(is_refused).count()
-}
-
-#[tokio::test(start_paused = true)]
-async fn members_that_go_make_room_for_those_that_come() {
-    let mut world = settled(3).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(3));
-    world.remove_node("n1");
-    world.add_node("n4");
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    // Of each pool beside the old one first, in case that there is room; then in its place.
-    let of_pool = ["POST members", "DELETE members", "POST members"];
-    assert_eq!(in_short(&writes), of_pool.repeat(2));
-    assert_eq!(refused(&writes), 2);
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-    assert!(world.writes_of(world.run("web")).await.1.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_a_full_pool_one_member_after_the_other_makes_room() {
-    let world = settled(3).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(4));
-    set_ports(
-        &world,
-        &[("web", "TCP", 8080, 32200), ("admin", "TCP", 9000, 31201)],
-    );
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    // One has room beside the old ones. No more is tried where the first one is refused.
-    assert_eq!(
-        in_short(&writes),
-        [
-            "POST members",
-            "POST members",
-            "DELETE members",
-            "POST members",
-            "DELETE members",
-            "POST members",
-            "DELETE members",
-        ]
-    );
-    assert_eq!(refused(&writes), 1);
-    assert!(members(&world, "tcp/web").iter().all(|it| it.ends_with(":32200")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,206 +48,6 @@ async fn at_the_quota_the_log_has_one_action_for_each_write_that_was_sent() {
         "{:?}",
         in_short(&writes)
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_full_pool_holds_up_no_other_pool_and_no_listener() {
-    let mut world = settled(2).await;
-    let quota = Fault::on(
-        http::Method::POST,
-        format!("/v1/load-balancers/pools/{}/members", world.sim.pools()[0].uuid).as_str(),
-    );
-    let body = r#"{"detail":"The quota for members is exceeded."}"#;
-    world
-        .sim
-        .faults()
-        .add(quota.always().answer(Canned::json(400, body)));
-    world.remove_node("n1");
-    world.add_node("n3");
-    world.add_node("n4");
-    world.annotate("web", "timeout-client-data-ms", "7");
-    let run = world.run("web").await;
-    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
-    assert!(
-        run.complaint().starts_with("error during create-pool-member(")
-            && run.complaint().contains("The quota for members is exceeded."),
-        "{run:?}"
-    );
-    assert!(run.published_although_refused.is_some());
-    // The member of the node that is gone made room, which another load balancer took.
-    let pools = world.sim.pools();
-    let count = |name: &str| members(&world, name).len();
-    assert_eq!((count(&pools[0].name), count(&pools[1].name)), (1, 3), "{run:#?}");
-    assert!(
-        world
-            .sim
-            .listeners()
-            .iter()
-            .all(|it| it.timeout_client_data_ms == 7)
-    );
-    world.sim.faults().clear();
-    world.run("web").await.settled();
-    assert_eq!(count(&pools[0].name), 3);
-}
-
-#[tokio::test(start_paused = true)]
-async fn at_the_quota_a_pool_that_goes_makes_room_and_that_is_told() {
-    let mut world = settled(2).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
-    set_ports(
-        &world,
-        &[("www", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
-    );
-    world.remove_node("n1");
-    world.add_node("n3");
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(run.settled().reasons(), ["LoadBalancerQuotaMet"]);
-    assert_eq!(refused(&writes), 1);
-    let pools = writes
-        .iter()
-        .filter(|it| it.path.contains("/pools") && !it.path.contains("/members"));
-    let pools: Vec<Entry> = pools.cloned().collect();
-    assert_eq!(in_short(&pools), ["POST pools", "DELETE pools", "POST pools"]);
-    assert_eq!(pools[1].seq + 1, pools[2].seq);
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-    let names: Vec<String> = world.sim.pools().into_iter().map(|it| it.name).collect();
-    assert_eq!(names, ["tcp/admin", "tcp/www"]);
-    assert!(world.writes_of(world.run("web")).await.1.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn pools_that_are_replaced_at_the_quota_take_the_places_of_their_own() {
-    let world = settled(1).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
-    world.annotate("web", "pool-algorithm", "source_ip");
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(run.settled().reasons(), ["LoadBalancerQuotaMet"]);
-    assert_eq!(refused(&writes), 1);
-    assert_eq!(world.sim.pools().len(), 2);
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-    assert!(world.writes_of(world.run("web")).await.1.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pool_without_room_holds_up_no_other_port() {
-    let mut world = settled(1).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(2));
-    set_ports(
-        &world,
-        &[
-            ("new", "TCP", 443, 31443),
-            ("web", "TCP", 8081, 31200),
-            ("admin", "TCP", 9000, 31201),
-        ],
-    );
-    world.add_node("n2");
-    let run = world.run("web").await;
-    assert!(
-        run.complaint().starts_with("error during create-pool(")
-            && run.complaint().contains("The quota for pools is exceeded."),
-        "{run:?}"
-    );
-    let listeners: Vec<u16> = world.sim.listeners().iter().map(|it| it.protocol_port).collect();
-    assert_eq!((world.sim.members().len(), listeners), (4, vec![9000, 8081]));
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = None);
-    world.run("web").await.settled();
-    assert_eq!(world.sim.members().len(), 6);
-}
-
-/// As where somebody else takes each place that gets free, or the quota was lowered below what is in use.
-#[tokio::test(start_paused = true)]
-async fn what_makes_no_room_for_others_is_taken_once_and_not_again() {
-    let quota_of = |what: &str| {
-        let body = format!(r#"{{"detail":"The quota for {what} is exceeded."}}"#);
-        Canned::json(400, &body)
-    };
-    let mut world = settled(3).await;
-    for pool in world.sim.pools() {
-        let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
-        let refuse = Fault::on(http::Method::POST, path.as_str()).always();
-        world.sim.faults().add(refuse.answer(quota_of("members")));
-    }
-    for (old, new) in [("n1", "n4"), ("n2", "n5"), ("n3", "n6")] {
-        world.remove_node(old);
-        world.add_node(new);
-    }
-    for _ in 0..3 {
-        let run = world.run("web").await;
-        assert!(
-            run.complaint().contains("The quota for members is exceeded."),
-            "{run:?}"
-        );
-    }
-    let left: Vec<usize> = ["tcp/web", "tcp/admin"]
-        .map(|pool| members(&world, pool).len())
-        .into();
-    assert_eq!(left, [2, 3], "one was taken to make room");
-    world.sim.faults().clear();
-    world.run("web").await.settled();
-    assert_eq!(members(&world, "tcp/web").len(), 3);
-
-    let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/pools").always();
-    world.sim.faults().add(refuse.answer(quota_of("pools")));
-    set_ports(
-        &world,
-        &[("www", "TCP", 8080, 31200), ("root", "TCP", 9000, 31201)],
-    );
-    let mut told = Vec::new();
-    for _ in 0..3 {
-        let run = world.run("web").await;
-        assert!(
-            run.complaint().contains("The quota for pools is exceeded."),
-            "{run:?}"
-        );
-        told.extend(run.notes.iter().map(|note| note.text.clone()));
-    }
-    let left = (world.sim.pools().len(), world.sim.listeners().len());
-    assert_eq!(left, (1, 1), "one was taken to make room");
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    assert!(
-        matches!(told.as_slice(), [text] if text.contains("the next one only when") && !text.contains("a moment")),
-        "{told:?}"
-    );
-    world.sim.faults().clear();
-    world.run("web").await.settled();
-    let names: Vec<String> = world.sim.pools().into_iter().map(|it| it.name).collect();
-    assert_eq!(names.len(), 2, "{names:?}");
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-}
-
-/// The API says that a member is in the way, and when that is gone something else.
-#[tokio::test(start_paused = true)]
-async fn a_replacement_that_fails_takes_one_member_of_a_pool_and_no_further_one() {
-    let world = settled(3).await;
-    for pool in world.sim.pools() {
-        let path = format!("/v1/load-balancers/pools/{}/members", pool.uuid);
-        let body = r#"{"detail":"A member with this address already exists, or the subnet is locked."}"#;
-        let refuse = Fault::on(http::Method::POST, path.as_str()).always();
-        world.sim.faults().add(refuse.answer(Canned::json(400, body)));
-    }
-    world.edit("web", |service| {
-        let spec = service.spec.as_mut().unwrap();
-        spec.external_traffic_policy = Some("Local".into());
-        spec.health_check_node_port = Some(32500);
-    });
-    for _ in 0..6 {
-        let run = world.run("web").await;
-        assert!(run.complaint().contains("the subnet is locked"), "{run:?}");
-    }
-    for pool in ["tcp/web", "tcp/admin"] {
-        assert!(members(&world, pool).len() >= 2, "{pool}");
-    }
-    world.sim.faults().clear();
-    world.run("web").await.settled();
-    assert_eq!(world.sim.members().len(), 6);
 }
 
 /// The retry asks first for the member that is missing. What its pool does not get, the next one would not get either.
@@ -379,114 +134,6 @@ async fn members_of_nodes_that_left_go_while_a_replacement_is_refused() {
     }
 }
 
-/// The place that a member makes is in its own pool, and what another pool has room for says nothing about that.
-#[tokio::test(start_paused = true)]
-async fn room_in_another_pool_takes_no_second_member_of_a_full_one() {
-    let mut world = settled(3).await;
-    let full = world.sim.pools()[0].clone();
-    let path = format!("/v1/load-balancers/pools/{}/members", full.uuid);
-    let refuse = Fault::on(http::Method::POST, path.as_str()).always();
-    let body = r#"{"detail":"The quota for members is exceeded."}"#;
-    world.sim.faults().add(refuse.answer(Canned::json(400, body)));
-    for node in ["n1", "n2", "n3"] {
-        world.remove_node(node);
-    }
-    for node in ["n4", "n5", "n6"] {
-        world.add_node(node);
-        let run = world.run("web").await;
-        assert!(run.complaint().contains("The quota for members"), "{run:?}");
-    }
-    assert_eq!(world.sim.members().len(), 3 + 2, "one was taken to make room");
-}
-
-#[tokio::test(start_paused = true)]
-async fn at_the_quota_a_listener_makes_room_for_the_new_number_of_its_port() {
-    let world = settled(1).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.listeners_per_load_balancer = Some(2));
-    set_ports(
-        &world,
-        &[("web", "TCP", 8081, 31200), ("admin", "TCP", 9001, 31201)],
-    );
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    let of_port = ["DELETE listeners", "POST listeners"];
-    assert_eq!(
-        in_short(&writes),
-        [&["POST listeners"], of_port.repeat(2).as_slice()].concat()
-    );
-    assert_eq!(refused(&writes), 1);
-    let ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.protocol_port).collect();
-    assert_eq!(ports, [8081, 9001]);
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-    assert!(world.writes_of(world.run("web")).await.1.is_empty());
-}
-
-/// As where the quota was lowered below what is in use. What is refused for another reason takes nobody's place.
-#[tokio::test(start_paused = true)]
-async fn a_listener_that_makes_no_room_is_put_back_and_not_taken_again() {
-    for (text, taken) in [
-        ("The quota for listeners is exceeded.", 1),
-        ("The load balancer takes no listener now.", 0),
-    ] {
-        let mut world = settled(1).await;
-        let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/listeners");
-        let body = format!(r#"{{"detail":"{text}"}}"#);
-        let refuse = refuse.times(if taken == 1 { 2 } else { 100 });
-        let fault = world.sim.faults().add(refuse.answer(Canned::json(400, &body)));
-        set_ports(
-            &world,
-            &[("web", "TCP", 8081, 31200), ("admin", "TCP", 9001, 31201)],
-        );
-        let ports = |world: &World| {
-            let listeners = world.sim.listeners().into_iter();
-            listeners.map(|it| it.protocol_port).collect::<Vec<_>>()
-        };
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        assert!(run.complaint().contains(text), "{run:?}");
-        let deleted = writes
-            .iter()
-            .filter(|it| it.method == http::Method::DELETE)
-            .count();
-        assert_eq!((deleted, ports(&world).len()), (taken, 2), "{text}");
-        world.sim.faults().remove(fault);
-        let refuse = Fault::on(http::Method::POST, "/v1/load-balancers/listeners").always();
-        world.sim.faults().add(refuse.answer(Canned::json(400, &body)));
-        world.add_node("n2");
-        for _ in 0..3 {
-            let (run, writes) = world.writes_of(world.run("web")).await;
-            assert!(run.complaint().contains(text), "{run:?}");
-            assert!(
-                writes.iter().all(|it| it.method == http::Method::POST),
-                "{writes:?}"
-            );
-        }
-        let mut there = ports(&world);
-        there.sort_unstable();
-        assert_eq!(
-            (there, world.sim.members().len()),
-            (vec![8080, 9000], 4),
-            "{text}"
-        );
-        world.sim.faults().clear();
-        world.run("web").await.settled();
-        assert_eq!(ports(&world), [8081, 9001]);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_quota_leaves_of_a_new_service_is_served_and_published() {
-    let world = World::with_nodes(1);
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.pools_per_load_balancer = Some(1));
-    let run = world.run("web").await;
-    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
-    assert!(run.published_although_refused.is_some());
-    assert_eq!(world.sim.listeners().len(), 1);
-}
-
 /// As an address of a subnet in another zone may be.
 #[tokio::test(start_paused = true)]
 async fn a_member_that_is_refused_holds_up_no_other_one_and_empties_no_pool() {
@@ -524,26 +171,6 @@ async fn a_member_that_is_refused_holds_up_no_other_one_and_empties_no_pool() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn where_only_members_follow_it_is_told_too_that_one_has_no_room() {
-    let mut world = settled(2).await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.quota.members_per_pool = Some(2));
-    world.annotate("web", "flavor", "lb-large");
-    world.remove_node("n1");
-    world.add_node("n3");
-    world.add_node("n4");
-    let run = world.run("web").await;
-    let complaint = run.complaint();
-    assert!(
-        complaint.starts_with("flavor for ") && complaint.contains("The quota for members is exceeded."),
-        "{complaint}"
-    );
-    let served = ["10.20.0.11:31200", "10.20.0.12:31200"];
-    assert_eq!(members(&world, "tcp/web"), served);
-}
-
 /// What is changed before a sync. Says whether all pools are replaced.
 type Change = fn(&World) -> bool;
 
@@ -573,33 +200,6 @@ pub(crate) fn first_of_all() -> [(&'static str, http::Method, &'static str, Chan
             false
         }),
     ]
-}
-
-/// What comes first of all other changes, and is refused.
-#[tokio::test(start_paused = true)]
-async fn members_follow_whatever_the_api_makes_of_the_rest() {
-    for (label, method, path, change) in first_of_all() {
-        for status in [400, 403, 500] {
-            let mut world = settled(2).await;
-            change(&world);
-            let body = r#"{"detail":"Not like this."}"#;
-            let fault = Fault::on(method.clone(), path);
-            world
-                .sim
-                .faults()
-                .add(fault.always().answer(Canned::json(status, body)));
-            world.remove_node("n1");
-            world.add_node("n3");
-            let (run, writes) = world.writes_of(world.run("web")).await;
-            let told = format!("error during {label}(");
-            assert!(run.complaint().starts_with(&told), "{run:?}");
-            let expected = [["POST members"; 2], ["DELETE members"; 2]].concat();
-            assert_eq!(in_short(&writes)[..4], expected, "{label} {status}");
-            world.sim.faults().clear();
-            world.run("web").await.settled();
-            assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-        }
-    }
 }
 
 /// As where UDP is not for this account: whatever comes first, the other port is served and its address shown.
@@ -636,32 +236,6 @@ async fn a_port_that_is_refused_keeps_no_other_port_from_being_served() {
             assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
         }
     }
-}
-
-/// Octavia answers so to a second member with one address and port.
-#[tokio::test(start_paused = true)]
-async fn a_member_that_is_a_conflict_for_the_api_costs_no_other_member_and_no_port() {
-    let world = World::with_nodes(2);
-    let address = world.sim.servers()[1]
-        .interfaces
-        .iter()
-        .find(|it| !it.public)
-        .unwrap()
-        .addresses[0]
-        .address;
-    let is_other = format!(r#"{{"detail":"Another member on this pool is already using ip {address}"}}"#);
-    let members = Fault::on(http::Method::POST, "/v1/load-balancers/pools/*/members").nth(2);
-    world
-        .sim
-        .faults()
-        .add(members.times(50).answer(Canned::json(409, &is_other)));
-    let run = world.run("web").await;
-    assert!(run.complaint().contains("is already using ip"), "{run:?}");
-    assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
-    assert_eq!(
-        (world.sim.listeners().len(), world.sim.health_monitors().len()),
-        (2, 2)
-    );
 }
 
 /// `POST members` answers 409 for good while the balancer reads `running`.

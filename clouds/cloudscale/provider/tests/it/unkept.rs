@@ -7,7 +7,9 @@ use bowline_cloudscale_sim::FloatingSpec;
 use bowline_cloudscale_sim::kit::Fault;
 
 use crate::change::settled;
-use crate::world::{Outcome, World, in_short};
+use bowline_kit::Outcome;
+
+use crate::world::{World, in_short};
 
 /// A settled world whose API keeps nothing of what a PATCH says about an attribute.
 async fn stubborn(attribute: &str) -> World {

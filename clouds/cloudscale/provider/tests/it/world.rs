@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, Url};
-use bowline_cloud_provider::{ClusterFacts, Labels, Node, ServerVersion, Service, ServiceFacts};
+use bowline_cloud_provider::{ClusterFacts, Node, ServerVersion, Service, ServiceFacts};
 use bowline_cloudscale::{Cloudscale, Options};
 use bowline_cloudscale_client::Settings;
 use bowline_cloudscale_sim::kit::World as SimWorld;
 use bowline_cloudscale_sim::kit::journal::Entry;
 use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ServerSpec};
+pub(crate) use bowline_kit::Run;
 use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service};
-pub(crate) use bowline_kit::{Outcome, Run};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ServicePort;
 use tokio::time::Instant;
@@ -126,14 +126,6 @@ impl World {
         self.nodes.retain(|node| node.name.as_str() != name);
     }
 
-    pub(crate) fn label_node(&mut self, name: &str, labels: &[(&str, &str)]) {
-        for node in &mut self.nodes {
-            if node.name.as_str() == name {
-                Arc::make_mut(node).labels = labels.iter().copied().collect::<Labels>();
-            }
-        }
-    }
-
     pub(crate) fn put(&self, service: Service) {
         let name = service.metadata.name.clone().unwrap();
         self.services.put(&name, service);
@@ -146,11 +138,6 @@ impl World {
     /// Sets an annotation by the end of its key.
     pub(crate) fn annotate(&self, name: &str, suffix: &str, value: &str) {
         self.services.annotate(name, &key(suffix), Some(value));
-    }
-
-    /// With a key that is none of ours.
-    pub(crate) fn annotate_key(&self, name: &str, key: &str, value: &str) {
-        self.services.annotate(name, key, Some(value));
     }
 
     pub(crate) fn remove_annotation(&self, name: &str, suffix: &str) {

@@ -9,7 +9,6 @@ mod dialects;
 mod disguise;
 mod faults;
 mod firewall;
-mod forwarded;
 mod going;
 mod histories;
 mod instances;

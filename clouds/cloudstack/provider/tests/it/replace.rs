@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, RuleSpec};
+use bowline_cloudstack_sim::{AddressSpec, NetworkSpec};
 use serde_json::json;
 
 use crate::site::Site;
@@ -131,52 +131,6 @@ fn saying(fault: FaultBuilder, code: u16) -> Fault {
     fault.answer(Canned::json(code, &text.to_string()))
 }
 
-fn fail(world: &World) {
-    world
-        .sim
-        .fail_jobs(JobFault::of("createLoadBalancerRule").saying(530, "not that one"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rule_comes_back_as_it_was_when_its_successor_is_refused() {
-    for case in &CASES {
-        for is_vpc in [false, true] {
-            for strike in [refuse, fail] {
-                let world = before(case, is_vpc).await;
-                let expected = look(&world, case.before);
-                (case.change)(&world);
-                strike(&world);
-                let run = world.run(WEB).await;
-                let text = format!("error creating load balancer rule {NAME}-{}: ", case.after);
-                assert!(run.complaint().starts_with(&text), "{}", run.complaint());
-                assert!(run.complaint().contains("not that one"), "{}", run.complaint());
-                assert_eq!(world.rules(), [case.before]);
-                assert_eq!(look(&world, case.before), expected);
-                assert_eq!(expected.3, MACHINES);
-                let open = if is_vpc {
-                    world.acl_items()
-                } else {
-                    world.openings()
-                };
-                assert!(open.iter().any(|line| line.contains("tcp 443")), "{open:?}");
-                world.check("brought back");
-
-                tokio::time::sleep(PAUSE).await;
-                world.run(WEB).await.settled();
-                assert_eq!(world.rules(), [case.after]);
-                assert_eq!(world.members(case.after), MACHINES);
-                assert_eq!(world.annotation(WEB, "replaced-rules"), None);
-                let open = if is_vpc {
-                    world.acl_items()
-                } else {
-                    world.openings()
-                };
-                assert_eq!(open.len(), 1, "{open:?}");
-            }
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_rule_comes_back_even_if_the_process_stopped_in_between() {
     for case in &CASES {
@@ -201,55 +155,6 @@ async fn a_rule_comes_back_even_if_the_process_stopped_in_between() {
             }
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_port_that_nothing_can_be_made_for_is_made_again_by_the_next_try() {
-    let world = before(&CASES[0], false).await;
-    (CASES[0].change)(&world);
-    let failing = world
-        .sim
-        .faults()
-        .add(Fault::operation("createLoadBalancerRule").always().status(530));
-    for _ in 0..3 {
-        assert!(matches!(world.run(WEB).await.outcome, Outcome::Failed(_)));
-    }
-    assert_eq!(world.rules(), Vec::<String>::new());
-    world.sim.faults().remove(failing);
-    // Only the old one can be made.
-    refuse(&world);
-    world.run(WEB).await;
-    assert_eq!(world.rule("tcp-443").private_port, 31443);
-    assert_eq!(world.members("tcp-443"), MACHINES);
-    tokio::time::sleep(PAUSE).await;
-    world.run(WEB).await.settled();
-    assert_eq!(world.rule("tcp-443").private_port, 32000);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rule_that_cannot_be_deleted_stays_as_it_is() {
-    let world = before(&CASES[0], false).await;
-    let expected = look(&world, "tcp-443");
-    (CASES[0].change)(&world);
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("deleteLoadBalancerRule").status(530));
-    let run = world.run(WEB).await;
-    assert!(
-        run.complaint().starts_with("error deleting load balancer rule "),
-        "{}",
-        run.complaint()
-    );
-    assert_eq!(look(&world, "tcp-443"), expected);
-    // What was asked for is taken back: then nothing is left to do.
-    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(31443));
-    let (run, writes) = world.writes_of(world.run(WEB)).await;
-    run.settled();
-    assert_eq!(
-        (writes, world.annotation(WEB, "replaced-rules")),
-        (Vec::new(), None)
-    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -352,20 +257,6 @@ async fn a_process_that_stops_in_between_finds_the_address_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_go_manager_acquired_goes_with_a_service_that_shows_a_host_name_too() {
-    let (mut world, _) = at_address_of(Origin::GoManagers, &CASES[0], false).await;
-    world.annotate(WEB, "hostname", Some("edge.example.org"));
-    world.publish_at(WEB, "edge.example.org");
-    (CASES[0].change)(&world);
-    world.run_steps(WEB, 2).await;
-    assert_eq!(world.rules(), Vec::<String>::new());
-    world.restart().await;
-    world.delete(WEB);
-    world.run(WEB).await.settled();
-    world.check_nothing_left("a host name");
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_address_that_is_given_away_in_between_is_left_to_whoever_has_it() {
     for (origin, is_wanted) in ORIGINS.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let (mut world, ip) = at_address_of(origin, &CASES[0], false).await;
@@ -390,44 +281,6 @@ async fn an_address_that_is_given_away_in_between_is_left_to_whoever_has_it() {
         world.run(WEB).await.settled();
         assert_eq!(world.address().id, taken, "{origin:?}, wanted {is_wanted}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rule_is_not_made_anew_for_nobody() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    world.publish(WEB);
-    for name in MACHINES {
-        world.remove_node(name);
-    }
-    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
-    let (run, writes) = world.writes_of(world.run(WEB)).await;
-    assert!(
-        run.complaint()
-            .starts_with("none of the hosts matched the list of VMs"),
-        "{}",
-        run.complaint()
-    );
-    assert_eq!(writes, Vec::<String>::new());
-    assert_eq!(world.members("tcp-443"), MACHINES);
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_rules_on_one_port_are_replaced_by_one() {
-    let world = World::with_service().await;
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.protocols_conflict = false);
-    world.run(WEB).await.settled();
-    let address = world.address().id;
-    world.sim.add_rule(RuleSpec {
-        protocol: Some("tcp".into()),
-        ..RuleSpec::new(format!("{NAME}-tcp-443"), &address, 443, 31444)
-    });
-    world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP"));
-    world.run(WEB).await.settled();
-    assert_eq!(world.rules(), ["udp-443", "udp-4500"]);
-    assert!(world.run(WEB).await.settled().waves.is_empty());
 }
 
 /// The API refuses what takes the rule's place; the rule itself it would make again.
@@ -532,99 +385,5 @@ async fn what_was_refused_is_tried_at_once_after_any_change_and_by_a_new_process
             world.run(WEB).await.settled();
             assert_eq!(world.rules(), [case.after]);
         }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refused_port_holds_up_no_other() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
-    refuse(&world);
-    world.run(WEB).await;
-    // The other one lost its members, and its opening.
-    let rule = world.rule("udp-4500").id;
-    let machine = world.sim.vm_named("cp-a").unwrap().id;
-    world.sim.remove_member(&rule, &machine);
-    let openings = world.sim.firewall_rules();
-    let opening = openings.iter().find(|rule| rule.protocol == "udp").unwrap();
-    world.sim.remove_firewall_rule(&opening.id);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let run = world.run(WEB).await;
-    assert!(run.complaint().contains("not that one"), "{}", run.complaint());
-    assert_eq!(world.members("udp-4500"), MACHINES);
-    assert_eq!(world.openings().len(), 2);
-    assert_eq!(world.rule("tcp-443").private_port, 31443);
-}
-
-/// The router takes deletions, and makes no rule: neither a new one nor the old one again.
-#[tokio::test(start_paused = true)]
-async fn while_a_port_cannot_get_its_rule_back_no_other_port_loses_its_own() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    world.spec(WEB, |spec| {
-        spec["ports"][0]["nodePort"] = json!(32000);
-        spec["ports"][1]["nodePort"] = json!(32001);
-    });
-    let down = Fault::operation("createLoadBalancerRule").always();
-    world.sim.faults().add(saying(down, 534));
-    for _ in 0..6 {
-        world.run(WEB).await;
-        tokio::time::sleep(Duration::from_secs(15)).await;
-        assert_eq!(world.rules().len(), 1, "one port pays for it");
-    }
-    // The other one follows the Nodes, whatever fails.
-    let left = world.rules().remove(0);
-    world.remove_node("pool-a-8");
-    world.run(WEB).await;
-    assert_eq!(world.members(&left), ["cp-a", "pool-a-7"]);
-    // A port without a rule has nothing to lose, and waits for no schedule.
-    world.sim.faults().clear();
-    world.run(WEB).await;
-    assert_eq!(world.rules().len(), 2);
-    tokio::time::sleep(Duration::from_secs(3600)).await;
-    world.run(WEB).await;
-    world.run(WEB).await.settled();
-    assert_eq!(world.rule("tcp-443").private_port, 32000);
-    assert_eq!(world.rule("udp-4500").private_port, 32001);
-    world.check("made anew");
-}
-
-#[tokio::test(start_paused = true)]
-async fn where_an_address_is_refused_the_rules_at_the_old_one_follow_the_nodes() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
-    let refused = Fault::operation("associateIpAddress").always();
-    world.sim.faults().add(saying(refused, 535));
-    world.run(WEB).await;
-    world.remove_node("pool-a-8");
-    world.run(WEB).await;
-    for end in ["tcp-443", "udp-4500"] {
-        assert_eq!(world.members(end), ["cp-a", "pool-a-7"], "{end}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_read_that_fails_after_a_refusal_does_not_hide_it() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    let faults = world.sim.faults();
-    faults.add(saying(Fault::operation("createLoadBalancerRule").always(), 431));
-    // The members of the rules that are left in the end.
-    faults.add(
-        Fault::operation("listLoadBalancerRuleInstances")
-            .always()
-            .status(530),
-    );
-    world.remove_node("pool-a-8");
-    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
-    for _ in 0..2 {
-        let run = world.run(WEB).await;
-        let complaint = run.complaint();
-        assert!(
-            complaint.starts_with("error creating load balancer rule"),
-            "{complaint}"
-        );
     }
 }

@@ -1,8 +1,8 @@
 //! What a load balancer that is there cannot become is told of, and nothing is written for it.
 
 use bowline_openstack::ClassOptions;
+use bowline_openstack_sim::SubnetSpec;
 use bowline_openstack_sim::model::network::FixedIp;
-use bowline_openstack_sim::{FloatingIpSpec, SubnetSpec};
 
 use crate::world::World;
 
@@ -75,40 +75,4 @@ async fn a_class_is_not_told_of_beside_a_given_port() {
     world.annotate("web", "port-id", &port.to_string());
     let run = world.run("web").await.settled();
     assert!(run.notes.is_empty(), "{:?}", run.notes);
-}
-
-/// As the address of the load balancer itself, that of a floating IP would be refused.
-#[tokio::test(start_paused = true)]
-async fn what_is_advised_of_an_address_is_not_refused() {
-    let world = World::with_nodes(1);
-    let floating_ip = world.sim.add_floating_ip(FloatingIpSpec::default());
-    let mut all = world.sim.floating_ips().into_iter();
-    let address = all
-        .find(|it| it.id == floating_ip)
-        .unwrap()
-        .address
-        .address
-        .to_string();
-    let ask = |address: Option<&str>| {
-        world.edit("web", |service| {
-            service.spec.as_mut().unwrap().load_balancer_ip = address.map(str::to_owned);
-        });
-    };
-    ask(Some(&address));
-    world.run("web").await.settled();
-    world.annotate("web", "internal", "true");
-    let run = world.run("web").await.settled();
-    assert_eq!(run.reasons(), ["LoadBalancerChangeIgnored"]);
-    let advice = "; take the change back, or delete Service default/web and create it anew, with spec.loadBalancerIP taken off before or set to a free address of the load balancer's subnet";
-    assert!(run.notes[0].text.ends_with(advice), "{}", run.notes[0].text);
-    ask(None);
-    let run = world.run("web").await.settled();
-    assert!(run.notes.is_empty(), "{:?}", run.notes);
-    // Of a floating IP another one may be asked for.
-    world.remove_annotation("web", "internal");
-    world.run("web").await.settled();
-    ask(Some("203.0.113.200"));
-    let run = world.run("web").await.settled();
-    let advice = "; take the change back, or delete Service default/web and create it anew";
-    assert!(run.notes[0].text.ends_with(advice), "{}", run.notes[0].text);
 }

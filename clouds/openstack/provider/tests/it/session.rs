@@ -1,17 +1,12 @@
 //! One session of the controller: what is predicted, what is read again, what is said of a failure.
 
-use std::time::Duration;
-
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::ReportedOutcome;
 use bowline_kit::faults::Disturbed;
 use bowline_kit::{predict, predicted_kinds};
 use bowline_openstack_sim::kit::Fault;
 
-use crate::world::{World, in_one_page, in_short, lb_name, service};
-
-/// The list of Octavia's versions.
-const VERSIONS: &str = "octavia.versions.list";
+use crate::world::{World, in_one_page, in_short, service};
 
 #[tokio::test(start_paused = true)]
 async fn the_writes_made_are_those_that_were_predicted_in_that_order() {
@@ -34,48 +29,6 @@ async fn a_plan_of_a_new_service_says_that_its_address_is_new() {
         panic!("{report:#?}")
     };
     assert_eq!(publishes, &["a new floating IP"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_octavia_that_was_upgraded_is_noticed_without_a_restart() {
-    let world = World::with_nodes(1);
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.octavia_minor_version = 11);
-    world.run("web").await.settled();
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.octavia_minor_version = 30);
-    world.assert_settled("web").await;
-    tokio::time::advance(Duration::from_secs(3_700)).await;
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    // The sources that everybody has are written by now.
-    assert_eq!(in_short(&writes), ["octavia.listeners.update"]);
-    world.assert_settled("web").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_fails_is_no_proof_of_anything() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    for path in [
-        "/load-balancer/v2.0/lbaas/loadbalancers",
-        "/load-balancer/v2.0/lbaas/listeners",
-        "/load-balancer/v2.0/lbaas/pools",
-        "/load-balancer/v2.0/lbaas/pools/*/members",
-        "/network/v2.0/floatingips",
-        "/network/v2.0/ports",
-        "/network/v2.0/security-groups",
-    ] {
-        let fault = Fault::on(http::Method::GET, path).always().status(500);
-        let id = world.sim.faults().add(fault);
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        assert!(run.complaint().contains("500"), "{path}: {run:#?}");
-        assert!(writes.is_empty(), "{path}");
-        world.sim.faults().remove(id);
-    }
-    world.assert_settled("web").await;
 }
 
 /// A gateway may let nothing through but the calls of the API itself, or Octavia's root fails for a while.
@@ -149,47 +102,6 @@ async fn services_that_are_made_together_share_lists_and_have_names_of_their_own
     assert!(reads <= 20, "{reads}: {:?}", in_short(&calls));
     assert_eq!(world.sim.load_balancers().len(), 5);
     assert_eq!(world.sim.floating_ips().len(), 5);
-}
-
-/// Who lets nothing through but the API itself.
-#[tokio::test(start_paused = true)]
-async fn without_a_list_of_versions_nothing_newer_is_asked_for_and_everything_works() {
-    let world = World::with_nodes(1);
-    // The first one is the search for the endpoint.
-    let fault = Fault::operation(VERSIONS).nth(2).always().status(404);
-    let fault = world.sim.faults().add(fault);
-    world.run("web").await.settled();
-    assert!(world.sim.load_balancers()[0].part.meta.tags.is_empty());
-    world.assert_settled("web").await;
-    world.sim.faults().remove(fault);
-    world.run("web").await.settled();
-    assert_eq!(world.sim.load_balancers()[0].part.meta.tags, [lb_name("web")]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_version_that_is_known_counts_while_it_cannot_be_read_again() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    tokio::time::advance(Duration::from_secs(3_600)).await;
-    for status in [404, 503] {
-        let fault = Fault::operation(VERSIONS).always().status(status);
-        let fault = world.sim.faults().add(fault);
-        world.assert_settled("web").await;
-        world.sim.faults().remove(fault);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_needs_no_version() {
-    let mut world = World::with_nodes(1);
-    world.run("web").await.settled();
-    world.restart();
-    // The first one is the search for the endpoint.
-    let fault = Fault::operation(VERSIONS).nth(2).always().status(503);
-    world.sim.faults().add(fault);
-    world.delete("web");
-    world.run("web").await.settled();
-    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
 }
 
 /// Octavia says `OFFLINE` of it, as of much that works.

@@ -5,84 +5,14 @@ use std::time::Duration;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
 
-use crate::world::{Interruption, Outcome, World};
+use bowline_kit::Outcome;
+
+use crate::world::{Interruption, World};
 
 const KEY: &str = "shop/checkout";
 
 fn purchases(world: &World) -> usize {
     world.sim.journal().count_operation("ip-blocks.create")
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_purchase_whose_answer_was_lost_is_found_and_not_made_again() {
-    let world = World::with_service();
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("ip-blocks.create").nth(1).lose_answer());
-    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-    assert!(world.claim(KEY).is_some(), "it may have been bought");
-    let run = world.run(KEY).await.settled();
-    assert_eq!(run.waited, Duration::ZERO, "it is there");
-    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
-    assert_eq!(world.claim(KEY), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_purchase_that_may_have_been_made_is_looked_for_two_minutes_before_another_one() {
-    for restarts in [false, true] {
-        let mut world = World::with_service();
-        world
-            .sim
-            .faults()
-            .add(Fault::operation("ip-blocks.create").nth(1).drop_before());
-        let begun = tokio::time::Instant::now();
-        assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-        if restarts {
-            world.restart();
-        }
-        let run = world.run(KEY).await.settled();
-        assert!(
-            run.notes
-                .iter()
-                .any(|note| note.reason == "IPBlockPurchasePending"),
-            "{run:#?}"
-        );
-        let second = &world
-            .sim
-            .journal()
-            .filter(|entry| entry.operation == "ip-blocks.create")[1];
-        assert!(begun.elapsed() >= Duration::from_secs(120), "{second:?}");
-        assert!(
-            begun.elapsed() < Duration::from_secs(135),
-            "{:?}",
-            begun.elapsed()
-        );
-        assert_eq!((purchases(&world), world.sim.blocks().len()), (2, 1));
-    }
-}
-
-/// Everything but a refusal (4xx) leaves open whether a block was bought.
-#[tokio::test(start_paused = true)]
-async fn a_failure_is_a_lost_answer_whoever_tells_of_it() {
-    type Fail = fn(FaultBuilder) -> Fault;
-    let table: [Fail; 5] = [
-        |it| it.status(500),
-        |it| it.status(501),
-        |it| it.status(503),
-        |it| it.html(502),
-        |it| it.html(504),
-    ];
-    for fail in table {
-        let fault = || fail(Fault::operation("ip-blocks.create").nth(1));
-        let what = format!("{:?}", fault());
-        let world = World::with_service();
-        world.sim.faults().add(fault());
-        assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-        let waited = world.run(KEY).await.settled().waited.as_secs();
-        assert!((110..=135).contains(&waited), "{what}: {waited} s");
-        assert_eq!((purchases(&world), world.claim(KEY)), (2, None), "{what}");
-    }
 }
 
 /// A block that was bought although the answer says otherwise, or none came, and that lists show much later; and somebody who takes
@@ -152,46 +82,6 @@ async fn a_new_process_looks_as_long_for_a_block_whose_claim_was_stripped_as_und
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_block_that_can_neither_be_listed_nor_read_yet_is_not_bought_again() {
-    let world = World::with_service();
-    world
-        .sim
-        .set_behaviour(|it| it.list_lag = Duration::from_secs(50));
-    for late in ["public-networks.attach", "ip-blocks.read"] {
-        world
-            .sim
-            .faults()
-            .add(Fault::operation(late).times(2).status(403));
-    }
-    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-    world.edit(KEY, |service| {
-        service.metadata.annotations.take();
-    });
-    let run = world.run(KEY).await;
-    assert!(run.has_note("IPBlockPurchasePending"), "{run:#?}");
-    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_that_goes_waits_for_a_purchase_whose_claim_was_stripped() {
-    let world = World::with_service();
-    world
-        .sim
-        .set_behaviour(|it| it.list_lag = Duration::from_secs(50));
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("ip-blocks.create").nth(1).lose_answer());
-    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-    world.edit(KEY, |service| {
-        service.metadata.annotations.take();
-    });
-    world.delete(KEY);
-    world.run(KEY).await.settled();
-    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
-}
-
-#[tokio::test(start_paused = true)]
 async fn of_two_processes_at_once_one_buys() {
     for latency in [0, 1, 7, 400] {
         let one = World::with_service();
@@ -205,48 +95,6 @@ async fn of_two_processes_at_once_one_buys() {
         assert_eq!((purchases(&one), one.sim.blocks().len()), (1, 1), "{latency} ms");
         one.check("two processes");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_process_does_not_go_on_with_the_claim_of_the_one_before_it() {
-    let mut world = World::with_service();
-    let claimed = world.run_steps(KEY, 6).await;
-    assert_eq!(claimed.outcome, Outcome::Stopped);
-    assert!(world.claim(KEY).is_some());
-    assert_eq!(purchases(&world), 0);
-    world.restart();
-    // It cannot know whether something was bought.
-    let begun = tokio::time::Instant::now();
-    let run = world.run(KEY).await.settled();
-    assert!(run.waited >= Duration::from_secs(110), "{:?}", run.waited);
-    assert!(begun.elapsed() < Duration::from_secs(135));
-    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_purchase_that_hangs_is_given_up_and_bars_every_other_one_meanwhile() {
-    let world = World::with_service();
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("ip-blocks.create").nth(1).hang_after());
-    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-    let two = world.other_process("two");
-    two.run(KEY).await.settled();
-    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refused_purchase_frees_the_claim_for_everybody() {
-    let world = World::with_service();
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("ip-blocks.create").nth(1).status(403));
-    assert!(world.run(KEY).await.complaint().contains("403"));
-    assert_eq!(world.claim(KEY), None);
-    let two = world.other_process("two");
-    assert_eq!(two.run(KEY).await.settled().waited, Duration::ZERO);
 }
 
 // The claim and the purchase are steps 6 and 7 of a first Service.
@@ -294,17 +142,6 @@ async fn a_process_that_wakes_during_a_purchase_that_it_cannot_see_buys_nothing(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_is_not_kept_waiting_by_a_claim_that_it_has_not_bought_under() {
-    let world = World::with_service();
-    // The Service changes between the claim and the purchase, so that the reconcile is given up.
-    assert_eq!(world.run_steps(KEY, 6).await.outcome, Outcome::Stopped);
-    assert!(world.claim(KEY).is_some());
-    let run = world.run(KEY).await.settled();
-    assert_eq!((run.waited, purchases(&world)), (Duration::ZERO, 1));
-    assert_eq!(world.claim(KEY), None);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_service_is_not_let_go_while_its_purchase_may_still_come_true() {
     let world = World::with_service();
     // The request takes its time, and the process that made it is gone.
@@ -339,21 +176,6 @@ async fn a_service_is_not_let_go_while_its_purchase_may_still_come_true() {
     world.forget(KEY);
     two.sweep().await;
     assert!(world.sim.blocks().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_whose_purchase_never_came_true_is_let_go_after_two_minutes() {
-    let mut world = World::with_service();
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("ip-blocks.create").nth(1).drop_before());
-    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
-    world.restart();
-    world.delete(KEY);
-    let run = world.run(KEY).await.settled();
-    let waited = run.waited.as_secs();
-    assert!((110..=135).contains(&waited), "{waited} s");
 }
 
 /// A list that does not show the block yet.
@@ -431,21 +253,6 @@ async fn a_purchase_that_the_api_never_looked_at_is_a_failure_and_its_process_ne
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!(world.run(KEY).await.settled().waited, Duration::ZERO, "{word}");
         assert_eq!((world.claim(KEY), world.sim.blocks().len()), (None, 1), "{word}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_is_behind_makes_no_second_purchase() {
-    for lists_behind in [1, 5, 10] {
-        let world = World::with_service();
-        world
-            .sim
-            .set_behaviour(|behaviour| behaviour.block_create_time = Duration::from_secs(15));
-        // The list before the purchase is right, and those after it do not show the block yet.
-        let behind = Fault::operation("ip-blocks.list").nth(2).times(lists_behind);
-        world.sim.faults().add(behind.answer(Canned::json(200, "[]")));
-        world.run(KEY).await.settled();
-        assert_eq!(purchases(&world), 1, "{lists_behind} lists behind");
     }
 }
 

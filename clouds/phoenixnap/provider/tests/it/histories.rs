@@ -13,7 +13,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
-use crate::world::{CLUSTER, Interruption, Outcome, World};
+use bowline_kit::Outcome;
+
+use crate::world::{CLUSTER, Interruption, World};
 
 const KEYS: [&str; 3] = ["shop/a", "shop/b", "web/a"];
 const STEPS: usize = 25;

@@ -9,7 +9,9 @@ use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
 use bowline_phoenixnap_sim::{BlockSpec, NetworkStatus, ServerSpec};
 use tokio::time::Instant;
 
-use crate::world::{NETWORK, Outcome, USUAL, World};
+use bowline_kit::Outcome;
+
+use crate::world::{NETWORK, USUAL, World};
 
 const KEY: &str = "shop/checkout";
 const LONG: Duration = Duration::from_secs(25);

@@ -18,46 +18,6 @@ async fn ready() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
-    let world = ready().await;
-    let block = world.sim.blocks()[0].id.clone();
-    world.sim.add_tag("team");
-    world.sim.edit_block(&block, |block| {
-        block.tags.push(bowline_phoenixnap_sim::Tag::new("team", "blue"));
-    });
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
-    world.delete(KEY);
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    let run = run.settled();
-    assert_eq!(run.waited, Duration::ZERO);
-    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.tag", "ip-blocks.list"]);
-    assert_eq!(world.field(KEY), "");
-    let tags: Vec<(String, Option<String>)> = world.sim.blocks()[0]
-        .tags
-        .iter()
-        .map(|tag| (tag.name.clone(), tag.value.clone()))
-        .collect();
-    let expected = [
-        ("usage", "cloud-provider-phoenixnap-auto"),
-        ("cluster", CLUSTER),
-        ("team", "blue"),
-        ("delete", "true"),
-    ];
-    assert_eq!(
-        tags,
-        expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
-    );
-    world.forget(KEY);
-    let (_, calls) = world.calls_of(world.sweep()).await;
-    let mut writes = calls;
-    writes.retain(|call| call != "ip-blocks.list");
-    assert_eq!(writes, ["public-networks.detach", "ip-blocks.delete"]);
-    assert!(world.sim.blocks().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
     let world = ready().await;
     world
@@ -129,49 +89,6 @@ async fn a_mark_is_written_once_however_late_a_list_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mark_that_is_lost_is_written_again_after_a_minute() {
-    let world = ready().await;
-    // Not carried out, whatever the answer says.
-    let tag = Fault::operation("ip-blocks.tag");
-    world.sim.faults().add(tag.answer(Canned::json(200, "{}")));
-    world.delete(KEY);
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    let waited = run.settled().waited;
-    assert!(
-        (Duration::from_secs(60)..Duration::from_secs(75)).contains(&waited),
-        "{waited:?}"
-    );
-    let tagged = calls.iter().filter(|call| *call == "ip-blocks.tag").count();
-    assert!((tagged, calls.len()) <= (2, 16), "{calls:?}");
-    let tags = &world.sim.blocks()[0].tags;
-    assert!(tags.iter().any(|tag| tag.name == "delete"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_tag_delete_that_an_operator_removed_is_made_again_for_a_release() {
-    let world = ready().await;
-    world.sim.remove_tag("delete");
-    world.delete(KEY);
-    world.run(KEY).await.settled();
-    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_of_the_same_name_gets_a_new_block_and_only_the_old_one_goes() {
-    let world = ready().await;
-    let old = world.sim.blocks()[0].id.clone();
-    world.delete(KEY);
-    world.run(KEY).await.settled();
-    world.add(KEY);
-    world.run(KEY).await.settled();
-    world.sweep().await;
-    let left = world.sim.blocks();
-    assert_eq!(left.len(), 1);
-    assert_ne!(left[0].id, old);
-    assert_eq!(left[0].status, BlockStatus::Assigned);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
     let world = World::new();
     let block = world
@@ -182,15 +99,6 @@ async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
     assert_eq!(notes.len(), 1);
     assert_eq!(notes[0].reason, "IPBlockLeftAlone");
     assert!(notes[0].text.contains(&block), "{notes:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_idle_run_is_one_list() {
-    let world = ready().await;
-    world.sweep().await;
-    let (notes, calls) = world.calls_of(world.sweep()).await;
-    assert_eq!(calls, ["ip-blocks.list"]);
-    assert!(notes.is_empty(), "{notes:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,28 +128,6 @@ async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
 async fn swept_again(world: &World) -> Vec<Note> {
     tokio::time::sleep(Duration::from_secs(30)).await;
     world.sweep().await
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_tag_delete_that_says_false_gives_no_live_block_back() {
-    let world = World::with_service();
-    let address = world.run(KEY).await.published();
-    let block = world.sim.blocks()[0].id.clone();
-    world
-        .sim
-        .edit_block(&block, |block| block.tags.push(Tag::new("delete", "false")));
-    for _ in 0..2 {
-        let notes = world.sweep().await;
-        assert_eq!(notes[0].reason, "IPBlockMarkUnclear");
-        assert!(notes[0].text.contains("delete=false"), "{notes:?}");
-    }
-    assert_eq!(world.run(KEY).await.published(), address);
-    let blocks = world.sim.blocks();
-    assert_eq!((blocks.len(), &blocks[0].status), (1, &BlockStatus::Assigned));
-    // Its own end gives it back all the same.
-    world.delete(KEY);
-    world.run(KEY).await.settled();
-    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -437,50 +323,7 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
     assert_eq!(world.measure().await, counted(1, 1, 1, 1));
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_address_that_is_not_of_the_block_stays_in_the_field_when_the_block_goes() {
-    let world = ready().await;
-    world.set_field(KEY, "203.0.113.200");
-    assert!(world.run(KEY).await.complaint().contains("outside"));
-    world.edit(KEY, |service| {
-        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned())
-    });
-    world.run(KEY).await.settled();
-    // As that of the controller that serves it from now on.
-    assert_eq!(world.field(KEY), "203.0.113.200");
-    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn any_address_of_the_block_goes_out_of_the_field_with_the_block() {
-    let world = ready().await;
-    let block = world.sim.blocks().remove(0);
-    world.set_field(KEY, &block.cidr.broadcast().to_string());
-    world.edit(KEY, |service| {
-        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned())
-    });
-    world.run(KEY).await.settled();
-    assert_eq!(world.field(KEY), "");
-}
-
 // A Service without a block is left as it is.
-#[tokio::test(start_paused = true)]
-async fn a_preset_address_without_a_block_goes_with_its_service_at_once() {
-    let world = World::with_service();
-    world.set_field(KEY, "203.0.113.200");
-    let run = world.run(KEY).await;
-    let told = format!(
-        "belongs to no IP block of service {KEY}, and a block cannot be requested by address; clear the field"
-    );
-    assert!(run.complaint().contains(&told), "{}", run.complaint());
-    world.delete(KEY);
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    assert_eq!(
-        (run.settled().waves.len(), calls),
-        (0, vec!["ip-blocks.list".to_owned()])
-    );
-    assert_eq!(world.field(KEY), "203.0.113.200");
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_404_that_is_not_the_apis_own_deletes_nothing_in_the_books() {

@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     BackgroundFacts, CloudConfig, CloudError, CloudProvider as _, ClusterFacts, Environment, Measurement,
     Service, ServiceFacts,
 };
-pub(crate) use bowline_kit::{Interruption, Outcome};
+pub(crate) use bowline_kit::Interruption;
 use bowline_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_client::Credentials;
@@ -20,7 +20,6 @@ use tokio::time::Instant;
 
 pub(crate) const CLUSTER: &str = "0b2f7f0e-6a58-4f0b-9a47-51f0a1c7c9d2";
 pub(crate) const NETWORK: &str = "6598f7c2d2a94b6e0f1c1234";
-pub(crate) const LOCATION_ANNOTATION: &str = "phoenixnap.com/ip-location";
 pub(crate) const CLAIM: &str = "phoenixnap.com/ip-block-claim";
 
 /// The account, the cluster's Services, and one process with the provider.

@@ -1,0 +1,264 @@
+//! The scenarios of this folder: the provider against its simulator, in memory and under a stopped clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::ExitCode;
+
+use bowline_cloudstack_sim::kit::Entry;
+use bowline_cloudstack_sim::{Behaviour, VmSpec};
+use bowline_kit::faults::{Faults, Journal};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::{Interruption, Run, Services, balanced_service};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::site::Site;
+use crate::world::{NAME, UID, World};
+
+#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
+#[path = "../it/disguise.rs"]
+mod disguise;
+#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
+#[path = "../it/site.rs"]
+mod site;
+#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
+#[path = "../it/world.rs"]
+mod world;
+
+fn main() -> ExitCode {
+    bowline_kit::scenario::main::<Lab>(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios"))
+}
+
+/// The world of the tests: three virtual machines with their Nodes, in an isolated network unless a VPC is asked for.
+struct Lab {
+    world: World,
+    /// The ID of what was added last.
+    added: String,
+}
+
+/// The Service's UID, by which the names of its rules begin: the first Services have fixed ones.
+fn uid(key: &str) -> String {
+    match key {
+        "web" => UID.to_owned(),
+        "other" => "8c9e6679-7425-40de-944b-e07fc1f90ae7".to_owned(),
+        "last" => "9c9e6679-7425-40de-944b-e07fc1f90ae7".to_owned(),
+        key => {
+            let sum: u32 = key.bytes().map(u32::from).sum();
+            format!("{sum:08x}-0000-4000-8000-000000000000")
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Complaint> {
+    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
+}
+
+impl Lab {
+    /// `add KIND JSON`: an object of the cloud that Bowline did not make.
+    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
+        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        let sim = &self.world.sim;
+        self.added = match kind {
+            "vm" => sim.add_vm(parsed(spec)?),
+            "network" => sim.add_network(parsed(spec)?),
+            "address" => sim.take_address(parsed(spec)?),
+            "rule" => sim.add_rule(parsed(spec)?),
+            "firewall" => sim.add_firewall_rule(parsed(spec)?),
+            "acl_item" => sim.add_acl_item(parsed(spec)?),
+            "acl_list" => {
+                let spec: Value = parsed(spec)?;
+                let word = |name: &str| spec[name].as_str().unwrap_or_default();
+                sim.add_acl_list(word("name"), word("vpc"))
+            }
+            "project" => sim.add_project(parsed(spec)?),
+            "job-fault" => {
+                sim.fail_jobs(parsed(spec)?);
+                String::new()
+            }
+            "node" => {
+                // Beside the machine of the name, or that of another name.
+                let spec: Value = parsed(spec)?;
+                let name = spec["name"].as_str().unwrap_or_default();
+                self.world.add_node(name, spec["vm"].as_str());
+                String::new()
+            }
+            other => return Err(format!("no {other} can be added")),
+        };
+        Ok(())
+    }
+
+    fn remove(&self, kind: &str, id: &str) -> Result<(), Complaint> {
+        let sim = &self.world.sim;
+        let is_removed = match kind {
+            "rule" => sim.remove_rule(id),
+            "firewall" => sim.remove_firewall_rule(id),
+            "acl_item" => sim.remove_acl_item(id),
+            "address" => sim.release_address(id),
+            "vm" => sim.expunge_vm(id),
+            other => return Err(format!("no {other} can be removed")),
+        };
+        match is_removed {
+            true => Ok(()),
+            false => Err(format!("no {kind} {id}")),
+        }
+    }
+}
+
+impl ScenarioCloud for Lab {
+    async fn begin() -> Self {
+        Self {
+            world: World::new().await,
+            added: String::new(),
+        }
+    }
+
+    fn services(&self) -> &Services {
+        &self.world.services
+    }
+
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
+        let uid = uid.map_or_else(|| self::uid(key), str::to_owned);
+        let ports: Vec<Value> = ports
+            .iter()
+            .map(|(name, protocol, port, node_port)| {
+                let usual = format!("{protocol}-{port}").to_lowercase();
+                let name = if name.is_empty() { &usual } else { name };
+                json!({ "name": name, "protocol": protocol, "port": port, "nodePort": node_port })
+            })
+            .collect();
+        let service = balanced_service(&format!("shop/{key}"), &uid);
+        self.world.services.put(key, service);
+        self.world.spec(key, |spec| {
+            spec["sessionAffinity"] = json!("None");
+            spec["ports"] = json!(ports);
+        });
+    }
+
+    fn annotation(&self, name: &str) -> String {
+        match name.contains('/') {
+            true => name.to_owned(),
+            false => format!("service.beta.kubernetes.io/cloudstack-load-balancer-{name}"),
+        }
+    }
+
+    fn add_node(&mut self, name: &str) {
+        let there = self.world.sim.vm_named(name).map(|vm| vm.id);
+        let id = there.unwrap_or_else(|| self.world.sim.add_vm(VmSpec::new(name)));
+        self.world.add_node(name, Some(&id));
+    }
+
+    fn remove_node(&mut self, name: &str) -> bool {
+        let before = self.world.nodes().len();
+        self.world.remove_node(name);
+        self.world.nodes().len() < before
+    }
+
+    async fn restart(&mut self) {
+        self.world.restart().await;
+    }
+
+    async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
+        self.world.run_with(key, interruption).await
+    }
+
+    fn journal(&self) -> &Journal {
+        self.world.sim.journal()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.world.sim.faults()
+    }
+
+    fn is_noise(request: &Entry) -> bool {
+        request.operation == "queryAsyncJobResult"
+    }
+
+    fn refusal(status: u16, text: &str) -> String {
+        let told = json!({ "response": { "uuidList": [], "errorcode": status, "cserrorcode": 4350, "errortext": text } });
+        told.to_string()
+    }
+
+    /// Addresses are those that are somebody's, and rules have the names of their members; `openings` and `acls` are in words.
+    fn state(&self) -> Value {
+        let sim = &self.world.sim;
+        let mut state = sim.objects();
+        state["addresses"] = json!(sim.addresses());
+        for rule in state["rules"].as_array_mut().unwrap() {
+            let mut names = sim.member_names(rule["id"].as_str().unwrap_or_default());
+            names.sort();
+            rule["names"] = json!(names);
+            let name = rule["name"].as_str().unwrap_or_default();
+            rule["end"] = json!(name.replace(&format!("{NAME}-"), ""));
+        }
+        state["openings"] = json!(self.world.openings());
+        state["acls"] = json!(self.world.acl_items());
+        state["served"] = json!(self.world.served());
+        state["rule_names"] = json!(self.world.rules());
+        state["added"] = json!(self.added);
+        state
+    }
+
+    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint> {
+        let done = self.world.sim.replace(kind, id, object);
+        done.map_err(|error| error.to_string())
+    }
+
+    fn switches(&self) -> Value {
+        json!(self.world.sim.behaviour())
+    }
+
+    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
+        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
+        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
+        Ok(())
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.world.sim.check_invariants()
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let left = self.world.sim.snapshot();
+        let addresses = left.addresses.iter().map(|it| format!("{it:?}"));
+        let items = left.acl_items.iter().map(|it| format!("{it:?}"));
+        addresses.chain(items).chain(self.world.rules()).collect()
+    }
+
+    async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
+        match words.verb {
+            "vpc" => self.world = World::vpc(words.rest).await,
+            "place" => {
+                let [place] = words.exactly()?;
+                self.world = World::of(Site::new(), place == "vpc").await;
+            }
+            "carry-everything" => self.world.sim.set_behaviour(Behaviour::carry_everything),
+            "add" => self.add(words.rest)?,
+            "remove" => {
+                let [kind, id] = words.exactly()?;
+                self.remove(kind, id)?;
+            }
+            "remove-member" => {
+                let [rule, vm] = words.exactly()?;
+                self.world.sim.remove_member(rule, vm);
+            }
+            "static-nat" => {
+                let [address, vm] = words.exactly()?;
+                self.world.sim.set_static_nat(address, Some(vm));
+            }
+            "forward" => {
+                let [address, port, vm] = words.exactly()?;
+                let port = port.parse().map_err(|_| "no port")?;
+                self.world.sim.add_port_forwarding(address, port, vm);
+            }
+            "clear-job-faults" => self.world.sim.clear_job_faults(),
+            "exhaust-addresses" => self.world.sim.exhaust_addresses(),
+            "file" => {
+                let site = std::mem::replace(&mut self.world.site, Site::new());
+                self.world.site = site.with(&format!("{}\n", words.rest));
+                self.world.restart().await;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

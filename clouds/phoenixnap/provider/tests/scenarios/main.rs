@@ -1,0 +1,216 @@
+//! The scenarios of this folder: the provider against its simulator, in memory and under a stopped clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::ExitCode;
+
+use bowline_kit::faults::{Faults, Journal};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::{Interruption, Run, Services};
+use bowline_phoenixnap_sim::kit::Entry;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
+#[path = "../it/world.rs"]
+mod world;
+
+fn main() -> ExitCode {
+    bowline_kit::scenario::main::<Lab>(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios"))
+}
+
+/// The world of the tests: a network in `NLD`.
+struct Lab {
+    world: World,
+    /// The ID of what was added last.
+    added: String,
+    /// What the last run of the sweeper told and asked for.
+    swept: Value,
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Complaint> {
+    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
+}
+
+impl Lab {
+    fn of(world: World) -> Self {
+        Self {
+            world,
+            added: String::new(),
+            swept: Value::Null,
+        }
+    }
+
+    /// `add KIND JSON`: an object of the account that Bowline did not make.
+    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
+        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        let sim = &self.world.sim;
+        self.added = match kind {
+            "block" => sim.add_block(parsed(spec)?),
+            "network" => sim.add_network(parsed(spec)?),
+            "server" => sim.add_server(parsed(spec)?),
+            "tag" => {
+                let spec: Value = parsed(spec)?;
+                sim.add_tag(spec["name"].as_str().unwrap_or_default());
+                String::new()
+            }
+            other => return Err(format!("no {other} can be added")),
+        };
+        Ok(())
+    }
+
+    fn remove(&self, kind: &str, id: &str) -> Result<(), Complaint> {
+        let sim = &self.world.sim;
+        let is_removed = match kind {
+            "block" => sim.remove_block(id),
+            "network" => sim.remove_network(id),
+            "tag" => sim.remove_tag(id),
+            other => return Err(format!("no {other} can be removed")),
+        };
+        match is_removed {
+            true => Ok(()),
+            false => Err(format!("no {kind} {id}")),
+        }
+    }
+
+    async fn sweep(&mut self) {
+        let (notes, calls) = self.world.calls_of(self.world.sweep()).await;
+        let notes = notes.iter().map(|note| {
+            let mut shown = json!(note);
+            shown["about"] = json!(note.about);
+            shown
+        });
+        self.swept = json!({ "notes": notes.collect::<Vec<_>>(), "calls": calls });
+    }
+}
+
+impl ScenarioCloud for Lab {
+    async fn begin() -> Self {
+        Self::of(World::new())
+    }
+
+    /// Another process on the same cluster.
+    fn another_cluster(&self) -> Option<Self> {
+        Some(Self::of(self.world.other_process("two")))
+    }
+
+    fn services(&self) -> &Services {
+        &self.world.services
+    }
+
+    fn put_service(&self, key: &str, _uid: Option<&str>, _ports: &[(String, String, u16, u16)]) {
+        self.world.add(key);
+    }
+
+    fn annotation(&self, name: &str) -> String {
+        match name.contains('/') {
+            true => name.to_owned(),
+            false => format!("phoenixnap.com/{name}"),
+        }
+    }
+
+    fn add_node(&mut self, _name: &str) {}
+
+    fn remove_node(&mut self, _name: &str) -> bool {
+        false
+    }
+
+    async fn restart(&mut self) {
+        self.world.restart();
+    }
+
+    async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
+        self.world.run_with(key, interruption).await
+    }
+
+    fn journal(&self) -> &Journal {
+        self.world.sim.journal()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.world.sim.faults()
+    }
+
+    fn is_noise(request: &Entry) -> bool {
+        request.operation == "public-networks.read" || request.operation == "token"
+    }
+
+    fn refusal(_status: u16, text: &str) -> String {
+        json!({ "message": text }).to_string()
+    }
+
+    /// Blocks have the address that their Service gets.
+    fn state(&self) -> Value {
+        let sim = &self.world.sim;
+        let mut state = sim.objects();
+        for (shown, block) in state["blocks"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .zip(sim.blocks())
+        {
+            if let IpAddr::V4(network) = block.cidr.network() {
+                shown["third"] = json!(Ipv4Addr::from_bits(network.to_bits() + 2));
+                shown["sixth"] = json!(Ipv4Addr::from_bits(network.to_bits() + 5));
+                shown["last"] = json!(block.cidr.broadcast());
+            }
+            let tags = block.tags.iter();
+            shown["words"] = json!(
+                tags.map(|tag| format!("{}={}", tag.name, tag.value.as_deref().unwrap_or_default()))
+                    .collect::<Vec<_>>()
+            );
+        }
+        state["added"] = json!(self.added);
+        state["swept"] = self.swept.clone();
+        state["purchases"] = json!(sim.journal().count_operation("ip-blocks.create"));
+        state
+    }
+
+    fn replace(&self, kind: &str, id: &str, mut object: Value) -> Result<bool, Complaint> {
+        if let Some(block) = object.as_object_mut() {
+            block.retain(|name, _| !["third", "sixth", "last", "words"].contains(&name.as_str()));
+        }
+        let done = self.world.sim.replace(kind, id, object);
+        done.map_err(|error| error.to_string())
+    }
+
+    fn switches(&self) -> Value {
+        json!(self.world.sim.behaviour())
+    }
+
+    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
+        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
+        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
+        Ok(())
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.world.sim.check_invariants()
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let blocks = self.world.sim.blocks().into_iter();
+        blocks.map(|block| format!("block {}", block.id)).collect()
+    }
+
+    async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
+        match words.verb {
+            "variables" => {
+                let pairs = words.rest.split_whitespace();
+                let pairs: Vec<(&str, &str)> = pairs.filter_map(|pair| pair.split_once('=')).collect();
+                self.world.restart_with(&pairs);
+            }
+            "add" => self.add(words.rest)?,
+            "remove" => {
+                let [kind, id] = words.exactly()?;
+                self.remove(kind, id)?;
+            }
+            "sweep" => self.sweep().await,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
