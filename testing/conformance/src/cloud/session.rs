@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{ClusterFacts, ServerVersion, ServiceKey, facts};
+use bowline_cloud_provider::{ClusterFacts, ServerVersion, ServiceClasses, ServiceKey, ServiceList, facts};
 use bowline_controllers::node_set;
 use bowline_kit::{Interruption, Outcome, ServiceLoop, Services};
 use bowline_manager::plan::{PlanInput, plan_services};
@@ -18,7 +18,10 @@ async fn input<C: CloudUnderTest>(world: &World<C>) -> PlanInput {
     let kube = world.kube();
     let namespace = world.api.object("Namespace", "", "kube-system");
     PlanInput {
-        services: kube.list_services().await.unwrap(),
+        services: ServiceList {
+            services: kube.list_services().await.unwrap(),
+            classes: ServiceClasses::default(),
+        },
         nodes: kube.list_nodes().await.unwrap(),
         cluster: Arc::new(ClusterFacts {
             name: "kubernetes".to_owned(),
@@ -49,7 +52,7 @@ pub(super) async fn finish<C: CloudUnderTest>(world: &World<C>) -> Vec<String> {
 pub(super) async fn make<C: CloudUnderTest>(world: &World<C>, limit: usize) -> Vec<String> {
     let (provider, input) = (world.provider(), input(world).await);
     let services = Services::default();
-    for service in &input.services {
+    for service in &input.services.services {
         services.put(&ServiceKey::of(service).to_string(), (**service).clone());
     }
     let begun = services.service(WEB);
