@@ -30,7 +30,7 @@ const SECRET_VARIABLES: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "KEY", "CREDE
 pub fn support_bundle(options: Options, bundle: &BundleOptions, surroundings: Surroundings) -> u8 {
     let now = SystemClock.now();
     let name = format!("bowline-support-{}", now.strftime("%Y%m%dT%H%M%SZ"));
-    let work = async |progress: &Progress| collect(&options, surroundings, progress).await;
+    let work = async |progress: &Progress| Box::pin(collect(&options, surroundings, progress)).await;
     let collected = match reading::telling(&options, bundle.has_log, work) {
         Ok(collected) => collected,
         Err(error) => return super::complain(&[error], ""),

@@ -78,14 +78,14 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
         Err(error) => return super::complain(&[told(&error)], ""),
     };
     taken.tell();
-    let folder = match taken.file_in_folder() {
+    let folder = match taken.files_in_folder() {
         Ok(folder) => folder,
         Err(error) => return super::complain(&[told(&error)], ""),
     };
     let mut line = vec![unsaid.program.clone(), unsaid.word.to_owned()];
     line.extend(taken.flags.iter().cloned());
-    if let Some(folder) = &folder {
-        line.push(format!("--cloud-config={}", folder.path().join(FILE).display()));
+    if let Some((_, flag)) = &folder {
+        line.push(flag.clone());
     }
     // Of several values the last one counts.
     line.extend(unsaid.words.iter().cloned());
@@ -127,8 +127,8 @@ struct Taken {
     object: String,
     flags: Vec<String>,
     variables: Vec<(String, String)>,
-    /// The contents of the configuration file.
-    file: Option<Vec<u8>>,
+    /// The contents of the configuration files, each with what stands before its path: `CLOUD=`, where there are several clouds.
+    files: Vec<(String, Vec<u8>)>,
     /// What was taken from where, in words without values.
     sources: Vec<String>,
 }
@@ -141,7 +141,7 @@ impl Taken {
             object: manager.object(),
             flags: flags(manager),
             variables: Vec::new(),
-            file: None,
+            files: Vec::new(),
             sources: Vec::new(),
         };
         for (name, value) in manager.variables() {
@@ -156,8 +156,9 @@ impl Taken {
                 .add_from(kube, manager, &place, |key| format!("{prefix}{key}"))
                 .await;
         }
-        if let Some(path) = manager.flag("cloud-config") {
-            taken.take_file(kube, manager, &path).await?;
+        let files = manager.flag("cloud-config").unwrap_or_default();
+        for entry in files.split(',').filter(|entry| !entry.is_empty()) {
+            taken.take_file(kube, manager, entry).await?;
         }
         Ok(taken)
     }
@@ -190,7 +191,11 @@ impl Taken {
         }
     }
 
-    async fn take_file(&mut self, kube: &Kube, manager: &Deployed, path: &str) -> Result<(), String> {
+    async fn take_file(&mut self, kube: &Kube, manager: &Deployed, entry: &str) -> Result<(), String> {
+        let (cloud, path) = match entry.split_once('=') {
+            Some((cloud, path)) if !cloud.contains('/') => (format!("{cloud}="), path),
+            _ => (String::new(), entry),
+        };
         self.flags.retain(|flag| name_of(flag) != "cloud-config");
         let place = manager.file(path);
         let place = place
@@ -199,18 +204,23 @@ impl Taken {
         let (_, contents) = found.into_iter().next().unwrap_or_default();
         self.sources
             .push(format!("--cloud-config from {}", place.object()));
-        self.file = Some(contents);
+        self.files.push((cloud, contents));
         Ok(())
     }
 
-    /// The configuration file in a folder that nobody else may read, as long as that is kept.
-    fn file_in_folder(&self) -> Result<Option<tempfile::TempDir>, String> {
-        let Some(contents) = &self.file else {
+    /// The configuration files in a folder that nobody else may read, as long as that is kept; and the flag that names them.
+    fn files_in_folder(&self) -> Result<Option<(tempfile::TempDir, String)>, String> {
+        if self.files.is_empty() {
             return Ok(None);
-        };
+        }
         let written = tempfile::tempdir().and_then(|folder| {
-            std::fs::write(folder.path().join(FILE), contents)?;
-            Ok(folder)
+            let mut entries = Vec::new();
+            for (number, (cloud, contents)) in self.files.iter().enumerate() {
+                let path = folder.path().join(format!("{FILE}-{number}"));
+                std::fs::write(&path, contents)?;
+                entries.push(format!("{cloud}{}", path.display()));
+            }
+            Ok((folder, format!("--cloud-config={}", entries.join(","))))
         });
         written
             .map(Some)

@@ -228,6 +228,7 @@ async fn live_for_a_moment(
     metrics.controllers().synced("ensure", "settled");
     metrics.controllers().route_synced("noop", "periodic");
     metrics.controllers().instance_asked("instance_exists", "success");
+    metrics.controllers().node_passed_over("node", "not_owned");
     let counted = bowline_phoenixnap::gauge_table().map(|gauge| gauge.measure("", 0));
     let measurements = &metrics.controllers().measurements;
     measurements.show("reference", counted.to_vec());
