@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::k8s::LoadBalancerIngress;
 use bowline_kit::Interruption;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::balancing::LoadBalancer;
-use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
 use crate::shared::join;
 use crate::world::{World, in_short};
