@@ -116,7 +116,7 @@ impl Holder {
         let addresses = facts::published_addresses(service);
         Some(Self {
             uid: service.metadata.uid.clone().filter(|uid| !uid.is_empty())?,
-            created: service.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            created: service.metadata.creation_timestamp,
             addresses: addresses
                 .iter()
                 .map(|address| spelling::of_address(address).into_owned())

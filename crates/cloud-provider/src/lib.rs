@@ -13,7 +13,7 @@
 //! steps of the same plan ([`KubeWrite`]), ordered with the cloud's. What a reconcile remembers of itself is its [`Memory`];
 //! between reconciles nothing is remembered but what the cloud and the API server hold, and what may be lost ([`Kept`]).
 //!
-//! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
+//! This crate is pure: no runtime, no IO, no clock. Of Kubernetes it names the Service ([`k8s`]), only as input.
 
 /// The target of lines that say what was found of an instance or a balancer. They are shown from verbosity 2 on, where the
 /// Go managers of some clouds show theirs; other lines of their level come later.
@@ -29,6 +29,7 @@ mod erased;
 mod error;
 pub mod evidence;
 mod instances;
+pub mod k8s;
 mod kept;
 mod load_balancer;
 mod measurement;

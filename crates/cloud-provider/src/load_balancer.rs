@@ -5,10 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::k8s::Service;
 use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Service;
 
 use crate::orphans::{Found, OrphanFacts};
 use crate::{

@@ -17,10 +17,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::k8s::ServiceSpec;
 use bowline_plan::Refusal;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ServiceSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::evidence::{Claims, Traces};
 use crate::{ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
@@ -276,7 +275,7 @@ impl OrphanFacts {
         service.metadata.name = owner.key.as_ref().map(|key| key.name.to_string());
         service.metadata.uid = Some(owner.uid.clone());
         service.metadata.annotations = Some(owner.annotations.clone());
-        service.metadata.deletion_timestamp = Some(Time(self.now));
+        service.metadata.deletion_timestamp = Some(self.now);
         service.spec = Some(ServiceSpec {
             type_: Some("LoadBalancer".to_owned()),
             ..ServiceSpec::default()

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::{ClusterFacts, Node, ServiceClasses};
 
-pub use k8s_openapi::api::core::v1::Service;
+pub use crate::k8s::Service;
 
 /// Namespace and name of a Service.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -174,11 +174,11 @@ impl ServicesView for ServiceList {
     }
 }
 
-/// The framework's shared rules about a Service, as free functions over the generated type.
+/// The framework's shared rules about a Service, as free functions.
 pub mod facts {
     use std::net::IpAddr;
 
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+    use crate::k8s::Condition;
 
     use super::Service;
     use crate::AnnotationSpec;

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::{Bucket, Dates, Gate, Lines, OpenGate, Places, Rate};
-use http::HeaderValue;
-use kube::client::Body;
-use tower::BoxError;
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt as _};
+use http::{HeaderValue, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use tower::buffer::Buffer;
+use tower::util::BoxService;
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::account::AccountToken;
 use crate::clock::{Clock, SystemClock};
@@ -27,6 +32,45 @@ const MAX_IN_FLIGHT: usize = 32;
 
 /// Of these, so many are left to others by requests of low priority.
 const RESERVED: usize = 4;
+
+/// What a request brings along: all of it at once, or nothing.
+pub type Body = Full<Bytes>;
+
+/// What an answer brings along, bit by bit.
+pub(crate) type Answer = UnsyncBoxBody<Bytes, BoxError>;
+
+type Inner = BoxService<Request<Body>, Response<Answer>, BoxError>;
+
+/// Who carries a request to the API server, and brings the answer.
+pub(crate) type Carrier = Buffer<Request<Body>, <Inner as Service<Request<Body>>>::Future>;
+
+/// More requests than are ever under way.
+const HANDED_OVER: usize = 1024;
+
+/// This service, whatever its types, in a task of its own that requests are handed over to. The task is not needed; but without
+/// it the heap of a process with 1,000 Nodes was measured to be twice as large (10.3 instead of 4.9 MiB).
+pub(crate) fn carrier<S, B>(service: S) -> Carrier
+where
+    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let erased = |answer: Response<B>| answer.map(|body| body.map_err(Into::into).boxed_unsync());
+    Buffer::new(
+        service.map_response(erased).map_err(Into::into).boxed(),
+        HANDED_OVER,
+    )
+}
+
+/// Has a request carried. The future is boxed, because the compiler does not see through its type that it may be sent.
+pub(crate) fn carry(
+    carrier: &Carrier,
+    request: Request<Body>,
+) -> BoxFuture<'static, Result<Response<Answer>, BoxError>> {
+    carrier.clone().oneshot(request).boxed()
+}
 
 /// How a [`Kube`] behaves.
 #[derive(Clone)]
@@ -83,9 +127,9 @@ pub struct Kube {
 
 /// What all clones have in common.
 pub(crate) struct Link {
-    pub(crate) client: kube::Client,
+    pub(crate) client: Carrier,
     /// Connections without credentials, for requests that bring their own.
-    pub(crate) anonymous: kube::Client,
+    pub(crate) anonymous: Carrier,
     pub(crate) host: Arc<str>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) in_flight: Places,
@@ -130,35 +174,24 @@ pub(crate) struct Speaker {
 }
 
 impl Kube {
-    /// The API server behind this client. Call it inside the runtime.
-    #[must_use]
-    pub fn with_client(client: kube::Client, options: KubeOptions) -> Self {
-        Self::assemble(
-            client.clone(),
-            client,
-            "in-memory",
-            None,
-            Lines::default(),
-            options,
-        )
-    }
-
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
     #[must_use]
     pub fn with_service<S, B>(service: S, options: KubeOptions) -> Self
     where
-        S: tower::Service<http::Request<Body>, Response = http::Response<B>> + Send + 'static,
+        S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
         S::Error: Into<BoxError>,
-        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self::with_client(kube::Client::new(service, "default"), options)
+        let own = carrier(service);
+        let lines = Lines::default();
+        Self::assemble(own.clone(), own, "in-memory", None, lines, options)
     }
 
     pub(crate) fn assemble(
-        client: kube::Client,
-        anonymous: kube::Client,
+        client: Carrier,
+        anonymous: Carrier,
         host: &str,
         credentials: Option<Arc<Credentials>>,
         lines: Lines,

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use bowline_cloud_provider::Environment;
 use bowline_transport::{Lines, ProxyRules, pem, roots};
 use http::Uri;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery};
-use kube::Config;
-use kube::config::{AuthInfo, Cluster};
 use percent_encoding::percent_decode_str;
 use secrecy::ExposeSecret as _;
 
 use self::credentials::{Credentials, Place, Source};
+use self::kubeconfig::{Cluster, User};
 use self::plugin::Plugin;
 use crate::client::{Kube, KubeOptions};
+use crate::exchange::segment;
 
 pub(crate) mod credentials;
 mod kubeconfig;
@@ -117,8 +118,11 @@ impl Kube {
 
 /// Where the server is and everything that it takes to speak to it.
 struct Reach {
-    /// Without what is in `credentials`.
-    config: Config,
+    server: Uri,
+    /// The name in the server's certificate, if it is another one than the address's.
+    server_name: Option<String>,
+    /// In whose name requests are made.
+    impersonation: HeaderMap,
     credentials: Arc<Credentials>,
     proxies: ProxyRules,
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
@@ -140,7 +144,7 @@ fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
         .filter(|path| !path.as_os_str().is_empty());
     let lookup = |name: &str| target.environment.value(name).map(str::to_owned);
     let system = roots::from_env(lookup);
-    let (mut config, mut credentials, proxy) = match (kubeconfig, master) {
+    let mut found = match (kubeconfig, master) {
         (Some(path), master) => {
             let error = |reason: String| ConnectError::Kubeconfig {
                 flag: target.kubeconfig_flag,
@@ -150,32 +154,31 @@ fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
             let (cluster, user) = kubeconfig::read(path).map_err(error)?;
             from_file(cluster, user, master).map_err(error)?
         }
-        (None, Some(address)) => (Config::new(address), Credentials::default(), None),
-        (None, None) => {
-            let (config, credentials) = from_pod(target)?;
-            (config, credentials, None)
-        }
+        (None, Some(address)) => Found::at(address),
+        (None, None) => from_pod(target)?,
     };
-    if let Some((bare, user, password)) = without_login(&config.cluster_url) {
-        config.cluster_url = bare;
+    let credentials = &mut found.credentials;
+    if let Some((bare, user, password)) = without_login(&found.server) {
+        found.server = bare;
         // As for the Go managers, if nothing else says who we are.
         if credentials.token.is_none() && credentials.plugin.is_none() {
             credentials.token = Some(credentials::password(&user, &password));
         }
     }
-    if credentials.authorities.is_none() && !config.accept_invalid_certs {
+    if credentials.authorities.is_none() && !found.is_believed {
         let authorities = roots::load(system.0.as_deref(), system.1.as_deref());
         credentials.authorities = Some(Source::given(authorities));
     }
-    let proxies = match proxy {
+    let proxies = match found.proxy {
         Some(address) => ProxyRules::always("`proxy-url` of the kubeconfig", &address),
         None => ProxyRules::from_env(lookup),
     };
     let proxies = proxies.map_err(|error| ConnectError::Setup(error.to_string()))?;
-    config.default_retry = false; // the controllers have their own schedule
     Ok(Reach {
-        config,
-        credentials: Arc::new(credentials),
+        server: found.server,
+        server_name: found.server_name,
+        impersonation: found.impersonation,
+        credentials: Arc::new(found.credentials),
         proxies,
         system,
         lines: Lines::default(),
@@ -229,10 +232,32 @@ fn without_login(address: &Uri) -> Option<(Uri, String, String)> {
     Some((bare, decoded(user), decoded(password)))
 }
 
-/// Configuration, credentials that are followed, and the proxy that the file names.
-type Parts = (Config, Credentials, Option<String>);
+/// What was said about the API server, in a kubeconfig, by `--master`, or in the pod that we run in.
+struct Found {
+    server: Uri,
+    server_name: Option<String>,
+    impersonation: HeaderMap,
+    credentials: Credentials,
+    /// Whoever answers is believed.
+    is_believed: bool,
+    /// The proxy that the kubeconfig names.
+    proxy: Option<String>,
+}
 
-fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Result<Parts, String> {
+impl Found {
+    fn at(server: Uri) -> Self {
+        Self {
+            server,
+            server_name: None,
+            impersonation: HeaderMap::new(),
+            credentials: Credentials::default(),
+            is_believed: false,
+            proxy: None,
+        }
+    }
+}
+
+fn from_file(cluster: Cluster, mut user: User, master: Option<Uri>) -> Result<Found, String> {
     let server = cluster.server.filter(|server| !server.is_empty());
     let address = match (master, server) {
         (Some(master), _) => master,
@@ -293,21 +318,54 @@ fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Resul
     if user.auth_provider.is_some() {
         return Err("`auth-provider` is not supported, Kubernetes has given it up; use `exec`".to_owned());
     }
-    let mut config = Config::new(address);
-    config.accept_invalid_certs = is_believed;
-    config.tls_server_name = cluster.tls_server_name.filter(|name| !name.is_empty());
-    config.auth_info = user;
-    let credentials = Credentials {
-        token: token.or(login),
-        identity,
-        plugin: config.auth_info.exec.take().map(Plugin::new),
-        authorities,
-    };
-    let proxy = cluster.proxy_url.filter(is_set);
-    Ok((config, credentials, proxy))
+    Ok(Found {
+        server: address,
+        server_name: cluster.tls_server_name.filter(is_set),
+        impersonation: impersonation(&user)?,
+        credentials: Credentials {
+            token: token.or(login),
+            identity,
+            plugin: user.exec.map(Plugin::new),
+            authorities,
+        },
+        is_believed,
+        proxy: cluster.proxy_url.filter(is_set),
+    })
 }
 
-fn from_pod(target: &ConnectOptions) -> Result<(Config, Credentials), ConnectError> {
+/// The headers that say in whose name a request is made.
+///
+/// Source: <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>.
+fn impersonation(user: &User) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let mut add = |key: &str, name: &str, value: &str| {
+        let odd = || format!("`{key}` holds characters that no header has");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| odd())?;
+        headers.append(name, HeaderValue::from_str(value).map_err(|_| odd())?);
+        Ok::<_, String>(())
+    };
+    let names = [
+        ("as", "impersonate-user", &user.as_user),
+        ("as-uid", "impersonate-uid", &user.as_uid),
+    ];
+    for (key, name, value) in names {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            add(key, name, value)?;
+        }
+    }
+    for group in &user.as_groups {
+        add("as-groups", "impersonate-group", group)?;
+    }
+    for (key, values) in &user.as_user_extra {
+        let name = format!("impersonate-extra-{}", segment(key));
+        for value in values {
+            add("as-user-extra", &name, value)?;
+        }
+    }
+    Ok(headers)
+}
+
+fn from_pod(target: &ConnectOptions) -> Result<Found, ConnectError> {
     let variable = |name| target.environment.value(name).filter(|value| !value.is_empty());
     let (Some(host), Some(port)) = (
         variable("KUBERNETES_SERVICE_HOST"),
@@ -342,7 +400,10 @@ fn from_pod(target: &ConnectOptions) -> Result<(Config, Credentials), ConnectErr
             credentials::authorities(Place::File(ca.clone())).map_err(|reason| error(&ca, reason))?,
         ),
     };
-    Ok((Config::new(address), credentials))
+    Ok(Found {
+        credentials,
+        ..Found::at(address)
+    })
 }
 
 #[cfg(test)]

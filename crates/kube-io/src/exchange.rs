@@ -4,17 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_transport::{GateClosed, cause, with_causes};
+use bowline_transport::{BoxError, GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::client::{Kube, TIMEOUT};
+use crate::client::{Answer, Body, Kube, TIMEOUT, carry};
 use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
 use crate::error::{self, KubeError};
@@ -200,7 +199,7 @@ impl Kube {
 
     /// Sends a request whose answer is read bit by bit; gives it when its head has come. Always with the process's own
     /// credentials: only watches are read so.
-    pub(crate) async fn open(&self, call: Call) -> Result<Response<Body>, KubeError> {
+    pub(crate) async fn open(&self, call: Call) -> Result<Response<Answer>, KubeError> {
         self.refresh_credentials().await?;
         let transmit = async {
             let mut again = self.second_try(true);
@@ -265,7 +264,7 @@ impl Kube {
         call: &Call,
         authorization: Option<&HeaderValue>,
         waited: Duration,
-    ) -> Result<(Response<Body>, Measured), KubeError> {
+    ) -> Result<(Response<Answer>, Measured), KubeError> {
         let Call {
             method,
             path,
@@ -289,15 +288,13 @@ impl Kube {
             }
             None => &self.link.client,
         };
-        let body = match content {
-            Some((content_type, body)) => {
-                request = request.header(CONTENT_TYPE, HeaderValue::from_static(content_type));
-                Body::from(body.clone())
-            }
-            None => Body::empty(),
-        };
+        let mut body = Bytes::new();
+        if let Some((content_type, content)) = content {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static(content_type));
+            body = content.clone();
+        }
         let mut request = request
-            .body(body)
+            .body(Body::new(body))
             .map_err(|error| KubeError::Invalid(error.to_string()))?;
 
         request.extensions_mut().insert(rank.pool());
@@ -315,7 +312,7 @@ impl Kube {
             .link
             .metrics
             .begin(method_name(method), &self.link.host, sent, waited);
-        let response = client.send(request).await.map_err(|error| transport(&error))?;
+        let response = carry(client, request).await.map_err(|error| transport(&error))?;
         measured.answered(response.status());
         self.link.dates.note(response.headers());
         if response.status().is_success() {
@@ -376,7 +373,7 @@ pub(crate) const LONGEST_ANSWER: usize = 64 << 20;
 
 /// Reads a body into one piece. Each frame is let go as soon as it is copied, so a page of large Nodes is in memory
 /// once.
-async fn collect(mut body: Body, longest: usize) -> Result<Vec<u8>, KubeError> {
+async fn collect(mut body: Answer, longest: usize) -> Result<Vec<u8>, KubeError> {
     let expected = http_body::Body::size_hint(&body).exact().unwrap_or(0);
     // The length is the other side's word: only so much is believed in advance.
     let mut collected = Vec::with_capacity(usize::try_from(expected).unwrap_or(0).min(1 << 20));
@@ -392,11 +389,11 @@ async fn collect(mut body: Body, longest: usize) -> Result<Vec<u8>, KubeError> {
 }
 
 /// Why there is no answer: the error with its causes, which is where the useful words are.
-pub(crate) fn transport(error: &kube::Error) -> KubeError {
-    if cause::<GateClosed>(error).is_some() {
+pub(crate) fn transport(error: &BoxError) -> KubeError {
+    if cause::<GateClosed>(&**error).is_some() {
         return KubeError::GateClosed;
     }
-    KubeError::Transport(with_causes(error))
+    KubeError::Transport(with_causes(&**error))
 }
 
 fn method_name(method: &Method) -> &'static str {
@@ -444,7 +441,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_without_end_is_not_read_to_its_end() {
-        let body = || Body::from(vec![b'x'; 1000]);
+        let body = || {
+            Body::from(vec![b'x'; 1000])
+                .map_err(BoxError::from)
+                .boxed_unsync()
+        };
         assert_eq!(collect(body(), 1000).await.unwrap().len(), 1000);
         let error = collect(body(), 999).await.unwrap_err();
         assert_eq!(error, KubeError::TooLong(0));

@@ -42,7 +42,7 @@ mod writes;
 mod written;
 
 pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache, Unreadable};
-pub use client::{Kube, KubeOptions};
+pub use client::{Body, Kube, KubeOptions};
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
 pub use drain::Writes;
@@ -58,5 +58,3 @@ pub use written::Written;
 
 // What this stack and the one to clouds have in common.
 pub use bowline_transport::{Dates, Gate, GateClosed, OpenGate, Rate};
-/// The body type of requests, for services that are handed to [`Kube::with_service`].
-pub use kube::client::Body;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::ByteString;
+use bowline_transport::pem;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const MOST: usize = 2_000;
 #[derive(Deserialize)]
 struct Secret {
     #[serde(default)]
-    data: BTreeMap<String, ByteString>,
+    data: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -43,8 +43,14 @@ impl Kube {
         );
         match self.exchange(Call::get(path)).await {
             Ok(body) => {
-                let data = read::<Secret>(&body)?.data.into_iter();
-                Ok(Some(data.map(|(key, ByteString(value))| (key, value)).collect()))
+                let decoded = |(key, value): (String, String)| match pem::from_base64(&value) {
+                    Ok(value) => Ok((key, value)),
+                    Err(error) => Err(KubeError::Decode(format!(
+                        "the key `{key}` of the Secret: {error}"
+                    ))),
+                };
+                let data = read::<Secret>(&body)?.data;
+                data.into_iter().map(decoded).collect::<Result<_, _>>().map(Some)
             }
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::{IntOrString, ObjectMeta};
 use bowline_cloud_provider::{Service, ServiceKey};
 use serde_json::{Value, json};
 
 /// The first port that is put where the API server would choose one.
-const NODE_PORTS: u16 = 30_000;
+const NODE_PORTS: i32 = 30_000;
 
 /// Reads the Services of a file, YAML or JSON, of one document or several; other objects are left out. What the API server would fill in
 /// is filled in: of a Service that is in the cluster already it stays, such as UID, status and node ports.
@@ -44,9 +45,16 @@ pub(crate) fn services(
         object["metadata"]["namespace"] = json!(namespace);
         let key = ServiceKey::new(&*namespace, &*name);
         let live = known.iter().find(|it| ServiceKey::of(it) == key);
-        let live = live.and_then(|live| serde_json::to_value(&**live).ok());
-        fill_in(&mut object, live.as_ref(), services.len());
-        let service = serde_json::from_value(object).map_err(|error| format!("Service {key}: {error}"))?;
+        let takes_node_ports = object["spec"]["allocateLoadBalancerNodePorts"] != false;
+        object["status"] = Value::Null; // it says what was, perhaps elsewhere
+        let mut service =
+            serde_json::from_value(object).map_err(|error| format!("Service {key}: {error}"))?;
+        fill_in(
+            &mut service,
+            live.map(|live| &**live),
+            takes_node_ports,
+            services.len(),
+        );
         services.push(Arc::new(service));
     }
     if services.is_empty() {
@@ -55,70 +63,45 @@ pub(crate) fn services(
     Ok(services)
 }
 
-fn fill_in(object: &mut Value, live: Option<&Value>, index: usize) {
-    let nothing = json!({});
-    let live_of = |part: &str| live.map_or(&nothing, |live| &live[part]);
-    for field in [
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "finalizers",
-        "deletionTimestamp",
-    ] {
-        if let Some(value) = live_of("metadata").get(field) {
-            object["metadata"][field] = value.clone();
-        }
+fn fill_in(service: &mut Service, live: Option<&Service>, takes_node_ports: bool, index: usize) {
+    let nothing = Service::default();
+    let live = live.unwrap_or(&nothing);
+    let own = std::mem::take(&mut service.metadata);
+    let mut annotations = live.metadata.annotations.clone();
+    if let Some(own) = own.annotations {
+        annotations.get_or_insert_default().extend(own);
     }
-    if let Some(Value::Object(annotations)) = live_of("metadata").get("annotations") {
-        let mut all = annotations.clone();
-        if let Value::Object(own) = object["metadata"]["annotations"].take() {
-            all.extend(own);
-        }
-        object["metadata"]["annotations"] = Value::Object(all);
+    let known = live.metadata.clone();
+    let made_up = || Some(format!("00000000-0000-4000-8000-{index:012}"));
+    service.metadata = ObjectMeta {
+        annotations,
+        name: own.name,
+        namespace: own.namespace,
+        uid: known.uid.or(own.uid).or_else(made_up),
+        resource_version: known.resource_version.or(own.resource_version),
+        creation_timestamp: known.creation_timestamp.or(own.creation_timestamp),
+        deletion_timestamp: known.deletion_timestamp.or(own.deletion_timestamp),
+        finalizers: known.finalizers.or(own.finalizers),
+    };
+    service.status = Some(live.status.clone().unwrap_or_default());
+    let known = live.spec.clone().unwrap_or_default();
+    let spec = service.spec.get_or_insert_default();
+    let kind = spec.type_.get_or_insert_with(|| "ClusterIP".to_owned());
+    let (is_balancer, is_node_port) = (kind == "LoadBalancer", kind == "NodePort");
+    spec.cluster_ip = spec.cluster_ip.take().or(known.cluster_ip);
+    spec.ip_families = spec.ip_families.take().or(known.ip_families);
+    spec.ip_families.get_or_insert_with(|| vec!["IPv4".to_owned()]);
+    spec.health_check_node_port = spec.health_check_node_port.or(known.health_check_node_port);
+    if is_balancer && spec.external_traffic_policy.as_deref() == Some("Local") {
+        spec.health_check_node_port.get_or_insert(NODE_PORTS + 2_767);
     }
-    if object["metadata"]["uid"].is_null() {
-        object["metadata"]["uid"] = json!(format!("00000000-0000-4000-8000-{index:012}"));
-    }
-    object["status"] = live.map_or_else(|| json!({}), |live| live["status"].clone());
-    let kind = object["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
-    object["spec"]["type"] = json!(kind);
-    for field in [
-        "clusterIP",
-        "clusterIPs",
-        "ipFamilies",
-        "ipFamilyPolicy",
-        "healthCheckNodePort",
-    ] {
-        if object["spec"][field].is_null()
-            && let Some(value) = live_of("spec").get(field)
-        {
-            object["spec"][field] = value.clone();
-        }
-    }
-    if object["spec"]["ipFamilies"].is_null() {
-        object["spec"]["ipFamilies"] = json!(["IPv4"]);
-    }
-    let is_local = object["spec"]["externalTrafficPolicy"] == "Local";
-    let has_node_ports = kind == "NodePort"
-        || kind == "LoadBalancer" && object["spec"]["allocateLoadBalancerNodePorts"] != false;
-    if kind == "LoadBalancer" && is_local && object["spec"]["healthCheckNodePort"].is_null() {
-        object["spec"]["healthCheckNodePort"] = json!(NODE_PORTS + 2_767);
-    }
-    let ports = object["spec"]["ports"].as_array_mut();
-    for (port, number) in ports.into_iter().flatten().zip(NODE_PORTS..) {
-        let default = |port: &mut Value, field: &str, value: Value| {
-            if port[field].is_null() {
-                port[field] = value;
-            }
-        };
-        default(port, "protocol", json!("TCP"));
-        let target = port["port"].clone();
-        default(port, "targetPort", target);
-        if has_node_ports && port["nodePort"].is_null() {
-            let same = live_of("spec")["ports"].as_array().into_iter().flatten();
-            let mut same = same.filter(|it| it["port"] == port["port"] && it["protocol"] == port["protocol"]);
-            let kept = same.next().map(|it| it["nodePort"].clone());
-            port["nodePort"] = kept.unwrap_or_else(|| json!(number));
+    for (port, number) in spec.ports.iter_mut().flatten().zip(NODE_PORTS..) {
+        port.protocol.get_or_insert_with(|| "TCP".to_owned());
+        port.target_port.get_or_insert(IntOrString::Int(port.port));
+        if port.node_port.is_none() && (is_node_port || is_balancer && takes_node_ports) {
+            let mut same = known.ports.iter().flatten();
+            let same = same.find(|it| it.port == port.port && it.protocol == port.protocol);
+            port.node_port = same.map_or(Some(number), |it| it.node_port);
         }
     }
 }

@@ -226,7 +226,7 @@ impl<'a> Failure<'a> {
         Some(Self {
             reason: shown.map_or("", |it| &it.reason),
             text,
-            since: shown.map(|it| it.last_transition_time.0),
+            since: shown.map(|it| it.last_transition_time),
             last: failed.map(|it| (it.last, it.count)),
         })
     }
@@ -297,7 +297,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     });
     if let Some(since) = &service.metadata.deletion_timestamp {
         why.is
-            .push(format!("being deleted for {}", span(known.now, since.0)));
+            .push(format!("being deleted for {}", span(known.now, *since)));
     }
     members::of_finalizers(&mut why, service);
     if let Some(because) = not_served(service, known.classes) {

@@ -49,6 +49,12 @@ pub fn from_base64(text: &str) -> Result<Vec<u8>, Malformed> {
         .map_err(|_| Malformed::because("it is not base64"))
 }
 
+/// What a file holds, for a file of another kind.
+#[must_use]
+pub fn to_base64(contents: &[u8]) -> String {
+    BASE64_STANDARD.encode(contents)
+}
+
 fn malformed(error: &Error) -> Malformed {
     Malformed::because(match error {
         Error::MissingSectionEnd { .. } => "a section of PEM has no end line; the file may be half written",

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use bowline_cloud_provider::k8s::{self as k8s, LoadBalancerIngress, ServicePort, ServiceSpec};
 use bowline_cloud_provider::{
     ClusterFacts, IpMode, LoadBalancerStatus, Node, Service, ServiceFacts, ServicesView,
 };
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{self as k8s, LoadBalancerIngress, ServicePort, ServiceSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The Services of a cluster by the key that the test gives them. A clone is the same cluster, as another process or a
 /// provider's view of it.
@@ -106,9 +105,7 @@ impl Services {
 
     /// Marks a Service for deletion. It stays, as long as a finalizer would keep it.
     pub fn delete(&self, key: &str, at: Timestamp) {
-        self.edit(key, |service| {
-            service.metadata.deletion_timestamp = Some(Time(at))
-        });
+        self.edit(key, |service| service.metadata.deletion_timestamp = Some(at));
     }
 
     /// The Service is gone from the cluster.

@@ -172,8 +172,8 @@ mod tests {
             crates/plan: serde
             crates/transport: hyper-rustls
             crates/cloud-http: crates/transport
-            crates/kube-io: crates/transport kube
-            crates/cloud-provider: crates/plan k8s-openapi
+            crates/kube-io: crates/transport
+            crates/cloud-provider: crates/plan
             crates/controllers: crates/cloud-provider crates/plan crates/kube-io
             crates/manager: crates/controllers crates/kube-io crates/cloud-provider
             clouds/acme/client: crates/cloud-http

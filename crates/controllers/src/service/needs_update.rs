@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
 use bowline_cloud_provider::{Service, ServiceClasses};
-use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
 /// Whether the Service must be looked at again after this change.
 ///

@@ -1,7 +1,7 @@
 //! Whether the status that is to be published is the one that is already there.
 
+use bowline_cloud_provider::k8s::LoadBalancerIngress;
 use bowline_cloud_provider::{Ingress, IpMode, LoadBalancerStatus, Service};
-use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
 /// Whether the Service already shows this status.
 ///

@@ -3,8 +3,17 @@
 
 use std::path::Path;
 
-use bowline_transport::yaml;
-use kube::config::{AuthInfo, Cluster, ExecInteractiveMode, Kubeconfig};
+use bowline_transport::{pem, yaml};
+use serde_json::json;
+
+use self::wire::Kubeconfig;
+
+mod wire;
+
+pub(super) use wire::{Cluster, Exec, User};
+
+/// The extension of a cluster that is for credential plugins.
+const FOR_PLUGINS: &str = "client.authentication.k8s.io/exec";
 
 /// The keys that mean something, for errors.
 const KEYS: &[&str] = &[
@@ -53,7 +62,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Reads the file; gives the cluster and the user of the current context.
-pub(super) fn read(path: &Path) -> Result<(Cluster, AuthInfo), String> {
+pub(super) fn read(path: &Path) -> Result<(Cluster, User), String> {
     let contents = std::fs::read(path).map_err(|error| error.to_string())?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let (cluster, user) = select(parse(&contents, folder)?)?;
@@ -63,7 +72,7 @@ pub(super) fn read(path: &Path) -> Result<(Cluster, AuthInfo), String> {
 
 /// Whether the files that it names are there. Where one is not, the "path" may be the token itself, in the wrong place: it is
 /// only shown if it reads like a path, or leads to another folder, which exists.
-fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(), String> {
+fn look_for_files(cluster: &Cluster, user: &User, folder: &Path) -> Result<(), String> {
     let files = [
         ("certificate-authority", &cluster.certificate_authority),
         ("client-certificate", &user.client_certificate),
@@ -94,18 +103,26 @@ fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// Several documents are merged as several files are: what stands first counts. An empty file says nothing.
-fn parse(contents: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
-    let documents: Vec<Kubeconfig> =
+/// The documents of the file. An empty one says nothing.
+fn parse(contents: &[u8], folder: &Path) -> Result<Vec<Kubeconfig>, String> {
+    let mut documents: Vec<Kubeconfig> =
         yaml::documents(contents, KEYS).map_err(|error| format!("it is no kubeconfig: {error}"))?;
-    documents
-        .into_iter()
-        .map(|mut document| {
-            resolve(&mut document, folder);
-            document
-        })
-        .try_fold(Kubeconfig::default(), Kubeconfig::merge)
-        .map_err(|_| "its documents differ in `kind` or `apiVersion`".to_owned())
+    if differ(documents.iter().map(|document| &document.kind))
+        || differ(documents.iter().map(|document| &document.api_version))
+    {
+        return Err("its documents differ in `kind` or `apiVersion`".to_owned());
+    }
+    for document in &mut documents {
+        resolve(document, folder);
+    }
+    Ok(documents)
+}
+
+/// Whether two of those that say something say different things.
+fn differ<'a>(values: impl Iterator<Item = &'a Option<String>>) -> bool {
+    let mut said = values.flatten();
+    let first = said.next();
+    said.any(|value| Some(value) != first)
 }
 
 /// Paths in the file are relative to its folder.
@@ -115,18 +132,10 @@ fn resolve(config: &mut Kubeconfig, folder: &Path) {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     };
-    for cluster in config
-        .clusters
-        .iter_mut()
-        .filter_map(|named| named.cluster.as_mut())
-    {
+    for cluster in config.clusters.iter_mut().filter_map(|it| it.cluster.as_mut()) {
         absolute(&mut cluster.certificate_authority);
     }
-    for user in config
-        .auth_infos
-        .iter_mut()
-        .filter_map(|named| named.auth_info.as_mut())
-    {
+    for user in config.users.iter_mut().filter_map(|it| it.user.as_mut()) {
         absolute(&mut user.client_certificate);
         absolute(&mut user.client_key);
         absolute(&mut user.token_file);
@@ -139,19 +148,22 @@ fn resolve(config: &mut Kubeconfig, folder: &Path) {
     }
 }
 
-fn select(config: Kubeconfig) -> Result<(Cluster, AuthInfo), String> {
-    let current = config
-        .current_context
-        .filter(|name| !name.is_empty())
-        .ok_or("`current-context` is not set; name an entry of `contexts`")?;
-    let context = config
-        .contexts
+/// What the current context names. Several documents are one, as several files are: what stands first counts.
+fn select(documents: Vec<Kubeconfig>) -> Result<(Cluster, User), String> {
+    let (mut current, mut contexts, mut clusters, mut users) = (None, vec![], vec![], vec![]);
+    for document in documents {
+        current = current.or(document.current_context.filter(|name| !name.is_empty()));
+        contexts.extend(document.contexts);
+        clusters.extend(document.clusters);
+        users.extend(document.users);
+    }
+    let current = current.ok_or("`current-context` is not set; name an entry of `contexts`")?;
+    let context = contexts
         .into_iter()
         .find(|named| named.name == current)
         .and_then(|named| named.context)
         .ok_or("`current-context` names no entry of `contexts`")?;
-    let cluster = config
-        .clusters
+    let cluster = clusters
         .into_iter()
         .find(|named| named.name == context.cluster)
         .and_then(|named| named.cluster)
@@ -159,20 +171,45 @@ fn select(config: Kubeconfig) -> Result<(Cluster, AuthInfo), String> {
     // As for the Go managers, a user that is not there is nobody.
     let mut user = context
         .user
-        .and_then(|name| config.auth_infos.into_iter().find(|named| named.name == name))
-        .and_then(|named| named.auth_info)
+        .and_then(|name| users.into_iter().find(|named| named.name == name))
+        .and_then(|named| named.user)
         .unwrap_or_default();
-    if let Some(exec) = &mut user.exec {
-        if exec.provide_cluster_info {
-            let cluster = (&cluster)
-                .try_into()
-                .map_err(|_| "`certificate-authority` cannot be given to the plugin of `exec`")?;
-            exec.cluster = Some(cluster);
-        }
-        // Nobody sits before a manager. To kube, all but `Never` is interactive: the plugin would write into our log.
-        exec.interactive_mode = Some(ExecInteractiveMode::Never);
+    if let Some(exec) = &mut user.exec
+        && exec.provide_cluster_info == Some(true)
+    {
+        exec.cluster = Some(told(&cluster)?);
     }
     Ok((cluster, user))
+}
+
+/// What a credential plugin is told of the cluster.
+///
+/// Source: `k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go`, v0.37.
+fn told(cluster: &Cluster) -> Result<serde_json::Value, String> {
+    let is_set = |text: &&String| !text.is_empty();
+    let path = cluster.certificate_authority.as_ref().filter(is_set);
+    let authorities = match (&cluster.certificate_authority_data, path) {
+        (None, Some(path)) => {
+            let contents = std::fs::read(path).map_err(|error| {
+                format!("`certificate-authority` cannot be read for the plugin of `exec`: {error}")
+            })?;
+            Some(pem::to_base64(&contents))
+        }
+        (data, _) => data.clone(),
+    };
+    let config = cluster.extensions.iter().find(|it| it.name == FOR_PLUGINS);
+    let mut told = json!({
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": authorities,
+        "proxy-url": cluster.proxy_url,
+        "config": config.map(|it| &it.extension),
+    });
+    if let Some(told) = told.as_object_mut() {
+        told.retain(|_, value| !value.is_null());
+    }
+    Ok(told)
 }
 
 #[cfg(test)]

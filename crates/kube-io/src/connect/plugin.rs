@@ -1,8 +1,7 @@
 //! The credential plugin of a kubeconfig (`exec`): a program that prints who we are, and until when.
 //!
-//! kube has one of its own, which runs it without a limit of time, takes a certificate only once, and never again a token
-//! without an end. Here it is one more source that is followed: it is run again before its answer ends, and when that is
-//! refused; until there is a new answer the last one stays.
+//! It is one more source that is followed: it is run again before its answer ends, and when that is refused; until there is
+//! a new answer the last one stays.
 
 use std::fmt;
 use std::process::Stdio;
@@ -13,8 +12,8 @@ use bowline_transport::{shown_name, yaml};
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;
-use kube::config::ExecConfig;
 use rustls::sign::CertifiedKey;
+use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -22,6 +21,7 @@ use tokio::process::Command;
 use tokio::time::Instant;
 
 use super::credentials::{bearer, pair};
+use super::kubeconfig::Exec;
 use crate::clock::Clock;
 
 /// The longest that a plugin may take. Go's clients wait for ever.
@@ -54,7 +54,7 @@ const KEYS: &[&str] = &[
 /// A plugin and what it said. Clones share it.
 #[derive(Clone)]
 pub(super) struct Plugin {
-    exec: Arc<ExecConfig>,
+    exec: Arc<Exec>,
     state: Arc<Mutex<State>>,
 }
 
@@ -88,7 +88,7 @@ impl State {
 }
 
 impl Plugin {
-    pub(super) fn new(exec: ExecConfig) -> Self {
+    pub(super) fn new(exec: Exec) -> Self {
         Self {
             exec: Arc::new(exec),
             state: Arc::default(),
@@ -167,7 +167,7 @@ impl fmt::Debug for Plugin {
 }
 
 /// Runs the program; gives what it printed.
-async fn run(exec: &ExecConfig) -> Result<Vec<u8>, String> {
+async fn run(exec: &Exec) -> Result<Vec<u8>, String> {
     let Some(command) = exec.command.as_ref().filter(|command| !command.is_empty()) else {
         return Err("has no `command`".to_owned());
     };
@@ -178,10 +178,10 @@ async fn run(exec: &ExecConfig) -> Result<Vec<u8>, String> {
     }
     let version = exec.api_version.as_deref().unwrap_or(VERSION);
     let asked = json!({ "apiVersion": version, "kind": "ExecCredential", "spec": spec });
-    let variables = exec.env.iter().flatten();
-    let variables = variables.filter_map(|it| Some((it.get("name")?, it.get("value")?)));
+    let variables = exec.env.iter();
+    let variables = variables.map(|it| (&it.name, it.value.expose_secret()));
     let mut child = Command::new(command)
-        .args(exec.args.iter().flatten())
+        .args(&exec.args)
         .envs(variables)
         .env("KUBERNETES_EXEC_INFO", asked.to_string())
         .stdin(Stdio::null())

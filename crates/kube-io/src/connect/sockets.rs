@@ -4,22 +4,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_transport::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp_by, with_causes};
-use http::Request;
+use bowline_transport::{Authorities, Connector, Sockets, Way, pool, roots, tcp_by};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
+use http::uri::PathAndQuery;
+use http::{Request, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
-use kube::Config;
-use kube::client::{Body, ConfigExt as _};
-use kube::config::AuthInfo;
 use rustls::pki_types::ServerName;
 use tokio::sync::Semaphore;
-use tower::{Service, ServiceBuilder};
+use tower::{Service, ServiceExt as _};
 
 use super::credentials::Keys;
 use super::names::Measured;
 use super::{ConnectError, Reach};
-use crate::client::{Kube, KubeOptions};
+use crate::client::{Body, Carrier, Kube, KubeOptions, carrier};
 use crate::exchange::Pool;
 use crate::fence::Fenced;
 
@@ -51,8 +49,8 @@ pub(super) fn connect(
 
     options.max_in_flight = options.max_in_flight.min(ORDINARY);
     // The name in metrics: no part of the address that may be a secret.
-    let server = &reach.config.cluster_url;
-    let host = server
+    let host = reach
+        .server
         .authority()
         .map_or("", |authority| authority.as_str())
         .to_owned();
@@ -85,32 +83,34 @@ enum Whose {
 }
 
 /// Puts the layers together, over bounded numbers of these sockets.
-fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<kube::Client, ConnectError> {
-    let setup = |error: kube::Error| ConnectError::Setup(with_causes(&error));
-    let mut config = reach.config.clone();
-    if whose == Whose::Others {
-        config.auth_info = AuthInfo::default();
-    }
-    let http = Renewed::new(Arc::clone(reach), &config, whose, sockets)?;
-    let of_token = Arc::clone(reach);
-    let of_proxy = reach.proxies.forward_auth(&config.cluster_url);
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .map_request(move |mut request: Request<Body>| {
-            let token = (whose == Whose::Own).then(|| of_token.credentials.authorization());
-            if let Some(token) = token.flatten() {
-                request.headers_mut().insert(AUTHORIZATION, token);
+fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<Carrier, ConnectError> {
+    let http = Renewed::new(Arc::clone(reach), whose, sockets)?;
+    let reach = Arc::clone(reach);
+    let of_proxy = reach.proxies.forward_auth(&reach.server);
+    Ok(carrier(http.map_request(move |mut request: Request<Body>| {
+        *request.uri_mut() = at(&reach.server, request.uri());
+        let headers = request.headers_mut();
+        if whose == Whose::Own {
+            headers.extend(reach.impersonation.clone());
+            if let Some(token) = reach.credentials.authorization() {
+                headers.insert(AUTHORIZATION, token);
             }
-            if let Some(auth) = &of_proxy {
-                request.headers_mut().insert(PROXY_AUTHORIZATION, auth.clone());
-            }
-            request
-        })
-        .layer(config.extra_headers_layer().map_err(setup)?)
-        .map_err(BoxError::from)
-        .map_request(Fenced::<Body>::request)
-        .service(http);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+        }
+        if let Some(auth) = &of_proxy {
+            headers.insert(PROXY_AUTHORIZATION, auth.clone());
+        }
+        Fenced::request(request)
+    })))
+}
+
+/// A path of the API as an address of this server, whose own path comes first.
+fn at(server: &Uri, path: &Uri) -> Uri {
+    let asked = path.path_and_query().map_or("/", PathAndQuery::as_str);
+    let mut parts = server.clone().into_parts();
+    let whole = format!("{}{asked}", server.path().trim_end_matches('/'));
+    parts.path_and_query = whole.parse().ok();
+    // Two good paths make a good one.
+    Uri::from_parts(parts).unwrap_or_else(|_| path.clone())
 }
 
 /// Something for each [`Pool`], in their order: a slow request can keep only its own kind waiting.
@@ -138,17 +138,17 @@ struct Maker<S> {
 }
 
 impl<S: Sockets> Renewed<S> {
-    fn new(reach: Arc<Reach>, config: &Config, whose: Whose, sockets: S) -> Result<Self, ConnectError> {
+    fn new(reach: Arc<Reach>, whose: Whose, sockets: S) -> Result<Self, ConnectError> {
         let setup = |error: String| ConnectError::Setup(error);
-        let server_name = config
-            .tls_server_name
+        let server_name = reach
+            .server_name
             .clone()
             .map(ServerName::try_from)
             .transpose()
             .map_err(|_| setup("`tls-server-name` is neither a host name nor an address".to_owned()))?;
         let is_proxy_secure = reach
             .proxies
-            .proxy_for(&config.cluster_url)
+            .proxy_for(&reach.server)
             .is_some_and(|proxy| proxy.uri().scheme_str() == Some("https"));
         let (file, dirs) = &reach.system;
         let system = is_proxy_secure.then(|| roots::load(file.as_deref(), dirs.as_deref()));

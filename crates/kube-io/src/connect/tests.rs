@@ -54,14 +54,14 @@ async fn a_kubeconfig_that_does_not_exist_is_named() {
 #[tokio::test]
 async fn master_takes_the_place_of_the_kubeconfigs_server() {
     let found = reach_by(KUBECONFIG, target(&[])).unwrap();
-    assert_eq!(found.config.cluster_url, "http://10.0.0.1:6443/");
+    assert_eq!(found.server, "http://10.0.0.1:6443/");
     for text in [KUBECONFIG.to_owned(), KUBECONFIG.replace("server:", "namespace:")] {
         let options = ConnectOptions {
             master: Some("10.0.0.2:8080".into()),
             ..target(&[])
         };
         let found = reach_by(&text, options).unwrap();
-        assert_eq!(found.config.cluster_url, "http://10.0.0.2:8080/");
+        assert_eq!(found.server, "http://10.0.0.2:8080/");
         assert_eq!(found.credentials.authorization().unwrap(), "Bearer secret");
     }
 }
@@ -101,7 +101,7 @@ async fn an_address_that_is_none_is_refused_and_its_password_not_repeated() {
 async fn user_and_password_in_an_address_are_used_and_not_shown() {
     let text = KUBECONFIG.replace("http://10.0.0.1:6443", "https://anna:p%40ss@api.example:6443/x");
     let found = reach_by(&text, target(&[])).unwrap();
-    assert_eq!(found.config.cluster_url, "https://api.example:6443/x");
+    assert_eq!(found.server, "https://api.example:6443/x");
     let shown = |text: &str| {
         let found = reach_by(text, target(&[])).unwrap();
         found.credentials.authorization().unwrap()
@@ -134,7 +134,7 @@ async fn a_pod_uses_its_service_account() {
     let own = rcgen::generate_simple_self_signed(["kubernetes".to_owned()]).unwrap();
     std::fs::write(folder.path().join("ca.crt"), own.cert.pem()).unwrap();
     let found = reach(&options).unwrap();
-    assert_eq!(found.config.cluster_url, "https://[fd00::1]:443/");
+    assert_eq!(found.server, "https://[fd00::1]:443/");
     assert_eq!(found.credentials.authorization().unwrap(), "Bearer t");
     assert_eq!(found.credentials.ends(), [], "it does not tell");
 }
@@ -174,7 +174,7 @@ async fn proxies_come_from_the_environment_that_is_given() {
     let mut has_proxy = |master: &str| {
         options.master = Some(master.into());
         let found = reach(&options).unwrap();
-        found.proxies.proxy_for(&found.config.cluster_url).is_some()
+        found.proxies.proxy_for(&found.server).is_some()
     };
     assert!(has_proxy("https://api.example.com"));
     assert!(!has_proxy("https://10.1.2.3:6443"));
@@ -192,7 +192,7 @@ async fn the_proxy_of_a_kubeconfig_wins_over_the_environment() {
             target(&[("HTTP_PROXY", "http://other"), ("NO_PROXY", "*")]),
         )
         .unwrap();
-        let proxy = found.proxies.proxy_for(&found.config.cluster_url).unwrap();
+        let proxy = found.proxies.proxy_for(&found.server).unwrap();
         assert_eq!(proxy.uri().to_string(), format!("{scheme}://proxy:9/"));
     }
 }
@@ -300,6 +300,31 @@ async fn an_auth_provider_is_refused() {
     let error = told(reach_by(&text, target(&[])));
     assert!(
         error.contains("`auth-provider` is not supported") && !error.contains("hunter2"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn whom_requests_are_made_for_is_said_in_headers() {
+    let user = "token: secret, as: anna, as-uid: '', as-groups: [one, two], as-user-extra: {a/b: [x, y]}";
+    let found = reach_by(&KUBECONFIG.replace("token: secret", user), target(&[])).unwrap();
+    let headers: Vec<_> = found
+        .impersonation
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .collect();
+    let expected = [
+        ("impersonate-user", "anna"),
+        ("impersonate-group", "one"),
+        ("impersonate-group", "two"),
+        ("impersonate-extra-a%2fb", "x"),
+        ("impersonate-extra-a%2fb", "y"),
+    ];
+    assert_eq!(headers, expected);
+    let user = "token: secret, as: \"hunter2\\nx\"";
+    let error = told(reach_by(&KUBECONFIG.replace("token: secret", user), target(&[])));
+    assert!(
+        error.ends_with("`as` holds characters that no header has"),
         "{error}"
     );
 }

@@ -119,7 +119,7 @@ mod tests {
 
     fn lock() -> LeaseLock {
         let nobody = tower::service_fn(|_: Request<crate::Body>| async {
-            Ok::<_, Infallible>(Response::new(crate::Body::empty()))
+            Ok::<_, Infallible>(Response::new(crate::Body::default()))
         });
         let kube = Kube::with_service(nobody, KubeOptions::new("test/1"));
         LeaseLock::new(kube, "kube-system", "ccm", "me")

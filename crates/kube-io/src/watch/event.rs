@@ -139,7 +139,7 @@ mod tests {
     #[tokio::test]
     async fn the_late_end_of_a_predecessor_raises_no_doubt() {
         let nobody = tower::service_fn(|_: http::Request<crate::Body>| async {
-            Ok::<_, Infallible>(http::Response::new(crate::Body::empty()))
+            Ok::<_, Infallible>(http::Response::new(crate::Body::default()))
         });
         let kube = Kube::with_service(nobody, crate::client::KubeOptions::new("test/1"));
         let object = |uid: &str, version: u64| {

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use kube::client::Body;
 use memchr::memchr;
 use tokio::time::Instant;
 
-use crate::client::Kube;
+use crate::client::{Answer, Kube};
 use crate::error::KubeError;
 use crate::exchange::{Call, Rank, transport};
 
@@ -100,7 +99,7 @@ impl OpenWatch {
 
 /// The lines of a body, whatever pieces it comes in.
 pub(crate) struct Lines {
-    body: Body,
+    body: Answer,
     buffer: Vec<u8>,
     /// Up to here the lines have been given. They are removed together, when the buffer has no whole line any more: a burst
     /// brings a dozen lines at once, and the last of them is not to be moved a dozen times.
@@ -116,7 +115,7 @@ const KEPT_BUFFER: usize = 64 * 1024;
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 impl Lines {
-    pub(crate) fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Answer) -> Self {
         Self {
             body,
             buffer: Vec::new(),

@@ -1,5 +1,7 @@
 //! Several managers in one cluster, and several clouds in one manager.
 
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -80,11 +82,14 @@ impl CloudProvider for Machines {
 }
 
 fn config(lease: &str) -> Config {
-    let mut config = Config::default();
-    config.election = Some(ElectionConfig {
+    let election = ElectionConfig {
         name: lease.to_owned(),
         ..ElectionConfig::default()
-    });
+    };
+    let mut config = Config {
+        election: Some(election),
+        ..Config::default()
+    };
     config.settings.ownership = Some(Ownership {
         platforms: Platforms::OfProvider,
         wait: 30 * SECOND,

@@ -104,7 +104,18 @@ impl Scope {
 
     /// Our own client.
     pub(crate) fn kube(&self) -> Kube {
-        Kube::with_client(self.client.clone(), KubeOptions::new("conformance"))
+        let client = self.client.clone();
+        let service = tower::service_fn(move |request: Request<bowline_kube_io::Body>| {
+            let client = client.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let Ok(body) = body.collect().await;
+                client
+                    .send(Request::from_parts(head, Body::from(body.to_bytes())))
+                    .await
+            }
+        });
+        Kube::with_service(service, KubeOptions::new("conformance"))
     }
 
     pub(crate) fn namespace(&self) -> &str {

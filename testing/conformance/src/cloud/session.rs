@@ -8,6 +8,7 @@ use bowline_cloud_provider::{ClusterFacts, ServerVersion, ServiceClasses, Servic
 use bowline_controllers::node_set;
 use bowline_kit::{Interruption, Outcome, ServiceLoop, Services};
 use bowline_manager::plan::{PlanInput, plan_services};
+use serde_json::Value;
 
 use super::under_test::CloudUnderTest;
 use super::world::{FINALIZER, World};
@@ -73,9 +74,22 @@ pub(super) async fn make<C: CloudUnderTest>(world: &World<C>, limit: usize) -> V
     let service = services.service(WEB);
     if service != begun {
         let mut object = serde_json::to_value(&*service).unwrap();
+        leave_out_nulls(&mut object);
         object["apiVersion"] = "v1".into();
         object["kind"] = "Service".into();
         world.apply(object);
     }
     run.waves.concat()
+}
+
+/// An API server writes nothing where there is nothing.
+fn leave_out_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_nulls),
+        _ => {}
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::num::IntErrorKind;
 
+use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
-use k8s_openapi::api::core::v1::Service;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

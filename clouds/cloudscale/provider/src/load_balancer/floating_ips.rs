@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::{ServiceClasses, ServicesView, facts};
 use bowline_cloudscale_client::FloatingIp;
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::annotations::{self, FLOATING_IPS};
 
@@ -117,7 +117,6 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
 
@@ -164,7 +163,7 @@ mod tests {
         let mut classed = same.clone();
         classed.spec.get_or_insert_default().load_balancer_class = Some("other".into());
         let mut going = same.clone();
-        going.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        going.metadata.deletion_timestamp = Some(Timestamp::UNIX_EPOCH);
         let broken = service("c", "{");
         for other in [&own, &cluster_ip, &classed, &going, &broken] {
             assert_eq!(conflict(&own, &wanted, &cluster(&[other])), None);

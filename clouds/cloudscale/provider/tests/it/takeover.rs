@@ -4,7 +4,6 @@ use bowline_cloudscale_sim::ServerSpec;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use crate::world::{World, service};
@@ -134,7 +133,7 @@ async fn a_copied_manifest_takes_no_balancer_that_a_go_manager_made() {
             }
             for (service, minute) in [("web", 15), ("copy", 16)] {
                 let created = format!("2026-02-03T08:{minute}:00Z").parse().unwrap();
-                world.edit(service, |it| it.metadata.creation_timestamp = Some(Time(created)));
+                world.edit(service, |it| it.metadata.creation_timestamp = Some(created));
             }
             world.run("web").await.settled();
             let status = world.facts("web").service.status.clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, Url};
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloud_provider::{ClusterFacts, Node, ServerVersion, Service, ServiceFacts};
 use bowline_cloudscale::{Cloudscale, Options};
 use bowline_cloudscale_client::Settings;
@@ -13,7 +14,6 @@ use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ServerSpec};
 pub(crate) use bowline_kit::Run;
 use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ServicePort;
 use tokio::time::Instant;
 
 /// In seconds.

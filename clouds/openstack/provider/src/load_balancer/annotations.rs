@@ -1,7 +1,7 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
+use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::{AnnotationSpec, facts};
-use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::tags;
 

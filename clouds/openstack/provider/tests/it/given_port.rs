@@ -2,7 +2,6 @@
 
 use bowline_openstack_sim::model::network::FixedIp;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::world::{World, service};
 
@@ -55,7 +54,7 @@ async fn of_two_services_that_name_one_port_at_the_same_time_the_older_one_gets_
         world.annotate(name, "port-id", &port.to_string());
         world.services.edit(name, |service| {
             let created = Timestamp::from_second(second).unwrap();
-            service.metadata.creation_timestamp = Some(Time(created));
+            service.metadata.creation_timestamp = Some(created);
         });
     }
     let (copy, web) = tokio::join!(world.run("copy"), world.run("web"));

@@ -7,7 +7,6 @@ use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::kit::{Entry, Fault};
 use bowline_openstack_sim::model::network::Port;
 use bowline_openstack_sim::{FloatingIpSpec, Provisioning};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::advance;
 use tracing::Level;
 
@@ -126,7 +125,7 @@ async fn ports_that_came_otherwise_stay() {
 /// The time of a Service that is older than any process here.
 fn make_older(world: &World, name: &str) {
     world.edit(name, |service| {
-        service.metadata.creation_timestamp = Some(Time("1970-01-01T00:00:00Z".parse().unwrap()));
+        service.metadata.creation_timestamp = Some("1970-01-01T00:00:00Z".parse().unwrap());
     });
 }
 
@@ -405,7 +404,7 @@ async fn one_that_is_older_than_its_service_may_serve() {
     world.remove_annotation("web", "load-balancer-address");
     world.edit("web", |service| {
         service.status = None;
-        service.metadata.creation_timestamp = Some(Time("2099-01-01T00:00:00Z".parse().unwrap()));
+        service.metadata.creation_timestamp = Some("2099-01-01T00:00:00Z".parse().unwrap());
     });
     let id = world.sim.load_balancers()[0].part.id;
     world.sim.lose_load_balancer(id);

@@ -1,8 +1,7 @@
 //! A cluster that got another name.
 
+use bowline_cloud_provider::k8s::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
 use bowline_openstack_sim::Snapshot;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::world::join;
 use crate::world::{World, in_short, lb_name};
@@ -141,7 +140,7 @@ async fn a_copied_guest_neither_renames_nor_deletes() {
         let made: jiff::Timestamp = made.parse().unwrap();
         let age = jiff::SignedDuration::from_secs(if is_young { 3_600 } else { -3_600 });
         world.edit("b", |service| {
-            service.metadata.creation_timestamp = Some(Time(made + age));
+            service.metadata.creation_timestamp = Some(made + age);
             if !has_status {
                 service.status = None;
             }

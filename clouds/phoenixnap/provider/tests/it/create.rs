@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
+use bowline_cloud_provider::k8s::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 use bowline_kit::{Outcome, Run, predicted_kinds};
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{BlockSpec, BlockStatus, TagFilter};
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, Interruption, NETWORK, World};
 

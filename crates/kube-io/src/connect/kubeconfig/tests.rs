@@ -19,7 +19,7 @@ users:
     token: SECRET
 ";
 
-fn parsed(text: &str) -> Result<(Cluster, AuthInfo), String> {
+fn parsed(text: &str) -> Result<(Cluster, User), String> {
     select(parse(text.as_bytes(), Path::new("/etc/kube"))?)
 }
 
@@ -80,8 +80,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "    token: SECRET",
-        "    auth-provider: {name: x, config: [SECRET]}",
-        "`config`: a mapping",
+        "    exec: {env: [{value: SECRET}]}",
+        "an entry has no `name`",
     ),
     (
         "  user:\n    token: SECRET",
@@ -236,7 +236,7 @@ fn a_path_that_leads_nowhere_is_shown_and_a_token_in_its_place_is_not() {
         ),
     ] {
         std::fs::write(&path, GOOD.replace("token: SECRET", &line)).unwrap();
-        let error = read(&path).unwrap_err();
+        let error = read(&path).err().unwrap();
         assert!(error.contains(key) && !error.contains(SECRET), "{error}");
     }
     for missing in ["/etc/not-there/token", "pki/client.key", "client.key"] {
@@ -247,7 +247,7 @@ fn a_path_that_leads_nowhere_is_shown_and_a_token_in_its_place_is_not() {
             "`tokenFile` names the file `{}`, which does not exist",
             shown.display()
         );
-        assert_eq!(read(&path).unwrap_err(), error);
+        assert_eq!(read(&path).err().unwrap(), error);
     }
     std::fs::write(folder.path().join("t"), SECRET).unwrap();
     for good in ["tokenFile: t", "tokenFile: /var/not-there"] {
@@ -257,13 +257,32 @@ fn a_path_that_leads_nowhere_is_shown_and_a_token_in_its_place_is_not() {
 }
 
 #[test]
-fn a_plugin_is_never_interactive() {
-    for mode in ["Always", "IfAvailable", "Never"] {
-        let exec = format!("exec: {{command: get, interactiveMode: {mode}}}");
-        let (_, user) = parsed(&GOOD.replace("token: SECRET", &exec)).unwrap();
-        assert_eq!(
-            user.exec.unwrap().interactive_mode,
-            Some(ExecInteractiveMode::Never)
-        );
-    }
+fn a_plugin_is_told_of_the_cluster_only_if_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ca.crt"), "an authority").unwrap();
+    let cluster = "    certificate-authority: ca.crt\n    proxy-url: http://proxy\n    tls-server-name: api\n    \
+                   extensions: [{name: other, extension: 1}, {name: client.authentication.k8s.io/exec, extension: {a: b}}]\n    server:";
+    let text = GOOD.replace("    server:", cluster);
+    let told = |asked: &str| {
+        let exec = format!("exec: {{command: get, interactiveMode: Always{asked}}}");
+        let text = text.replace("token: SECRET", &exec);
+        let (_, user) = select(parse(text.as_bytes(), folder.path())?)?;
+        Ok::<_, String>(user.exec.unwrap().cluster)
+    };
+    assert_eq!(told(""), Ok(None));
+    assert_eq!(told(", provideClusterInfo: false"), Ok(None));
+    let expected = json!({
+        "server": "https://10.0.0.1:6443",
+        "certificate-authority-data": "YW4gYXV0aG9yaXR5",
+        "proxy-url": "http://proxy",
+        "tls-server-name": "api",
+        "config": {"a": "b"},
+    });
+    assert_eq!(told(", provideClusterInfo: true"), Ok(Some(expected)));
+    std::fs::remove_file(folder.path().join("ca.crt")).unwrap();
+    let error = told(", provideClusterInfo: true").unwrap_err();
+    assert!(
+        error.starts_with("`certificate-authority` cannot be read"),
+        "{error}"
+    );
 }

@@ -3,7 +3,7 @@
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_api::{Effect, Fault, KubeApi};
-use bowline_transport::{Gate, GateClosed, Lines};
+use bowline_transport::{BoxError, Gate, GateClosed, Lines};
 use http::Uri;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -318,4 +318,21 @@ async fn where_all_connections_die_without_a_word_the_work_is_done_within_45_s()
 #[test]
 fn the_sockets_of_all_pools_are_as_many_as_are_promised() {
     assert_eq!(MAX_SOCKETS, 16);
+}
+
+#[test]
+fn the_path_of_the_server_comes_before_that_of_the_api() {
+    let asked = Uri::from_static("/api/v1/nodes?limit=1");
+    for (server, whole) in [
+        (
+            "https://api.example:6443",
+            "https://api.example:6443/api/v1/nodes?limit=1",
+        ),
+        (
+            "https://one.example/k8s/c-1/",
+            "https://one.example/k8s/c-1/api/v1/nodes?limit=1",
+        ),
+    ] {
+        assert_eq!(at(&Uri::from_static(server), &asked), whole);
+    }
 }

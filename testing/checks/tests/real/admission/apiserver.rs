@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bowline_checks::admission::{Part, Policy, policies};
+use bowline_cloud_provider::Service;
 use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
 use http::{Method, Request};
-use k8s_openapi::api::core::v1::Service;
 use kube::client::Body;
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::{Service, ServicePort};
 use bowline_cloud_provider::{IpMode, ServerVersion, ServiceFacts, facts, spelling};
 use bowline_cloudscale_client::{LoadBalancerId, Tags};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
 use crate::load_balancer::annotations::{self as keys, Fields, Reader};

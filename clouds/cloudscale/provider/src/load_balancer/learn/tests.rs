@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Transport, Url};
+use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
 use bowline_cloud_provider::{ClusterFacts, LoadBalancerStep, Node, Reconciler, Service, ServiceFacts};
 use bowline_cloudscale_client::{Client, LoadBalancerId};
 use bowline_cloudscale_sim::{CloudscaleSim, FloatingSpec, ManualPool, OverlapMode, ServerSpec, Tags};
 use bowline_plan::Answer;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 use proptest::prelude::*;
 use uuid::Uuid;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::ServiceSpec;
 use bowline_cloud_provider::{IpMode, Node, ServerVersion, Service, ServiceFacts, facts};
 use bowline_plan::{Note, Refusal};
-use k8s_openapi::api::core::v1::ServiceSpec;
 
 use crate::load_balancer::annotations::{self, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::load_balancer::claim::Claim;
@@ -104,12 +104,11 @@ fn spec_address(service: &Service) -> Option<String> {
 
 /// What people wrote on a Service, as a number.
 fn asked(service: &Service) -> u64 {
-    let spec = serde_json::to_string(&service.spec).unwrap_or_default();
     let annotations = service.metadata.annotations.iter().flatten();
     let of_people: Vec<_> = annotations
         .filter(|(key, _)| !annotations::is_written(key))
         .collect();
-    BuildHasherDefault::<DefaultHasher>::new().hash_one((spec, of_people))
+    BuildHasherDefault::<DefaultHasher>::new().hash_one((&service.spec, of_people))
 }
 
 fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {

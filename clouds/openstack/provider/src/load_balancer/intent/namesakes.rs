@@ -66,6 +66,6 @@ pub(super) fn balancer(service: &Service) -> Option<LoadBalancerId> {
 /// Of two claims the lesser is the older: who has a load balancer, then who was there first.
 fn claim(service: &Service) -> impl Ord + use<> {
     let metadata = &service.metadata;
-    let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let created = metadata.creation_timestamp;
     (balancer(service).is_none(), created, metadata.uid.clone())
 }

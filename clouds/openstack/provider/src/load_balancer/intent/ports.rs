@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::ServiceSpec;
+use bowline_cloud_provider::k8s::ServiceSpec;
 
 use super::{Port, Protocol};
 use crate::load_balancer::annotations as keys;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::{Service, ServiceSpec};
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{KeyKind, PoolProtocol};
 use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::namesakes::{self, Namesakes};
 use super::settings::{Bars, Flaw};
@@ -96,7 +96,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         options: Arc::clone(options),
         service: key,
         uid,
-        created: service.metadata.creation_timestamp.as_ref().map(|time| time.0),
+        created: service.metadata.creation_timestamp,
     }
 }
 

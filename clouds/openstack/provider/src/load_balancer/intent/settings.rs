@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use bowline_cloud_provider::k8s::ServiceSpec;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
-use k8s_openapi::api::core::v1::ServiceSpec;
 
 use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};

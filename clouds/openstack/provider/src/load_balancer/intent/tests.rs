@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloud_provider::{
     AddressType, ClusterFacts, Node, NodeAddress, Service, ServiceFacts, ServicesView,
 };
 use bowline_plan::Refusal;
-use k8s_openapi::api::core::v1::ServicePort;
 
 use super::read::read;
 use super::*;

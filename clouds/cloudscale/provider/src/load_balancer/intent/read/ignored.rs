@@ -1,9 +1,9 @@
 //! Fields of a Service that have no effect on a load balancer.
 
 use bowline_cloud_provider::facts;
+use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::keys::ANNOTATION_LOAD_BALANCER_SOURCE_RANGES;
 use bowline_plan::Note;
-use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::annotations as keys;
 use crate::messages::IGNORED_FIELDS;

@@ -1,9 +1,9 @@
 //! Reads how members are checked.
 
 use bowline_cloud_provider::facts;
+use bowline_cloud_provider::k8s::{Service, ServicePort};
 use bowline_cloudscale_client::{MonitorHttp, MonitorType};
 use bowline_plan::Note;
-use k8s_openapi::api::core::v1::{Service, ServicePort};
 use serde::Deserialize;
 
 use crate::load_balancer::annotations::{self as keys, Fields, Reader};

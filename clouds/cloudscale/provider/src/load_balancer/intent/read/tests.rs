@@ -1,6 +1,6 @@
+use bowline_cloud_provider::k8s::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use bowline_cloud_provider::{ClusterFacts, Node};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use proptest::prelude::*;
 
 use super::*;
