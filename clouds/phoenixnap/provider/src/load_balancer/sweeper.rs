@@ -21,6 +21,7 @@ use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::Unattached;
 use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::orphans::used_addresses;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;
@@ -64,6 +65,7 @@ impl Reconciler for Sweeper {
         Ok(Intent {
             cluster: ClusterTags { uid },
             classes: facts.services.classes().clone(),
+            used: used_addresses(&*facts.services),
             services: services
                 .into_iter()
                 .map(|service| (ServiceKey::of(&service), service))
