@@ -151,6 +151,14 @@ pub trait Reconciler: Send + Sync + 'static {
         false
     }
 
+    /// Whether a step creates the object that all others belong to. Where an earlier process had begun with the Service, and nothing of it is
+    /// found, that process may have sent just this: a new one looks for a while before it does. `false` by default, for clouds where
+    /// something else tells what was sent. Pure.
+    fn is_root(&self, step: &Self::Step) -> bool {
+        let _ = step;
+        false
+    }
+
     /// Whether an answer that a write was taken ends what was refused of the same before: not if a job was begun that may still be
     /// refused. Pure.
     fn ends_refusal(&self, learned: &Self::Learned) -> bool {

@@ -89,6 +89,7 @@ impl Reconciler for Shop {
 
     fn asker(&self, (asked, second): &(u64, i64)) -> Option<Asker> {
         Some(Asker {
+            has_begun: false,
             uid: "u-1".to_owned(),
             asked: *asked,
             now: Timestamp::from_second(*second).unwrap(),

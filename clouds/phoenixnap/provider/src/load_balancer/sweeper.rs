@@ -149,6 +149,7 @@ impl Reconciler for Sweeper {
         Some(Asker {
             uid: String::new(),
             asked: 0,
+            has_begun: false,
             now: facts.now,
         })
     }
