@@ -6,8 +6,9 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, Step as _, StepView, Wave};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -186,6 +187,16 @@ fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::
     }
 }
 
+/// How long to wait before the next look for what a step would create, and what may have been created already.
+fn held_back_for<R: Reconciler>(
+    reconciler: &R,
+    memory: &Memory<R::Remembered, R::Step>,
+    step: &R::Step,
+) -> Option<Duration> {
+    let of_own = memory.sought(|sent| reconciler.creates_again(step, sent));
+    of_own.or_else(|| memory.sought_as_inherited().filter(|_| reconciler.is_root(step)))
+}
+
 /// Takes the steps out of a wave that were refused, or create what may be there already, and those after them in their lanes that traffic
 /// would notice: what is deleted may be so because of what was to come before. Where nothing is left, the refusals are the answer, or
 /// another look.
@@ -194,9 +205,14 @@ fn hold_back<R: Reconciler>(
     seen: &SeenBy<R>,
     answer: Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus>,
 ) -> Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
-    let Memory { refusals, sent, .. } = &seen.memory;
+    let Memory {
+        refusals,
+        sent,
+        inherited,
+        ..
+    } = &seen.memory;
     let wave = match answer {
-        Answer::Apply(wave) if !(refusals.is_empty() && sent.is_empty()) => wave,
+        Answer::Apply(wave) if !(refusals.is_empty() && sent.is_empty() && inherited.is_zero()) => wave,
         answer => return answer,
     };
     let (mut told, mut closed, mut left) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -210,7 +226,7 @@ fn hold_back<R: Reconciler>(
         if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
             closed.extend(view.lanes);
             told.push(why);
-        } else if let Some(after) = seen.memory.sought(|sent| reconciler.creates_again(cloud, sent)) {
+        } else if let Some(after) = held_back_for(reconciler, &seen.memory, cloud) {
             closed.extend(view.lanes);
             sought.get_or_insert((after, view.label));
         } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
@@ -239,6 +255,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
                         memory.sent = book.sent.held_back(&asker.uid, asker.now);
+                        memory.inherited = book.inherited.held_back(&asker);
                     }
                     (None, memory)
                 }
@@ -272,6 +289,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn plan(&mut self) -> Option<DynPlan> {
         let seen = self.seen.as_mut()?;
+        seen.memory.refusals.sort_by_key(R::Step::label);
         let Plan {
             mut answer,
             notes,

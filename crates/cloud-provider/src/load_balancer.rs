@@ -146,6 +146,14 @@ pub trait Reconciler: Send + Sync + 'static {
         false
     }
 
+    /// Whether a step creates the object that all others belong to. Where an earlier process had begun with the Service, and nothing of it is
+    /// found, that process may have sent just this: a new one looks for a while before it does. `false` by default, for clouds where
+    /// something else tells what was sent. Pure.
+    fn is_root(&self, step: &Self::Step) -> bool {
+        let _ = step;
+        false
+    }
+
     /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only
     /// shown is told of to nobody.
     fn before_wave(&self, intent: &Self::Intent, seen: &SeenBy<Self>) {

@@ -50,6 +50,8 @@ pub struct Memory<T = (), S = ()> {
     pub refusals: Refusals<S>,
     /// Creations that were sent in earlier reconciles, and for how long each was held back when this one began.
     pub(crate) sent: Vec<(S, Duration)>,
+    /// The same for what an earlier process may have created.
+    pub(crate) inherited: Duration,
     /// What the provider remembers: what it wrote, how far it is.
     pub own: T,
 }
@@ -64,6 +66,7 @@ impl<T: Default, S> Default for Memory<T, S> {
             made_up: 0,
             refusals: Refusals::default(),
             sent: Vec::new(),
+            inherited: Duration::ZERO,
             own: T::default(),
         }
     }
@@ -91,10 +94,21 @@ impl<T, S> Memory<T, S> {
 
     /// How long to wait before the next look for what came of such a creation. `None`: none was sent, or it may be sent again.
     pub fn sought(&self, is_it: impl Fn(&S) -> bool) -> Option<Duration> {
-        let (shortest, longest) = LOOKS;
         let mut those = self.sent.iter().filter(|(step, _)| is_it(step));
-        let left =
-            those.find_map(|(_, left)| left.checked_sub(self.waited).filter(|left| !left.is_zero()))?;
+        those.find_map(|(_, held_back)| self.look_within(*held_back))
+    }
+
+    /// The same for what an earlier process may have created.
+    pub(crate) fn sought_as_inherited(&self) -> Option<Duration> {
+        self.look_within(self.inherited)
+    }
+
+    /// How long to wait before the next look for something that was held back for so long when the reconcile began; `None`: no longer.
+    fn look_within(&self, held_back: Duration) -> Option<Duration> {
+        let (shortest, longest) = LOOKS;
+        let left = held_back
+            .checked_sub(self.waited)
+            .filter(|left| !left.is_zero())?;
         Some((left / 2).clamp(shortest, longest).min(left))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use crate::sent::SentBook;
+use crate::sent::{Inherited, SentBook};
 use crate::{AnnotationSpec, Changeability, Kept, ServiceFacts};
 
 /// How long a write is held back that was refused once. The time doubles with each further refusal.
@@ -27,6 +27,8 @@ pub struct Asker {
     pub uid: String,
     /// What people ask for, as a number: another one lifts all refusals.
     pub asked: u64,
+    /// Whether a sync began with the Service before; see [`ServiceFacts::has_begun`].
+    pub has_begun: bool,
     /// The wall time of the question.
     pub now: Timestamp,
 }
@@ -50,6 +52,7 @@ impl Asker {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             asked: hash.finish(),
+            has_begun: facts.has_begun,
             now: facts.now,
         }
     }
@@ -85,6 +88,7 @@ pub(crate) fn pause(times: u32, longest: Duration) -> Duration {
 pub struct RefusalBook<S> {
     refused: Kept<String, Page<S>>,
     pub(crate) sent: SentBook<S>,
+    pub(crate) inherited: Inherited,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,7 @@ impl<S> Default for RefusalBook<S> {
         Self {
             refused: Kept::default(),
             sent: Kept::default(),
+            inherited: Inherited::default(),
         }
     }
 }
@@ -178,7 +183,7 @@ impl<S> Default for Refusals<S> {
 }
 
 impl<S> Refusals<S> {
-    /// All of them, the oldest first.
+    /// All of them; in a plan by the labels of the steps.
     pub fn iter(&self) -> impl Iterator<Item = (&S, &Refusal)> {
         self.held.iter().map(|held| (&held.step, &held.why))
     }
@@ -218,6 +223,11 @@ impl<S> Refusals<S> {
         self.held.push(Held { step, why, is_noted });
     }
 
+    /// Puts all of them in a fixed order, so that what is told of several does not depend on which came first.
+    pub(crate) fn sort_by_key(&mut self, key: impl Fn(&S) -> String) {
+        self.held.sort_by_cached_key(|held| key(&held.step));
+    }
+
     /// What the book does not have yet. It does then.
     pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal)> {
         let new = self.held.iter_mut().filter(|held| !held.is_noted);
@@ -254,6 +264,7 @@ mod tests {
         Asker {
             uid: "u-1".to_owned(),
             asked,
+            has_begun: false,
             now: Timestamp::from_second(second).unwrap(),
         }
     }

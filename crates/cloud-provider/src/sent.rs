@@ -7,14 +7,32 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Kept;
 use crate::refusals::pause;
+use crate::{Asker, Kept};
 
 /// The longest time for which a creation is held back.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// How many doublings longer a creation is held back that nobody says has failed: four times as long, 20 s at first.
 const DOUBLINGS: u32 = 2;
+
+/// When each Service was looked at first, by its UID, if an earlier process had begun with it: what that one sent last, nobody here
+/// knows.
+#[derive(Debug, Default)]
+pub(crate) struct Inherited(Kept<String, Option<Timestamp>>);
+
+impl Inherited {
+    /// How long to look for what an earlier process may have created: as for a creation of this one that got no answer.
+    pub(crate) fn held_back(&self, asker: &Asker) -> Duration {
+        let first = self.0.with(&asker.uid, |first| {
+            *first.get_or_insert_with(|| asker.has_begun.then_some(asker.now))
+        });
+        let passed = first.and_then(|first| Duration::try_from(asker.now.duration_since(first)).ok());
+        passed.map_or(Duration::ZERO, |passed| {
+            pause(1 + DOUBLINGS, LONGEST).saturating_sub(passed)
+        })
+    }
+}
 
 /// A creation that was sent.
 #[derive(Debug)]
@@ -76,6 +94,23 @@ impl<S: Clone> SentBook<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_process_looks_for_a_while_for_what_the_one_before_may_have_created() {
+        let asker = |has_begun, second| Asker {
+            uid: "u-1".to_owned(),
+            asked: 0,
+            has_begun,
+            now: Timestamp::from_second(second).unwrap(),
+        };
+        let inherited = Inherited::default();
+        let left = [100, 115, 120, 90].map(|second| inherited.held_back(&asker(true, second)).as_secs());
+        assert_eq!(left, [20, 5, 0, 0], "at last with a clock that was set back");
+        // Here it began in this process.
+        let inherited = Inherited::default();
+        let left = [false, true].map(|has_begun| inherited.held_back(&asker(has_begun, 100)));
+        assert_eq!(left, [Duration::ZERO; 2]);
+    }
 
     #[test]
     fn a_creation_is_held_back_for_longer_each_time_and_until_all_is_settled() {

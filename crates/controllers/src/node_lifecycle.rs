@@ -387,7 +387,7 @@ impl NodeLifecycleController {
                     }
                     if is_news {
                         self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
-                            "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
+                            "Not deleting node {} yet: this leader deleted {recent} nodes, or may have, within {:?}, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
                             node.name, self.window
                         ));
                     }

@@ -221,7 +221,7 @@ fn port(port: &IngressPort) -> Value {
 }
 
 /// Strategic merge patch of `services/NAME/status`; conditions are merged by type.
-pub(crate) fn service_trouble(service: &Service, trouble: Option<(&str, &str)>, now: Timestamp) -> Value {
+pub(crate) fn service_trouble(service: &Service, trouble: Option<(&str, &str)>, since: Timestamp) -> Value {
     let mut condition = Map::new();
     condition.insert("type".into(), json!(keys::CONDITION_RECONCILED));
     match trouble {
@@ -231,7 +231,7 @@ pub(crate) fn service_trouble(service: &Service, trouble: Option<(&str, &str)>, 
             condition.insert("reason".into(), json!(reason));
             condition.insert("message".into(), json!(message));
             if facts::trouble(service).is_none() {
-                condition.insert("lastTransitionTime".into(), json!(whole_seconds(now)));
+                condition.insert("lastTransitionTime".into(), json!(whole_seconds(since)));
             }
         }
     }

@@ -5,6 +5,7 @@
 //! Each of these is one request and can be sent again. One whose answer was lost may have been made.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
 use http::Method;
@@ -121,8 +122,11 @@ impl Kube {
         &self,
         service: &Service,
         trouble: Option<(&str, &str)>,
+        lasts: Duration,
     ) -> Result<Service, KubeError> {
-        let body = patch::service_trouble(service, trouble, self.clock().now());
+        let now = self.clock().now();
+        let since = now.checked_sub(lasts).unwrap_or(now);
+        let body = patch::service_trouble(service, trouble, since);
         self.send_to_service(service, "/status", STRATEGIC, &body).await
     }
 

@@ -223,10 +223,13 @@ impl<'a> Failure<'a> {
         let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
         let shown = facts::trouble(service);
         let text = failed.map(|it| &*it.message).or(shown.map(|it| &*it.message))?;
+        // A failure is never younger than its last event, whoever wrote the condition when.
+        let since = shown.map(|it| it.last_transition_time);
+        let since = since.map(|since| failed.map_or(since, |it| since.min(it.last)));
         Some(Self {
             reason: shown.map_or("", |it| &it.reason),
             text,
-            since: shown.map(|it| it.last_transition_time),
+            since,
             last: failed.map(|it| (it.last, it.count)),
         })
     }

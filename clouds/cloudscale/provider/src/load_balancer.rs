@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
     Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook,
     Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
-use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus};
+use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, Refusal};
 use futures::future::BoxFuture;
 
@@ -22,7 +22,7 @@ use crate::load_balancer::observe::{Memory, NotPersisted, Observed, ObservedPool
 use crate::load_balancer::plan::hrefs::Hrefs;
 use crate::load_balancer::plan::persisted;
 use crate::load_balancer::refused::StillFull;
-use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::step::{CloudStep, PartChange};
 use crate::nodes::servers::ServerReads;
 
 pub(crate) mod annotations;
@@ -52,6 +52,8 @@ pub(crate) struct Balancers {
     /// Where something went to make room at a quota, and there was no room after it, by the UID of the Service. Without it, each try
     /// would take one more member or pool that serves.
     still_full: Kept<String, StillFull>,
+    /// Pools whose monitor made way for one that did not come yet, by the UID of the Service. Without it, that one comes in its turn.
+    without_monitor: Kept<String, Vec<PoolId>>,
     /// What the API refused.
     refusals: RefusalBook<CloudStep>,
     /// How many floating IPs were led elsewhere by this process.
@@ -72,6 +74,7 @@ impl Balancers {
             cluster_name_annotation,
             not_persisted: Kept::default(),
             still_full: Kept::default(),
+            without_monitor: Kept::default(),
             refusals: RefusalBook::default(),
             moves: AtomicU64::default(),
         }
@@ -89,6 +92,28 @@ impl Balancers {
             let known = kept.take().unwrap_or_default();
             *kept = known.of_pools(|pool| observed.pool(pool).is_some());
             kept.clone().unwrap_or_default()
+        });
+        memory.own.without_monitor = self
+            .without_monitor
+            .with(&intent.identity().uid, |kept| kept.clone().unwrap_or_default());
+    }
+
+    /// Remembers whether a pool has no monitor because one made way. Where the API refuses the new one, it comes in its turn.
+    fn remember_owed(&self, uid: &String, step: &CloudStep, outcome: &Result<Learned, CloudError>) {
+        let Some(PartChange::Monitor { new, .. }) = step.part() else {
+            return;
+        };
+        let (is_busy, is_gone) = outcome
+            .as_ref()
+            .map_or((false, false), |learned| (learned.is_busy, learned.old_is_gone));
+        self.without_monitor.with(uid, |kept| match (is_busy, is_gone) {
+            (true, true) => kept.get_or_insert_default().push(new.pool),
+            (true, false) => {}
+            (false, _) => {
+                let pools = kept.get_or_insert_default();
+                pools.retain(|pool| *pool != new.pool);
+                kept.take_if(|pools| pools.is_empty());
+            }
         });
     }
 }
@@ -149,6 +174,7 @@ impl Reconciler for Balancers {
             ),
             Err(error) => (false, error.kind() == ErrorKind::Exhausted),
         };
+        self.remember_owed(&intent.identity().uid, step, &outcome);
         let still_full = refused::is_still_full(&seen.memory.refusals, step, came_of_it);
         if let Some((place, is_so)) = still_full {
             let uid = &intent.identity().uid;
@@ -208,6 +234,10 @@ impl Reconciler for Balancers {
 
     fn creates_again(&self, step: &CloudStep, sent: &CloudStep) -> bool {
         step.creates() && step.asks_the_same(sent)
+    }
+
+    fn is_root(&self, step: &CloudStep) -> bool {
+        matches!(step, CloudStep::CreateBalancer { .. })
     }
 
     /// Most writes are of several calls. What of them is a refusal, their answer tells.

@@ -58,9 +58,10 @@ impl ServiceController {
             !classes.leaves_to_others(it) && (classes.is_wanted(it) || facts::has_finalizer(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
-        let (is_early, trouble) = self.tracked(key, |tracked| match &tracked.unsettled {
-            Some(unsettled) if unsettled.is_early() => (true, None),
-            unsettled => (false, unsettled.as_ref().map(Unsettled::shown)),
+        let (is_early, trouble, lasts) = self.tracked(key, |tracked| match &tracked.unsettled {
+            Some(unsettled) if unsettled.is_early() => (true, None, Duration::ZERO),
+            Some(unsettled) => (false, Some(unsettled.shown()), unsettled.since.elapsed()),
+            None => (false, None, Duration::ZERO),
         });
         self.forget_unused(key);
         if is_early {
@@ -76,7 +77,7 @@ impl ServiceController {
         if shown == trouble {
             return self.queue.forget(queued);
         }
-        match self.ctx.kube.set_service_trouble(&service, trouble).await {
+        match self.ctx.kube.set_service_trouble(&service, trouble, lasts).await {
             Ok(_) => {
                 self.tracked(key, |tracked| tracked.is_trouble_told = trouble.is_some());
                 self.forget_unused(key);

@@ -85,6 +85,7 @@ impl Reconciler for Shop {
 
     fn book(&self, (asked, second): &(u64, i64)) -> Option<(&RefusalBook<Make>, Asker)> {
         let asker = Asker {
+            has_begun: false,
             uid: "u-1".to_owned(),
             asked: *asked,
             now: Timestamp::from_second(*second).unwrap(),

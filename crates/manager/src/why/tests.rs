@@ -112,6 +112,14 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
 }
 
 #[test]
+fn trouble_is_never_younger_than_its_last_event() {
+    let service = in_trouble("quota", QUOTA); // since 12 min
+    let events = [event("default/web", FAILED[0], QUOTA, "2026-01-01T00:15:00Z")];
+    let why = of_service(&service, Some(&with_step()), &known(&nodes(), &events));
+    assert_eq!(why.causes[0].since, "for 15 min");
+}
+
+#[test]
 fn a_condition_is_told_where_events_may_not_be_read() {
     let why = of_service(
         &in_trouble("denied", "403 Forbidden"),

@@ -27,6 +27,8 @@ pub(crate) struct Learned {
     pub(crate) move_number: u64,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
+    /// The pool that the API does not delete as long as something hangs on it.
+    pub(crate) in_use: Option<PoolId>,
     /// Why the API refused something that holds up nothing else.
     pub(crate) refused: Option<Refusal>,
     /// Whether something went for it to make room there, and there was none; `None` if it says nothing about that.
@@ -97,7 +99,10 @@ impl bowline_cloud_provider::Told for Learned {
 
     /// Whether the other steps of the wave would meet the same: they are planned again as far as they can be made.
     fn ends_wave(&self) -> bool {
-        self.is_busy || self.ends_exchange || self.refused.as_ref().is_some_and(|why| why.is_limit)
+        self.is_busy
+            || self.ends_exchange
+            || self.in_use.is_some()
+            || self.refused.as_ref().is_some_and(|why| why.is_limit)
     }
 }
 
@@ -212,10 +217,19 @@ impl Writer<'_> {
                 | DeleteListener { .. }
                 | DeleteMonitor { .. },
                 Some(_),
-            ) => {
-                self.remove(change).await?;
-                self.second_half(change).await
-            }
+            ) => match (self.remove(change).await, change) {
+                (Ok(()), _) => self.second_half(change).await,
+                (Err(error), DeletePool { old, .. } | Pool { old: Some(old), .. })
+                    if self.is_in_use(old.id, &error).await =>
+                {
+                    let in_use = Some(old.id);
+                    Ok(Learned {
+                        in_use,
+                        ..Learned::default()
+                    })
+                }
+                (Err(error), _) => Err(error.into()),
+            },
             (_, Some(_)) => self.replace(balancer, change).await,
             (_, None) => match (self.make(change).await, change) {
                 (Ok(made), _) => Ok(made),
@@ -366,30 +380,21 @@ impl Writer<'_> {
         self.seen.pools.iter().any(|pool| pool.pool.name == name)
     }
 
-    /// Deletes a pool; its listeners first, because the API may leave them without a pool on their ports. If it does not want that as long
-    /// as something else hangs on it, all of that too.
+    /// Deletes a pool; its listeners first, because the API may leave them without a pool on their ports.
     async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
         let pool = self.seen.pool(id);
         for listener in pool.iter().flat_map(|pool| &pool.listeners) {
             self.client.delete_listener(listener.uuid).await?;
         }
-        let refusal = match self.client.delete_pool(id).await {
-            Err(error) if is_refusal(&error) => error,
-            outcome => return outcome,
-        };
-        // Whatever it says: all of it goes anyway.
-        let Some(pool) = pool else {
-            return Err(refusal);
-        };
-        if !self.is_at_rest(pool.pool.load_balancer.uuid).await {
-            return Err(refusal);
-        }
-        for member in &pool.members {
-            self.client.delete_member(id, member.uuid).await?;
-        }
-        for monitor in &pool.monitors {
-            self.client.delete_monitor(monitor.uuid).await?;
-        }
         self.client.delete_pool(id).await
+    }
+
+    /// Whether a pool may have been refused to go because something hangs on it, whatever the API says: all of that goes anyway, once.
+    async fn is_in_use(&self, id: PoolId, error: &ApiError) -> bool {
+        let is_news = !self.seen.pools_in_use.contains(&id);
+        match self.seen.pool(id) {
+            Some(pool) if is_news && is_refusal(error) => self.is_at_rest(pool.pool.load_balancer.uuid).await,
+            _ => false,
+        }
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Option<Result<Arc<Vec<FloatingIp>>, String>>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
+    /// Pools that the API did not delete with what hangs on them: that goes first, each part by a step of its own.
+    pub(crate) pools_in_use: Vec<PoolId>,
 }
 
 /// What a reconcile remembers.
@@ -64,6 +66,8 @@ pub(crate) struct Remembered {
     pub(crate) still_full: StillFull,
     /// Floating IPs that led elsewhere before, in words, each with the number of its move.
     pub(crate) moved_ips: Vec<(String, u64)>,
+    /// Pools whose monitor made way for another one that did not come yet, in this reconcile or an earlier one.
+    pub(crate) without_monitor: Vec<PoolId>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) not_persisted: Vec<NotPersisted>,
 }
@@ -121,7 +125,7 @@ pub(crate) struct Busy {
 }
 
 /// How often in a row a conflict may come from a balancer that is at rest: about four seconds.
-const MAX_UNSEEN_CONFLICTS: u32 = 3;
+const MAX_UNSEEN_CONFLICTS: u32 = 5;
 
 impl Busy {
     pub(crate) fn set(&mut self) {

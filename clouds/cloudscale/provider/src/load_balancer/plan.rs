@@ -1,6 +1,7 @@
 //! Decides what comes next. Pure.
 //!
-//! The order of waves is the order in which traffic suffers least: a balancer that is ready, members of what is served, pools,
+//! The order of waves is the order in which traffic suffers least: a balancer that is ready, what made way before and was not
+//! succeeded, members of what is served, pools,
 //! members (missing ones before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
 //! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
 //! is never removed while another one that shall take over could not be created. Where members are probed elsewhere from now on, the
@@ -154,7 +155,7 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
     let mut steps = vec![CloudStep::CreateBalancer { new }];
     let not_persisted = persisted::split_off(seen, &mut steps);
     match persisted::refusal(seen, &not_persisted) {
-        Some(_) if persisted::may_be_late(seen) => wait_to_see(),
+        Some(_) if persisted::may_be_late(seen, &not_persisted) => wait_to_see(seen),
         Some(refusal) => Answer::Refused(refusal),
         None => apply(steps),
     }
@@ -194,20 +195,26 @@ impl Existing<'_> {
             ..
         } = self.served;
         let wanted = self.wanted;
+        if seen.memory.own.busy.is_now {
+            return wait_for(balancer, seen, notes);
+        }
+        let parts = Parts::new(self.served, wanted);
+        let mut owed = parts.owed();
+        persisted::split_off(seen, &mut owed);
+        if !owed.is_empty() {
+            return self.served.write(owed, notes);
+        }
         let href = hrefs.balancer(balancer.uuid);
         if let Some(refusal) = guards::before_change(wanted, desired, balancer, &href) {
             let (backends, monitor) = (wanted.backends(), Some(&wanted.monitor));
             return self.served.only_members(&backends, monitor, refusal, notes);
         }
-        if seen.memory.own.busy.is_now {
-            return wait_for(balancer, seen, notes);
-        }
-        let NextSteps { steps, not_persisted } = self.next_steps(notes);
+        let NextSteps { steps, not_persisted } = self.next_steps(&parts, notes);
         if !steps.is_empty() {
             return self.served.write(steps, notes);
         }
-        if !not_persisted.is_empty() && persisted::may_be_late(seen) {
-            return wait_to_see();
+        if !not_persisted.is_empty() && persisted::may_be_late(seen, &not_persisted) {
+            return wait_to_see(seen);
         }
         let refusals = &seen.memory.refusals;
         let of_ports = refused::of_ports(refusals);
@@ -245,7 +252,7 @@ impl Existing<'_> {
     }
 
     /// The steps of the first wave that has any.
-    fn next_steps(&self, notes: &mut Vec<Note>) -> NextSteps {
+    fn next_steps(&self, parts: &Parts<'_>, notes: &mut Vec<Note>) -> NextSteps {
         let Served {
             hrefs,
             seen,
@@ -253,7 +260,6 @@ impl Existing<'_> {
             ..
         } = self.served;
         let wanted = self.wanted;
-        let parts = Parts::new(self.served, wanted);
         let mut first: Vec<CloudStep> = self
             .surplus
             .iter()

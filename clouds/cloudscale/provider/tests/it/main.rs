@@ -13,6 +13,7 @@ mod lookup;
 mod mistakes;
 mod monitors;
 mod orphans;
+mod owed;
 mod policy;
 mod quota;
 mod restored;

@@ -253,7 +253,7 @@ async fn a_lasting_conflict_of_members_holds_up_nothing_and_is_waited_for_once()
     assert_eq!(run.published_although_refused.unwrap().ingress.len(), 2);
     assert_eq!(world.sim.listeners().len(), 2);
     let posts = |writes: &[Entry]| in_short(writes).iter().filter(|it| *it == "POST members").count();
-    assert_eq!(posts(&writes), 3 + 4, "{:?}", in_short(&writes));
+    assert_eq!(posts(&writes), 5 + 4, "{:?}", in_short(&writes));
     let (run, writes) = world.writes_of(world.run_after(6, "web")).await;
     assert_eq!((run.waited.as_secs(), posts(&writes)), (0, 4), "{run:?}");
     set_ports(

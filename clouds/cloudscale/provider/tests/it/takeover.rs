@@ -152,9 +152,12 @@ async fn a_copied_manifest_takes_no_balancer_that_a_go_manager_made() {
             let (run, writes) = world.writes_of(world.run("web")).await;
             run.settled();
             assert_eq!(writes.len(), 0, "{name} {shown:?}");
-            // With an annotation less it gets its own.
-            world.remove_annotation("copy", "uuid");
+            assert!(text.contains("choose another name"), "{text}");
+            // What leads there has to go, and nothing else is named.
             world.remove_annotation("copy", "name");
+            let run = world.run("copy").await;
+            assert!(!run.complaint().contains("choose another name"), "{run:?}");
+            world.remove_annotation("copy", "uuid");
             world.run("copy").await.settled();
             assert_eq!(world.sim.load_balancers().len(), 2);
         }

@@ -269,3 +269,17 @@ async fn another_value_is_tried_at_once() {
     world.annotate("web", "health-monitor-delay-s", "2");
     world.run("web").await.settled();
 }
+
+#[tokio::test(start_paused = true)]
+async fn several_refusals_are_told_in_the_same_words_whichever_was_tried_last() {
+    let world = settled(1).await;
+    let listeners = Fault::on(http::Method::PATCH, "/v1/load-balancers/listeners/*");
+    world.sim.faults().add(listeners.always().status(400));
+    world.annotate("web", "timeout-client-data-ms", "7");
+    world.annotate("web", "timeout-member-data-ms", "7");
+    let text = world.run("web").await.complaint().to_owned();
+    // Held back, tried again, and held back again.
+    for seconds in [1, 30, 1] {
+        assert_eq!(world.run_after(seconds, "web").await.complaint(), text);
+    }
+}

@@ -11,7 +11,7 @@ use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{
     CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
-    facts,
+    ServicesView, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock};
 use bowline_plan::{Answer, Plan, Refusal};
@@ -67,16 +67,9 @@ struct Evidence {
 
 impl Evidence {
     fn of(facts: &OrphanFacts) -> Self {
-        let services = facts.services.services();
-        let living = services
-            .iter()
-            .filter(|it| facts.services.classes().is_wanted(it));
-        let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
-        let shown = services.iter().flat_map(|it| facts::published_addresses(it));
-        let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
         Self {
             judge: Judge::new(facts, facts.cluster.uid.clone(), &[], |_| None),
-            used: used.collect(),
+            used: used_addresses(&*facts.services),
         }
     }
 
@@ -93,7 +86,6 @@ impl Evidence {
         };
         let (mut standing, mut why) = self.judge.judge(&traces, &owner, true, cluster, "its tags");
         if standing == Standing::Orphan {
-            let is_used = |address: &IpAddr| blocks::contains(block, *address);
             if evidence::is_marked(block) {
                 why = format!(
                     "its tag {DELETE} says that it is to be given back, and its tags name this cluster"
@@ -103,7 +95,7 @@ impl Evidence {
                     Standing::Persons,
                     format!("its tag {DELETE} is {value}, which no manager writes"),
                 );
-            } else if self.used.iter().any(is_used) {
+            } else if is_used(block, &self.used) {
                 (standing, why) = (
                     Standing::InUse,
                     "a Service asks for an address of it, or shows one".to_owned(),
@@ -121,6 +113,21 @@ impl Evidence {
             why,
         }
     }
+}
+
+/// The addresses that Services ask for or show.
+pub(crate) fn used_addresses(services: &dyn ServicesView) -> Vec<IpAddr> {
+    let all = services.services();
+    let living = all.iter().filter(|it| services.classes().is_wanted(it));
+    let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
+    let shown = all.iter().flat_map(|it| facts::published_addresses(it));
+    let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
+    used.collect()
+}
+
+/// Whether one of these addresses is of a block: then it is no orphan, whatever its tags say.
+pub(crate) fn is_used(block: &IpBlock, used: &[IpAddr]) -> bool {
+    used.iter().any(|address| blocks::contains(block, *address))
 }
 
 /// Gives one block back.

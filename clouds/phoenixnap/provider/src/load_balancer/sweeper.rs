@@ -20,6 +20,7 @@ use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::orphans::used_addresses;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;
@@ -63,6 +64,7 @@ impl Reconciler for Sweeper {
         Ok(Intent {
             cluster: ClusterTags { uid },
             classes: facts.services.classes().clone(),
+            used: used_addresses(&*facts.services),
             services: services
                 .into_iter()
                 .map(|service| (ServiceKey::of(&service), service))
@@ -142,6 +144,7 @@ impl Reconciler for Sweeper {
         let asker = Asker {
             uid: String::new(),
             asked: 0,
+            has_begun: false,
             now: facts.now,
         };
         Some((&self.refusals, asker))

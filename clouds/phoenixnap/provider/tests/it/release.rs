@@ -257,6 +257,24 @@ async fn a_block_that_no_service_has_is_told_of_and_never_deleted() {
     }
 }
 
+/// The remedy of an orphan is the tag `delete`, which would take the address from under the Service.
+#[tokio::test(start_paused = true)]
+async fn a_block_that_lost_its_tags_is_no_orphan_while_a_service_lives_on_it() {
+    let world = World::new();
+    let own = BlockSpec::default()
+        .tag("usage", "cloud-provider-phoenixnap-auto")
+        .tag("cluster", CLUSTER);
+    world.sim.add_block(own.network(NETWORK));
+    let cidr = world.sim.blocks()[0].cidr.to_string();
+    world.add("shop/plain");
+    world.edit("shop/plain", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(cidr.replace("/29", ""));
+    });
+    for _ in 0..3 {
+        assert_eq!(swept_again(&world).await, []);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_seen_a_moment_after_its_block_makes_no_orphan() {
     let world = World::new();

@@ -269,11 +269,19 @@ async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled
     world.add_service("web");
     world.settled("web").await;
     world.edit("web", |it| it["status"]["conditions"] = json!([theirs]));
+    let changed = world.api.now();
     world.annotate("web", "cloud.example/broken", "x");
     world.pass(seconds(29)).await;
     assert_eq!(condition(&world), None);
     world.pass(seconds(2)).await;
     let (reason, message) = condition(&world).expect("a condition");
+    // The trouble did not begin with the condition.
+    let service = world.service("web").expect("a Service");
+    let ours = service["status"]["conditions"].as_array().into_iter().flatten();
+    let since = ours.rev().find_map(|it| it["lastTransitionTime"].as_str());
+    let since: jiff::Timestamp = since.expect("a time").parse().expect("RFC 3339");
+    let later = since.duration_since(changed).as_secs().abs();
+    assert!(later <= 1, "{since}: {changed}");
     assert_eq!(reason, "refused");
     assert!(message.contains("tried again"), "{message}");
     let writes = || world.api.journal().writes().len();

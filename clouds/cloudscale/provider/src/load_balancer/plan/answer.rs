@@ -17,6 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The time before each look at a balancer that is changing.
 const POLLS: Pauses = Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
 
+/// The same for one that was written to: mostly it is done at once.
+const AFTER_WRITES: Pauses = Pauses::of_micros(&[
+    100_000, 200_000, 700_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000,
+]);
+
 /// The same for a balancer that was deleted: usually it is gone at once.
 pub(super) const CONFIRMATIONS: Pauses =
     Pauses::of_micros(&[100_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
@@ -33,9 +38,9 @@ pub(super) fn wait(after: Duration, reason: String) -> Next {
 }
 
 /// What was written is not shown yet.
-pub(super) fn wait_to_see() -> Next {
+pub(super) fn wait_to_see(seen: &Seen) -> Next {
     wait(
-        persisted::LAG,
+        persisted::lag(seen),
         "the API does not show the last write yet".to_owned(),
     )
 }
@@ -51,8 +56,12 @@ pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen, notes: &mut Vec<Not
             PATIENCE.as_secs() / 60
         )));
     }
+    let pauses = match seen.memory.own.busy.was_once {
+        true => AFTER_WRITES,
+        false => POLLS,
+    };
     wait(
-        seen.memory.pause(POLLS),
+        seen.memory.pause(pauses),
         format!("await-lb({} is {})", balancer.name, balancer.status),
     )
 }

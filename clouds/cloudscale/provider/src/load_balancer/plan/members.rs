@@ -282,7 +282,7 @@ impl Served<'_> {
         })
     }
 
-    fn deletion(&self, pool: PoolId, old: &Member) -> CloudStep {
+    pub(super) fn deletion(&self, pool: PoolId, old: &Member) -> CloudStep {
         let old = self.old_member(pool, old);
         self.step(PartChange::DeleteMember { pool, old })
     }

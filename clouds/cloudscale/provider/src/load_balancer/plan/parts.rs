@@ -11,7 +11,7 @@ use crate::load_balancer::plan::attributes;
 use crate::load_balancer::plan::desired::{self, ListenerKey, PoolKey};
 use crate::load_balancer::plan::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use crate::load_balancer::plan::members::{Checks, MovingChecks, Served, as_monitored};
-use crate::load_balancer::refused::{self, Place};
+use crate::load_balancer::refused::{self, Place, Room};
 use crate::load_balancer::step::{CloudStep, Old, PartChange};
 
 /// The comparison of the wished parts with those that are there.
@@ -62,16 +62,94 @@ impl<'a> Parts<'a> {
         self.served.step(change)
     }
 
+    /// The second halves that are owed: a listener or monitor made way, and what was to have its place did not come, because the balancer
+    /// was busy, the Service changed, or the process ended. They come before anything else.
+    pub(super) fn owed(&self) -> Vec<CloudStep> {
+        let ports = self.wanted.ports.iter();
+        let mut owed: Vec<CloudStep> = ports.filter_map(|port| self.owed_listener(port)).collect();
+        let without = &self.served.seen.memory.own.without_monitor;
+        let is_owed = |(_, there): &Kept<'_>| {
+            without.contains(&there.pool.uuid) && there.monitors.is_empty() && !there.listeners.is_empty()
+        };
+        for kept in self.kept.iter().filter(|kept| is_owed(kept)) {
+            let moving = self.served.moving_checks(&kept.0.backend, kept.1);
+            if moving != MovingChecks::Later {
+                owed.extend(self.monitors_of(std::slice::from_ref(kept), moving == MovingChecks::Now));
+            }
+        }
+        owed
+    }
+
+    /// The listener of a port that was served and is closed: monitors come last, so a pool of its name that has one was. It leads to the
+    /// pool that it is to have if that one has all its members, else to one that served.
+    fn owed_listener(&self, port: &Port) -> Option<CloudStep> {
+        let seen = self.served.seen;
+        let is_of_port =
+            |it: &Listener| it.protocol == port.listener_protocol && it.protocol_port == port.port;
+        let mut listeners = seen
+            .pools
+            .iter()
+            .flat_map(|pool| &pool.listeners)
+            .chain(&seen.loose_listeners);
+        let is_refused = |(step, _): (&CloudStep, _)| match step.part() {
+            Some(PartChange::Listener { new, .. }) => {
+                new.protocol == port.listener_protocol && new.protocol_port == port.port
+            }
+            _ => false,
+        };
+        if listeners.any(is_of_port) || seen.memory.refusals.iter().any(is_refused) {
+            return None;
+        }
+        let all = seen
+            .pools
+            .iter()
+            .filter(|it| it.pool.name == port.backend.pool_name);
+        let all: Vec<&ObservedPool> = all.collect();
+        if self.served.room(Place::Listener) != Room::Free || all.iter().all(|it| it.monitors.is_empty()) {
+            return None;
+        }
+        let wished = self.served.desired.members(&port.backend).len();
+        let fitness = |it: &&ObservedPool| {
+            let is_wished = pool_key(it) == port.key() && it.members.len() >= wished;
+            (is_wished, !it.monitors.is_empty(), it.members.len())
+        };
+        let best = all
+            .into_iter()
+            .filter(|it| !it.members.is_empty())
+            .max_by_key(fitness)?;
+        Some(self.listener((port, best), None))
+    }
+
     /// Creates pools beside those that they replace; in their place where the API wants no two of one name, or a quota leaves no
     /// room.
     pub(super) fn missing_pools(&self) -> Vec<CloudStep> {
-        let steps = self.pools.coming.iter().map(|(missing, old)| {
-            self.step(PartChange::Pool {
+        let steps = self.pools.coming.iter().flat_map(|(missing, old)| {
+            let mut steps = old.map_or_else(Vec::new, |(old, _)| self.parts_first(old));
+            steps.push(self.step(PartChange::Pool {
                 new: missing.create(self.served.balancer.uuid, &self.wanted.tags),
                 old: old.map(|(old, _)| self.old_pool(old)),
-            })
+            }));
+            steps
         });
         steps.collect()
+    }
+
+    /// What goes before a pool that the API does not delete as long as something hangs on it. Its listeners go with it.
+    fn parts_first(&self, pool: &ObservedPool) -> Vec<CloudStep> {
+        if !self.served.seen.pools_in_use.contains(&pool.pool.uuid) {
+            return Vec::new();
+        }
+        let members = pool
+            .members
+            .iter()
+            .map(|it| self.served.deletion(pool.pool.uuid, it));
+        let monitors = pool.monitors.iter().map(|it| {
+            self.step(PartChange::DeleteMonitor {
+                pool_name: pool.pool.name.clone(),
+                old: self.served.old_monitor(it),
+            })
+        });
+        members.chain(monitors).collect()
     }
 
     /// Whether a quota leaves no room for another pool.
@@ -250,11 +328,13 @@ impl<'a> Parts<'a> {
         let is_needed = |pool: &ObservedPool| pool.listeners.iter().any(|it| serving.contains(&it.uuid));
         let going = self.pools.going.iter().filter(|pool| !is_needed(pool));
         going
-            .map(|pool| {
-                self.step(PartChange::DeletePool {
+            .flat_map(|pool| {
+                let mut steps = self.parts_first(pool);
+                steps.push(self.step(PartChange::DeletePool {
                     old: self.old_pool(pool),
                     is_live: !pool.listeners.is_empty(),
-                })
+                }));
+                steps
             })
             .collect()
     }

@@ -13,12 +13,15 @@ use crate::load_balancer::observe::{NotPersisted, Observed, Remembered, Seen};
 use crate::load_balancer::plan::attributes;
 use crate::load_balancer::step::{CloudStep, PartChange};
 
-/// How long a list may lag behind a write before the write counts as not kept.
-pub(super) const LAG: Duration = Duration::from_secs(1);
-
-/// How many reads after the last write have to show that it was not kept: the one at the end of a reconcile, and one more
-/// after [`LAG`].
+/// How many reads after the last write have to show that a change was not kept: the one at the end of a reconcile, and one more.
 const READS: u32 = 2;
+
+/// The same for a creation, which the API answered with the object: a list may show it late, as those of the same kind that were sent
+/// and not answered ([`RefusalBook`](bowline_cloud_provider::RefusalBook)). With the pauses in between these are 23 seconds.
+const READS_OF_NEW: u32 = 6;
+
+/// The longest time between two of these reads, in seconds.
+const LONGEST_LAG: u64 = 8;
 
 /// Takes the steps out that were answered before and would come to nothing again.
 pub(super) fn split_off(seen: &Seen, steps: &mut Vec<CloudStep>) -> Vec<CloudStep> {
@@ -34,9 +37,22 @@ pub(super) fn split_off(seen: &Seen, steps: &mut Vec<CloudStep>) -> Vec<CloudSte
     steps.extract_if(.., |step| was_answered(step)).collect()
 }
 
-/// Whether the API may only be late to show what was written.
-pub(super) fn may_be_late(seen: &Seen) -> bool {
-    !seen.memory.own.done.is_empty() && seen.memory.own.reads < READS
+/// Whether the API may only be late to show these steps, as far as they were made in this reconcile.
+pub(super) fn may_be_late(seen: &Seen, steps: &[CloudStep]) -> bool {
+    let Remembered { done, reads, .. } = &seen.memory.own;
+    let is_new = |step: &CloudStep| step.creates() && done.iter().any(|made| made.asks_the_same(step));
+    let most = if steps.iter().any(is_new) {
+        READS_OF_NEW
+    } else {
+        READS
+    };
+    !done.is_empty() && *reads < most
+}
+
+/// How long to wait before the next look at what was written: a second, then twice as long each time.
+pub(super) fn lag(seen: &Seen) -> Duration {
+    let doublings = seen.memory.own.reads.saturating_sub(1).min(16);
+    Duration::from_secs((1 << doublings).min(LONGEST_LAG))
 }
 
 /// What is told of steps that were not kept.

@@ -75,22 +75,27 @@ pub(super) fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner
             balancer.uuid
         ));
     }
-    let other_one = format!(
-        "choose another name ({}) or remove {}",
-        keys::NAME.key,
-        keys::UUID.key
-    );
+    // Whatever leads to it has to be changed.
+    let name = (balancer.name.trim() == identity.name.trim())
+        .then(|| format!("choose another name ({})", keys::NAME.key));
+    let uuid = (identity.annotated == Some(balancer.uuid)).then(|| format!("remove {}", keys::UUID.key));
+    let leads: Vec<String> = name.into_iter().chain(uuid).collect();
     let if_own = match owner {
-        Owner::Service => String::new(),
-        Owner::Cluster { .. } => format!(
-            "; if it was restored under a new cluster name, change its tag {TAG_CLUSTER_NAME} to {} by hand",
+        Owner::Service => None,
+        Owner::Cluster { .. } => Some(format!(
+            "if it was restored under a new cluster name, change its tag {TAG_CLUSTER_NAME} to {} by hand",
             own_cluster(identity)
-        ),
-        Owner::PerhapsCluster { theirs } => {
-            format!("; if this is the cluster {theirs}, say so with --cluster-name")
-        }
+        )),
+        Owner::PerhapsCluster { theirs } => Some(format!(
+            "if this is the cluster {theirs}, say so with --cluster-name"
+        )),
     };
-    Refusal::new(failed_to_find(identity, &why)).with_remedy(other_one + &if_own)
+    let leads = Some(leads.join(" and ")).filter(|leads| !leads.is_empty());
+    let remedies: Vec<String> = leads.into_iter().chain(if_own).collect();
+    Refusal {
+        remedy: (!remedies.is_empty()).then(|| remedies.join("; ")),
+        ..Refusal::new(failed_to_find(identity, &why))
+    }
 }
 
 /// What is told of nodes that are no members.

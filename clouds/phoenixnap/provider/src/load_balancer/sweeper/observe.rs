@@ -9,6 +9,7 @@ use bowline_phoenixnap_client::IpBlock;
 
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::orphans::is_used;
 
 /// The cluster and its Services.
 pub(crate) struct Intent {
@@ -16,6 +17,8 @@ pub(crate) struct Intent {
     pub(super) services: BTreeMap<ServiceKey, Arc<Service>>,
     /// Which of them are served.
     pub(super) classes: ServiceClasses,
+    /// The addresses that Services ask for or show.
+    pub(super) used: Vec<IpAddr>,
 }
 
 /// The cluster's blocks, and what could not be done with them in this run.
@@ -29,9 +32,9 @@ pub(crate) struct Observed {
 }
 
 impl Intent {
-    /// Whether a block looks like an orphan: nobody has a claim to it, and it is not to be given back.
+    /// Whether a block looks like an orphan: nobody has a claim to it or lives on an address of it, and it is not to be given back.
     pub(super) fn has_orphan(&self, block: &IpBlock) -> bool {
-        !evidence::is_marked(block) && !self.has_service_of(block)
+        !evidence::is_marked(block) && !self.has_service_of(block) && !is_used(block, &self.used)
     }
 
     /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
