@@ -2,7 +2,7 @@
 
 use bowline_kit::Interruption;
 
-use crate::takeover::as_upstream;
+use crate::upstream::as_upstream;
 use crate::world::{World, in_short, lb_name, service};
 
 /// The tags of the load balancer, of its first listener and of its first pool.
