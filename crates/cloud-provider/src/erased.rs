@@ -246,6 +246,25 @@ fn hold_back<R: Reconciler>(
     }
 }
 
+/// Of a plan that has settled: why a write is not made that would come next if nothing were held back.
+fn held_back<R: Reconciler>(reconciler: &R, intent: &R::Intent, seen: &mut SeenBy<R>) -> Option<Refusal> {
+    if seen.memory.refusals.is_empty() {
+        return None;
+    }
+    let refusals = std::mem::take(&mut seen.memory.refusals);
+    let freely = reconciler.plan(intent, seen).answer;
+    seen.memory.refusals = refusals;
+    let Answer::Apply(wave) = freely else {
+        return None; // all is as it is asked for, by another way
+    };
+    let refusals = &seen.memory.refusals;
+    let why = wave.steps().iter().filter_map(|step| match step {
+        LoadBalancerStep::Cloud(step) => refusals.first(|known| reconciler.is_same_request(known, step)),
+        LoadBalancerStep::Kube(_) => None,
+    });
+    Refusal::all(why)
+}
+
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
@@ -295,6 +314,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             notes,
             again,
             publishes,
+            mut lacks,
         } = self.reconciler.plan(&self.intent, seen);
         answer = hold_back(&*self.reconciler, seen, answer);
         if let Answer::Refused(refusal) = &answer
@@ -304,6 +324,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 Answer::Settled(_) | Answer::Refused(_) => {}
                 first => answer = first,
             }
+        }
+        if let (Answer::Settled(_), None) = (&answer, &lacks) {
+            lacks = held_back(&*self.reconciler, &self.intent, seen);
         }
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
@@ -320,6 +343,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             notes,
             again,
             publishes,
+            lacks,
         })
     }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts};
-use bowline_cloud_provider::{CloudProvider, ClusterFacts, LoadBalancer, ServiceClasses, ServiceList};
+use bowline_cloud_provider::{
+    CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceList, ServicesView,
+};
 use bowline_drive::orphans::{Planned, Removal, find};
 use bowline_drive::{Driven, Lanes};
 use bowline_kube_io::{Clock as _, Kube, ServiceCache, SystemClock};
@@ -125,11 +127,7 @@ impl Search {
         let services = kube.list_services().await;
         let services = services.map_err(|error| format!("reading Services: {error}"))?;
         Ok(OrphanFacts {
-            // Whoever runs this may not know which classes the manager serves: what any Service asks for is none.
-            services: Arc::new(ServiceList {
-                classes: ServiceClasses::all_of(&services),
-                services,
-            }),
+            services: self::services(services),
             nodes: nodes.into(),
             cluster: Arc::clone(&self.cluster),
             now: kube.clock().now(),
@@ -243,8 +241,16 @@ impl Search {
     }
 }
 
+/// Whoever looks may not know which classes the manager serves: what any Service asks for is no orphan.
+pub(crate) fn services(services: Vec<Arc<Service>>) -> Arc<dyn ServicesView> {
+    Arc::new(ServiceList {
+        classes: ServiceClasses::all_of(&services),
+        services,
+    })
+}
+
 /// What was found both times as it is now.
-fn both(first: Vec<Planned>, again: Vec<Planned>) -> Vec<Planned> {
+pub(crate) fn both(first: Vec<Planned>, again: Vec<Planned>) -> Vec<Planned> {
     let is_known = |orphans: &[Found]| first.iter().any(|(known, _)| known == orphans);
     again
         .into_iter()
@@ -252,7 +258,8 @@ fn both(first: Vec<Planned>, again: Vec<Planned>) -> Vec<Planned> {
         .collect()
 }
 
-fn objects(orphans: &[Found]) -> String {
+/// What goes together, for people.
+pub(crate) fn objects(orphans: &[Found]) -> String {
     let names: Vec<String> = orphans.iter().map(ToString::to_string).collect();
     names.join(", ")
 }

@@ -337,11 +337,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
         why.causes.push(cause);
-        "the manager tries again by itself, within 5 min or after the delay that the cloud states; at once when the Service changes"
-            .clone_into(&mut why.next);
+        "the manager tries again by itself, and at once when the Service changes".clone_into(&mut why.next);
     }
+    let key = ServiceKey::of(service).to_string();
     if let Some(report) = report {
-        of_report(&mut why, report, failure.as_ref());
+        let tells_more = |it: &SeenEvent| !FAILED.contains(&&*it.reason) && *it.reason != *NO_NODES;
+        let is_warned = known.warnings(&key).any(tells_more);
+        of_report(&mut why, report, failure.as_ref(), is_warned);
     }
     let noted = report.into_iter().flat_map(|report| &report.notes);
     let noted: Vec<&str> = noted.map(|note| note.reason).collect();
@@ -349,7 +351,6 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         let reason = &*it.reason;
         FAILED.contains(&reason) || noted.contains(&reason) || reason == NO_NODES
     };
-    let key = ServiceKey::of(service).to_string();
     why.causes.extend(
         known
             .warnings(&key)
@@ -363,7 +364,8 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
 const UNANSWERED: &str = "whoever owns the Service looks whether its pods are ready (kubectl get endpointslices); whoever runs the cluster, whether the node port \
     answers on the Nodes, and what is between them and the load balancer: firewalls, security groups, network policies";
 
-fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) {
+/// `is_warned`: the manager told of something that may still hold.
+fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, is_warned: bool) {
     let is_told = |text: &str| failure.is_some_and(|it| it.text.contains(text));
     let headline = report.headline();
     why.should.push(match &report.outcome {
@@ -405,10 +407,20 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>) 
             "the manager looks again by itself".clone_into(&mut why.next);
         }
         ReportedOutcome::Settled { .. } if !report.is_idle() && failure.is_none() => {
-            let remedy = "a manager that leads makes this by itself: look again in a minute";
+            // A plan made here does not know what the manager was refused.
+            let (remedy, next) = match is_warned {
+                true => (
+                    "follow the warnings below: what the cloud refused is tried again from time to time only",
+                    "a manager that leads makes what the cloud does not refuse",
+                ),
+                false => (
+                    "a manager that leads makes this by itself: look again in a minute",
+                    "a manager that leads makes these steps",
+                ),
+            };
             let text = format!("the load balancer is not as the Service asks: {headline}");
             why.causes.push(Cause::new(Outcome::Warning, text, remedy));
-            "a manager that leads makes these steps".clone_into(&mut why.next);
+            next.clone_into(&mut why.next);
         }
         _ => {}
     }

@@ -18,6 +18,9 @@ pub struct Plan<S, T> {
     pub again: Option<Duration>,
     /// What to publish although the answer is a refusal: all but what is refused is as it should be.
     pub publishes: Option<T>,
+    /// What is not as it is asked for although nothing is left to do now: a write that was refused and is held back, or a part that the
+    /// cloud could not make and that is left for a while. A cause that holds, until a plan settles without it.
+    pub lacks: Option<Refusal>,
 }
 
 impl<S, T> Plan<S, T> {
@@ -29,6 +32,7 @@ impl<S, T> Plan<S, T> {
             notes: Vec::new(),
             again: None,
             publishes: None,
+            lacks: None,
         }
     }
 

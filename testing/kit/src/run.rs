@@ -34,6 +34,8 @@ pub struct Run {
     pub waited: Duration,
     /// When to look again, if it settled and there is something to be tidied up later.
     pub again: Option<Duration>,
+    /// What is not as it is asked for although the last plan settled.
+    pub lacks: Option<String>,
     /// If it failed: how long the cloud asked to be left alone.
     pub stated: Option<Duration>,
     /// What is published although something was refused.

@@ -156,6 +156,7 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
         let news = plan.notes.iter().filter(|note| !said.contains(note));
         run.notes.extend(news.cloned());
         said.clone_from(&plan.notes);
+        run.lacks = plan.lacks.as_ref().map(ToString::to_string);
     }
 
     fn now(&self) -> Option<Timestamp> {

@@ -26,7 +26,7 @@ impl Unsettled {
         let message = match self.reason {
             Reason::Pending => "The last change is being worked on".to_owned(),
             Reason::Waiting | Reason::NoNodes => text.to_owned(),
-            _ => format!("{text}. It is tried again by itself, after 5 min or a delay that the cloud states"),
+            _ => format!("{text}. It is tried again by itself, and at once when the Service changes"),
         };
         (self.reason.name(), message)
     }

@@ -275,6 +275,10 @@ impl ServiceController {
             // All is done that can be done, and nobody is served.
             let text = events::UNAVAILABLE_LOAD_BALANCER.message;
             self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes, text));
+        } else if let Some(lacks) = self.tracked(key, |tracked| tracked.lacks.take()) {
+            // The rest is done, and the cause holds until the cloud takes what is asked for, or something else is.
+            let Failure { reason, text, .. } = Failure::refused("", &lacks);
+            self.tracked(key, |tracked| tracked.stays_unsettled(reason, &text));
         } else {
             self.observe_settled(key);
         }

@@ -123,6 +123,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes == Causes::VERIFY;
             // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
             let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
+            tracked.lacks.clone_from(&plan.lacks);
             let mut news = tracked.dedup.news(notes, |reason| !is_end || is_lasting(reason));
             news.retain(|note| !is_old || note.is_said_at_start);
             news

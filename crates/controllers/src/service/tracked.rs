@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, Service, ServiceClasses, facts};
+use bowline_plan::Refusal;
 use tokio::time::Instant;
 
 use super::fights::{Asked, Fights};
@@ -73,6 +74,8 @@ pub(super) struct Tracked {
     pub(super) state: State,
     /// Why it is not as it should be; `None`: it is, as far as is known.
     pub(super) unsettled: Option<Unsettled>,
+    /// What is not as it is asked for although the last plan settled.
+    pub(super) lacks: Option<Refusal>,
     /// This process wrote the condition that tells it.
     pub(super) is_trouble_told: bool,
     /// The Service as it was last handed to a sync, with our own annotations since then.

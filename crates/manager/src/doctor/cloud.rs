@@ -4,11 +4,13 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::{
     BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
     Service, ServiceFacts, ServiceList, ServicesView,
 };
 use bowline_controllers::node_set;
+use bowline_drive::orphans::find;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
@@ -16,6 +18,7 @@ use serde_json::json;
 
 use super::{Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, timed, took};
 use crate::controllers::ControllerName;
+use crate::orphans;
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
@@ -258,7 +261,8 @@ pub(super) async fn billed(
     })
 }
 
-/// Load balancers that bear the marks of this cluster, and that none of its Services asks for. `None`: there are none to look for.
+/// What bears the marks or names of this cluster, and that none of its Services asks for, as `orphans` finds it. `None`: there are no
+/// load balancers to look for.
 pub(super) async fn left_behind(
     patient: &Patient<'_>,
     kube: Option<&Kube>,
@@ -270,39 +274,50 @@ pub(super) async fn left_behind(
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let Some((made, _)) = timed(load_balancer.made_for(&objects.list())).await else {
-        return Some(failed_besides(
-            &LEFT_BEHIND,
-            &CloudError::transient(no_answer()),
-            cause,
-        ));
-    };
-    let mut made = match made {
-        Ok(made) => made,
-        Err(error) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
-    };
-    let mut leave_out = |services: &[Arc<Service>]| {
-        let asking = services.iter().filter(|it| objects.classes.may_concern(it));
-        let asking: Vec<Option<&str>> = asking.map(|it| it.metadata.uid.as_deref()).collect();
-        made.retain(|made| !asking.contains(&Some(&made.uid)));
-        made.is_empty()
-    };
-    // A Service may have come before the cloud answered.
-    let is_well = leave_out(services)
-        || match listed(kube.list_services()).await {
-            Ok(services) => leave_out(&services),
-            Err(_) => return Some(LEFT_BEHIND.skipped("Services are not read")),
+    let look = async |services: &[Arc<Service>]| {
+        let facts = OrphanFacts {
+            services: orphans::services(services.to_vec()),
+            nodes: objects.nodes().into(),
+            cluster: Arc::clone(&objects.cluster),
+            now: kube.clock().now(),
         };
-    if is_well {
-        return Some(LEFT_BEHIND.ok("none that bears the marks of this cluster"));
+        Ok::<_, CloudError>(find(&load_balancer, &facts).await?.0)
+    };
+    let twice = async {
+        let first = look(services).await?;
+        if first.is_empty() {
+            return Ok(Some(first));
+        }
+        // A Service may have come before the cloud answered.
+        match listed(kube.list_services()).await {
+            Ok(services) => Ok(Some(orphans::both(first, look(&services).await?))),
+            Err(_) => Ok(None),
+        }
+    };
+    let left = match timed(twice).await {
+        None => {
+            let error = CloudError::transient(no_answer());
+            return Some(failed_besides(&LEFT_BEHIND, &error, cause));
+        }
+        Some((Err(error), _)) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
+        Some((Ok(None), _)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
+        Some((Ok(Some(left)), _)) => left,
+    };
+    if left.is_empty() {
+        return Some(LEFT_BEHIND.ok("`orphans` finds nothing"));
     }
-    let lines = made
-        .iter()
-        .map(|made| format!("{}, made for {}, uid {}", made.balancer, made.key, made.uid));
+    let lines = left.iter().map(|(group, _)| {
+        let owner = group.first().map(|it| it.owner.to_string());
+        format!(
+            "{}, made for {}",
+            orphans::objects(group),
+            owner.unwrap_or_default()
+        )
+    });
     Some(
         LEFT_BEHIND
             .warning(
-                format!("{}, and no manager deletes one by itself", made.len()),
+                format!("{}, and no manager deletes one by itself", left.len()),
                 "see `orphans`, which deletes them with --delete; a copy of this cluster, or the one that this is a copy of, may use them",
             )
             .with(some_lines(lines.collect())),

@@ -105,10 +105,28 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
       why not    the last try failed 40 s ago, 7 times so far: error during create-pool(tcp/http): quota reached
                  since: for 12 min
                  do: whoever owns the project of the cloud has the limit raised, or deletes what nobody needs
-      next       the manager tries again by itself, within 5 min or after the delay that the cloud states; at once when the Service changes
+      next       the manager tries again by itself, and at once when the Service changes
     ");
     let said = last_try(&service, &known(&nodes, &events)).unwrap();
     assert_eq!(said, format!("failed 40 s ago, 7 times so far: {QUOTA}"));
+}
+
+/// The plan of another process has the step that the manager was refused.
+#[test]
+fn of_what_a_warning_tells_it_is_not_said_that_it_is_made_by_itself() {
+    let told = |events: &[SeenEvent]| {
+        let why = of_service(&service(|_| {}), Some(&with_step()), &known(&nodes(), events));
+        why.causes[0].remedy.clone()
+    };
+    assert!(told(&[]).contains("makes this by itself"));
+    let refused = event(
+        "default/web",
+        "LoadBalancerLbMethodUnknown",
+        "no",
+        "2026-01-01T00:29:20Z",
+    );
+    let remedy = told(&[refused]);
+    assert!(remedy.starts_with("follow the warnings below"), "{remedy}");
 }
 
 #[test]

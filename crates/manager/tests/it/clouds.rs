@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bowline_cloud_provider::evidence::Traces;
+use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner};
 use bowline_cloud_provider::plan::Refusal;
 use bowline_cloud_provider::{
     Begin, CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer,
-    MadeFor, Reconcile, Route, RouteChange, Routes, ServiceFacts, ServicesView,
+    MadeFor, Reconcile, Route, RouteChange, Routes, ServiceFacts,
 };
 use futures::future::BoxFuture;
 
@@ -79,8 +81,33 @@ impl LoadBalancer for Marked {
         facts.key().to_string()
     }
 
-    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
-        Box::pin(async { Ok(self.0.clone()) })
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        let judge = Judge::new(facts, None, &[], |_| None);
+        let found = self.0.iter().map(|made| {
+            let owner = Owner {
+                uid: made.uid.clone(),
+                key: Some(made.key.clone()),
+                ..Owner::default()
+            };
+            let traces = Traces {
+                id: &made.balancer,
+                ..Traces::default()
+            };
+            let (standing, why) =
+                judge.judge(&traces, &owner, false, OfCluster::This("its marks"), "its tags");
+            Found {
+                kind: "load balancer",
+                id: made.balancer.clone(),
+                name: String::new(),
+                made: None,
+                owner,
+                cluster_uid: None,
+                standing,
+                why,
+            }
+        });
+        let found = found.collect();
+        Box::pin(async { Ok(found) })
     }
 }
 

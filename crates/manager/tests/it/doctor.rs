@@ -111,8 +111,12 @@ async fn a_load_balancer_that_no_service_asks_for_is_told_with_the_service_that_
         .find(|it| it.topic.name == "no load balancer is left behind");
     let told = told.unwrap();
     assert_eq!(told.outcome, Outcome::Warning);
-    let lines =
-        [&marks[1], &marks[2]].map(|it| format!("{}, made for {}, uid {}", it.balancer, it.key, it.uid));
+    let lines = [&marks[2], &marks[1]].map(|it| {
+        format!(
+            "load balancer {}, made for Service {}, uid {}",
+            it.balancer, it.key, it.uid
+        )
+    });
     assert_eq!(told.details, lines);
 }
 

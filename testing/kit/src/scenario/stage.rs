@@ -335,6 +335,7 @@ fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Valu
         "reasons": run.reasons(),
         "waited_ms": run.waited.as_millis(),
         "again_ms": run.again.map(|again| again.as_millis()),
+        "lacks": run.lacks,
         "stated_ms": run.stated.map(|stated| stated.as_millis()),
         "took_ms": took.as_millis(),
         "calls": operations(false),

@@ -12,7 +12,7 @@ use bowline_plan::Refusal;
 
 use crate::load_balancer::learned::{Learned, Shown};
 use crate::load_balancer::members::is_at;
-use crate::load_balancer::memory::{Memory, RefusedCreation, Seen, WrittenMembers};
+use crate::load_balancer::memory::{Memory, RefusedCreation, Seen};
 use crate::load_balancer::observe::confirm;
 use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::remedies;
@@ -145,11 +145,14 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             let kept = &mut seen.memory.own.made_way;
             kept.retain(|before| !before.has_place_of(change));
             kept.extend(made_way);
-            if let PartChange::SetMembers { pool, removed, .. } = change {
-                seen.memory.own.members_written.push(WrittenMembers {
-                    pool: pool.clone(),
-                    removed: *removed,
-                });
+            let own = &mut seen.memory.own;
+            match change {
+                PartChange::SetMembers { pool, .. }
+                | PartChange::AddMember { pool, .. }
+                | PartChange::UpdateMember { pool, .. }
+                | PartChange::RemoveMember { pool, .. } => _ = own.members_written.insert(pool.clone()),
+                PartChange::UpdateBalancer { .. } => {}
+                _ => _ = own.parts_written.insert(balancer.clone()),
             }
             let Seen { observed, memory } = seen;
             // What else the answer shows may lag behind.

@@ -143,22 +143,18 @@ pub(crate) struct Remembered {
     pub(crate) rewritten: Vec<PartChange>,
     /// The deletions of load balancers, and the writes that made parts or took them away, of which no look has shown what came of them.
     pub(crate) unconfirmed: Vec<CloudStep>,
-    /// Pools whose members were written: the answer does not show them.
-    pub(crate) members_written: Vec<WrittenMembers>,
+    /// Pools whose members were written: what Octavia made of them, only a read tells.
+    pub(crate) members_written: BTreeSet<PoolId>,
+    /// Load balancers of which a listener, pool or monitor was written: the same.
+    pub(crate) parts_written: BTreeSet<LoadBalancerId>,
+    /// When what failed is to be looked at again.
+    pub(crate) mend_after: Option<Duration>,
     /// Members on which people set something, and that went: those that come back, in another subnet, get it too.
     pub(crate) left: Vec<(PoolId, Member)>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// The parts that failed by themselves and have been so for a while, by id: these are written once more.
     pub(crate) stuck: BTreeSet<String>,
-}
-
-/// A list of members that was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WrittenMembers {
-    pub(crate) pool: PoolId,
-    /// How many of the members before went.
-    pub(crate) removed: usize,
 }
 
 /// A creation of a load balancer that was refused.

@@ -107,6 +107,15 @@ pub(crate) fn mark_on_pool<'a>(description: &'a str, service: &ServiceKey) -> Op
     Some(PoolMark { uid, cluster })
 }
 
+/// The Service that is written on a pool, and what is written of it.
+pub(crate) fn service_on_pool(description: &str) -> Option<(ServiceKey, PoolMark<'_>)> {
+    let (key, _) = description.strip_prefix(POOL_MARK)?.split_once(", uid ")?;
+    let (namespace, name) = key.trim().split_once('/')?;
+    let key = ServiceKey::new(namespace, name);
+    let mark = mark_on_pool(description, &key)?;
+    Some((key, mark))
+}
+
 /// The name of a port's health monitor.
 pub(crate) fn monitor(index: usize, balancer: &str) -> String {
     cut(format!("monitor_{index}_{balancer}"))

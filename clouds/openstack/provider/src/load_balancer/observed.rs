@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_openstack_client::{
-    FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, MemberId, Monitor,
-    MonitorId, Network, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
+    FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
+    Network, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
 };
 
 use crate::load_balancer::features::Features;
@@ -13,11 +13,6 @@ use crate::load_balancer::intent::TlsKey;
 
 /// What the ids begin with that are made up.
 pub(crate) const PLANNED: &str = "planned-";
-
-/// Whether a member's id is made up.
-pub(crate) fn is_made_up(id: &MemberId) -> bool {
-    id.as_str().starts_with(PLANNED)
-}
 
 /// One observation. What is `None` was not asked for: a plan asks its `View`.
 #[derive(Default)]
@@ -238,6 +233,14 @@ impl Observed {
         let listed = self.floating_ips.iter().flat_map(|list| list.iter());
         let leading = listed.filter(|there| there.port_id.as_ref() == Some(port));
         self.freed.extend(leading.map(|there| there.id.clone()));
+    }
+
+    /// A load balancer that the list did not show is there.
+    pub(crate) fn adopt(&mut self, balancer: LoadBalancer, is_candidate: bool) {
+        if is_candidate {
+            self.balancers.push(balancer.clone());
+        }
+        Arc::make_mut(self.listed.get_or_insert_default()).push(balancer);
     }
 
     /// A load balancer is gone.

@@ -62,6 +62,8 @@ impl Project {
             .filter(|it| !gone.contains(&it.provisioning_status));
         let balancers = balancers.filter_map(|it| self.balancer(options, &judge, it));
         let mut found: Vec<Found> = balancers.collect();
+        let is_shared = |it: &&Found| it.standing == Standing::InUse && it.owner == Owner::default();
+        let shared: BTreeSet<String> = found.iter().filter(is_shared).map(|it| it.id.clone()).collect();
         let with_balancer: BTreeSet<ServiceKey> =
             found.iter().filter_map(|it| it.owner.key.clone()).collect();
         let is_left = |it: &Found| {
@@ -78,8 +80,18 @@ impl Project {
         let rest = floating_ips
             .filter_map(|it| floating_ip(&judge, it))
             .chain(groups.filter_map(|it| group(&judge, it)));
+        let is_on_shared = |pool: &&Pool| {
+            pool.loadbalancers
+                .iter()
+                .any(|it| shared.contains(it.id.as_str()))
+        };
+        let of_guests = self
+            .pools
+            .iter()
+            .filter(is_on_shared)
+            .filter_map(|it| pool(&judge, it));
         // What belongs to a load balancer goes with it, or stays with it.
-        let rest: Vec<Found> = rest.filter(is_left).collect();
+        let rest: Vec<Found> = rest.filter(is_left).chain(of_guests).collect();
         found.extend(rest);
         found
     }
@@ -125,13 +137,26 @@ impl Project {
             _ if uids.len() > 1 => OfCluster::Nothing("its pools were made by several clusters"),
             (Some((cluster, _)), None) => OfCluster::Marks(cluster_uid, Some(cluster)),
         };
-        let (mut standing, mut why) = judge.judge(&traces, &owner, true, cluster, "its name and its pools");
+        let is_described = named
+            .as_ref()
+            .is_some_and(|(cluster, key)| balancer.description == names::balancer_description(cluster, key));
+        let by = match (marks.is_empty(), is_described) {
+            (false, _) => "its name and its pools",
+            (true, true) => "its name and its description",
+            (true, false) => "the words of its name",
+        };
+        let (mut standing, mut why) = judge.judge(&traces, &owner, true, cluster, by);
         if let (false, true, Some(tag)) = (is_made, standing == Standing::Unclear, other) {
             (standing, why) = (
                 Standing::Persons,
                 format!("no manager made it; its tag {tag} says that a Service uses it"),
             );
         }
+        // What its Service left on it beside those that use it goes by itself.
+        let owner = match (standing, other) {
+            (Standing::InUse, Some(_)) => Owner::default(),
+            _ => owner,
+        };
         Some(Found {
             kind: "load balancer",
             name: balancer.name.clone(),
@@ -152,6 +177,33 @@ impl Project {
             .filter_map(|pool| names::mark_on_pool(&pool.description, key))
             .collect()
     }
+}
+
+/// A pool on a load balancer that several Services use, by what is written on it.
+fn pool(judge: &Judge, there: &Pool) -> Option<Found> {
+    let (key, mark) = names::service_on_pool(&there.description)?;
+    let owner = Owner {
+        uid: mark.uid.to_owned(),
+        key: Some(key),
+        ..Owner::default()
+    };
+    let id = there.id.to_string();
+    let traces = Traces {
+        id: &id,
+        ..Traces::default()
+    };
+    let cluster = OfCluster::Marks(mark.cluster, None);
+    let (standing, why) = judge.judge(&traces, &owner, true, cluster, "the words on it");
+    Some(Found {
+        kind: "pool",
+        made: None,
+        cluster_uid: mark.cluster.map(str::to_owned),
+        name: there.name.clone(),
+        id,
+        owner,
+        standing,
+        why,
+    })
 }
 
 fn floating_ip(judge: &Judge, there: &FloatingIp) -> Option<Found> {

@@ -84,7 +84,7 @@ fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
 fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let mut notes = wanted.notes.clone();
-    let mut publishes = None;
+    let (mut publishes, mut lacks) = (None, None);
     let features = seen.features();
     if !seen.is_listed(identity) {
         creation::foresee(
@@ -120,10 +120,16 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             notes.extend(guards::kept_note(identity, balancer, &kept));
             notes.extend(guards::own_note(identity, seen, (balancer, role)));
             let there = Existing::new(wanted, seen, (balancer, role), &surplus);
-            there.next(&mut notes, &mut publishes)
+            let next = there.next(&mut notes, &mut publishes);
+            lacks = there.failing().map(Refusal::new);
+            next
         }
     };
-    let plan = Plan::new(answer).with_notes(notes);
+    let mut plan = Plan::new(answer).with_notes(notes);
+    if let Answer::Settled(_) = plan.answer {
+        plan.again = seen.memory.own.mend_after.filter(|_| lacks.is_some());
+        plan.lacks = lacks;
+    }
     match publishes {
         Some(status) => plan.publishing(status),
         None => plan,
@@ -288,8 +294,15 @@ impl<'a> Existing<'a> {
     fn after_parts(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
-            Some(Addressing::Write(change)) => return apply(vec![CloudStep::FloatingIp(change)]),
-            Some(Addressing::Refused(refusal)) => return Answer::Refused(refusal),
+            Some(Addressing::Write(change)) => {
+                let step = CloudStep::FloatingIp(change);
+                let refusals = &seen.memory.refusals;
+                return match refusals.first(|known| known.asks_the_same(&step)) {
+                    Some(why) => self.unaddressed(why.clone(), notes),
+                    None => apply(vec![step]),
+                };
+            }
+            Some(Addressing::Refused(refusal)) => return self.unaddressed(refusal, notes),
             Some(Addressing::Done(address)) => address,
             None => {
                 let _ = (self.of_group(notes), self.leave(notes));
@@ -350,6 +363,15 @@ impl<'a> Existing<'a> {
         }
     }
 
+    /// No floating IP can be had: all that does not depend on it is done, and the refusal is told then.
+    fn unaddressed(&self, refusal: Refusal, notes: &mut Vec<Note>) -> Next {
+        notes.extend(floating::unreachable_note(self.wanted, self.seen, self.balancer));
+        match self.of_group(notes) {
+            Ok(steps) if !steps.is_empty() => apply(steps),
+            _ => Answer::Refused(refusal),
+        }
+    }
+
     /// Removes what is left on a load balancer that the Service was a guest of: the other one works by now.
     fn leave(&self, notes: &mut Vec<Note>) -> Left {
         let next = absent::of_left(&self.wanted.identity, self.seen);
@@ -401,12 +423,7 @@ impl<'a> Existing<'a> {
             let identity = &self.wanted.identity;
             return Err(refusal.with_remedy(guards::of_namesake(identity, &listener.tags, else_helps)));
         }
-        notes.extend(plan.failed().map(|parts| {
-            IN_ERROR.note(format!(
-                "load balancer {} works, but Octavia could not make the last change of {parts}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
-                self.balancer.id
-            ))
-        }));
+        notes.extend(self.failing().map(|text| IN_ERROR.note(text)));
         if let Some(refused) = plan.refused().find(|why| why.is_limit)
             && let Some((listener, removal)) = plan.surplus().next()
         {
@@ -429,6 +446,15 @@ impl<'a> Existing<'a> {
             return Err(refusal); // no address is told at which nothing is served
         }
         Ok(change)
+    }
+
+    /// What is told of parts that failed by themselves.
+    fn failing(&self) -> Option<String> {
+        let parts = self.plan_of_parts()?.failed()?;
+        Some(format!(
+            "load balancer {} works, but Octavia could not make the last change of {parts}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
+            self.balancer.id
+        ))
     }
 
     /// Takes back the tag of a guest that joined, found its ports taken and made nothing: the tag takes one of the places that

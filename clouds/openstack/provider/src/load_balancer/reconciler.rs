@@ -45,6 +45,9 @@ const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 /// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
 const BEFORE_REWRITE: Duration = Duration::from_secs(60);
 
+/// The longest time between two looks at a part that fails again and again.
+const BETWEEN_REWRITES: Duration = Duration::from_secs(10 * 60);
+
 /// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
 const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
 
@@ -71,7 +74,7 @@ pub(crate) struct Balancers {
     refusals: RefusalBook<CloudStep>,
     /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
     /// would write to a load balancer that Octavia is about to repair.
-    failed_parts: Kept<String, BTreeMap<String, Instant>>,
+    failed_parts: Kept<String, BTreeMap<String, Failed>>,
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
@@ -89,6 +92,23 @@ pub(crate) struct Balancers {
     /// When the first Service was looked at.
     begun: OnceLock<Timestamp>,
     metrics: Metrics,
+}
+
+/// A part that failed.
+#[derive(Clone, Copy)]
+struct Failed {
+    /// Since when it is seen so, or since it was written for that.
+    since: Instant,
+    /// How often it was written for that.
+    rewritten: u32,
+}
+
+impl Failed {
+    /// How long it is left alone from now on, before it is looked at for its own sake.
+    fn rest(self) -> Duration {
+        let pause = BEFORE_REWRITE.saturating_mul(1 << self.rewritten.min(8));
+        pause.min(BETWEEN_REWRITES).saturating_sub(self.since.elapsed())
+    }
 }
 
 /// What was deleted because something else was to have its place.
@@ -140,31 +160,33 @@ impl Balancers {
         }
     }
 
-    /// The parts that failed and stay so: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for
-    /// that.
-    fn stuck(&self, uid: &String, observed: &Observed) -> BTreeSet<String> {
+    /// Keeps which parts failed, and says when they are to be looked at again. At the first look of a reconcile, those that stay so are
+    /// due to be written once more: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for that.
+    fn note_failed(&self, uid: &String, observed: &Observed, memory: &mut Memory, is_first: bool) {
         if observed.parts.is_empty() {
-            return BTreeSet::new(); // what is not known does not change
+            return; // what is not known does not change
         }
         let balancers = observed.balancers.iter();
         let at_rest = balancers.filter(|there| there.provisioning_status == ProvisioningStatus::Active);
         let parts = at_rest.filter_map(|there| observed.parts.get(&there.id));
         let failed: BTreeSet<String> = parts.flat_map(Parts::failed).collect();
+        let own = &mut memory.own;
         self.failed_parts.with(uid, |kept| {
-            let since = kept.get_or_insert_default();
-            since.retain(|id, _| failed.contains(id));
-            let now = Instant::now();
-            let mut stuck = BTreeSet::new();
+            let known = kept.get_or_insert_default();
+            known.retain(|id, _| failed.contains(id));
+            let since = Instant::now();
             for id in failed {
-                let since = since.entry(id.clone()).or_insert(now);
-                if since.elapsed() >= BEFORE_REWRITE {
-                    *since = now;
-                    stuck.insert(id);
+                let rewritten = 0;
+                let one = known.entry(id.clone()).or_insert(Failed { since, rewritten });
+                if is_first && one.since.elapsed() >= BEFORE_REWRITE {
+                    let rewritten = one.rewritten.saturating_add(1);
+                    *one = Failed { since, rewritten };
+                    own.stuck.insert(id);
                 }
             }
-            kept.take_if(|since| since.is_empty());
-            stuck
-        })
+            own.mend_after = known.values().map(|one| one.rest()).min();
+            kept.take_if(|known| known.is_empty());
+        });
     }
 
     /// What a reconcile has to know of what made way before: what was refused in its place is not tried for a while, because the place
@@ -215,7 +237,7 @@ impl Reconciler for Balancers {
                 memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
                 self.recall_replaced(uid, memory);
                 let observed = self.reads.all(intent, memory).await?;
-                memory.own.stuck = self.stuck(uid, &observed);
+                self.note_failed(uid, &observed, memory, true);
                 Ok(observed)
             }
             Some(last) => self.reads.again(intent, last, memory).await,
@@ -228,7 +250,9 @@ impl Reconciler for Balancers {
         last: Observed,
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
-        self.reads.after_writes(intent, last, memory).await
+        let observed = self.reads.after_writes(intent, last, memory).await?;
+        self.note_failed(&intent.identity().uid, &observed, memory, false);
+        Ok(observed)
     }
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {

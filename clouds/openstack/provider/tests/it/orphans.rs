@@ -114,3 +114,44 @@ async fn what_a_living_service_names_is_no_orphan() {
         "{orphans:#?} {others:#?}"
     );
 }
+
+/// The load balancer has the name of the one that is gone, and a living Service uses it too.
+#[tokio::test(start_paused = true)]
+async fn what_a_service_left_on_a_load_balancer_that_others_use_goes_and_the_load_balancer_stays() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.manages_security_groups = true);
+    put_cluster(&world, "a-cluster");
+    world.put(service("gone", &[("TCP", 81, 30090)]));
+    world.run("gone").await.settled();
+    let shared = world.sim.load_balancers()[0].part.id;
+    world.annotate("web", "load-balancer-id", &shared.to_string());
+    world.run("web").await.settled();
+    world.services.forget("gone");
+    let (found, others) = remove_orphans(&world.cloud, &facts(&world)).await;
+    let kinds: Vec<&str> = found.iter().map(|it| it.kind).collect();
+    assert_eq!((kinds, others), (vec!["pool", "security group"], Vec::new()));
+    assert!(
+        found[0]
+            .why
+            .starts_with("the words on it name Service default/gone"),
+        "{}",
+        found[0].why
+    );
+    assert_eq!(ids(&world), BTreeSet::from([shared]));
+    let ports: Vec<u16> = world.sim.listeners().iter().map(|it| it.port).collect();
+    assert_eq!(ports, [80]);
+    assert_eq!(world.sim.pools().len(), 1);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_load_balancer_without_pools_is_an_orphan_its_name_alone_tells() {
+    let world = World::with_nodes(1);
+    add(&world, "lab", "gone");
+    let (orphans, _) = survey(&world.cloud, &facts(&world)).await;
+    let why = &orphans[0].0[0].why;
+    assert!(
+        why.starts_with("the words of its name name Service default/gone"),
+        "{why}"
+    );
+}

@@ -53,6 +53,8 @@ pub(super) struct State {
     pub(super) read_time: Duration,
     /// The mode that is published.
     pub(super) ip_mode: Option<IpMode>,
+    /// Has something of what is asked for held back although all else is settled.
+    pub(super) lacks: Option<Refusal>,
     /// Leaves a note on every plan.
     pub(super) note: Option<Note>,
     /// Leaves it only when nothing is left to do.
@@ -365,6 +367,7 @@ impl Reconciler for Cloud {
         let is_noted = !state.notes_at_the_end || matches!(answer, Answer::Settled(_));
         let notes = state.note.clone().filter(|_| is_noted).into_iter().collect();
         Plan {
+            lacks: state.lacks.clone(),
             again: is_settled.then_some(Duration::from_secs(60)),
             ..Plan::new(answer).with_notes(notes)
         }

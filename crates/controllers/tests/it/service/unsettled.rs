@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test ends on a surprise")]
 
+use bowline_cloud_provider::plan::Refusal;
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use serde_json::json;
 
@@ -297,4 +298,28 @@ async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled
         .await;
     let kept = world.service("web").expect("a Service");
     assert_eq!(kept["status"]["conditions"], json!([theirs]));
+}
+
+/// Its event is gone after a while.
+#[tokio::test(start_paused = true)]
+async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is_done() {
+    let world = World::running(&["a"]).await;
+    let refusal = Refusal::new("no such method").with_remedy("choose another one");
+    world.cloud.set(|cloud| cloud.lacks = Some(refusal));
+    world.add_service("web");
+    world.settled("web").await;
+    world.pass(seconds(31)).await;
+    let told = condition(&world);
+    let (reason, message) = told.clone().expect("a condition");
+    assert_eq!(reason, "refused");
+    assert!(
+        message.starts_with("no such method; choose another one"),
+        "{message}"
+    );
+    // The periodic check comes every ten minutes.
+    world.pass(seconds(1300)).await;
+    assert_eq!(condition(&world), told);
+    world.cloud.set(|cloud| cloud.lacks = None);
+    world.pass(seconds(700)).await;
+    assert_eq!((condition(&world), unsettled(&world)), (None, Vec::new()));
 }

@@ -407,6 +407,7 @@ impl<'a> Builder<'a> {
             look_again("a write or a read failed")
         };
         Plan {
+            lacks: None,
             answer,
             notes: self.notes,
             again: self.again,

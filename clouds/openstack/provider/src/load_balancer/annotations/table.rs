@@ -53,7 +53,7 @@ annotations! {
     TIMEOUT_TCP_INSPECT = "loadbalancer.openstack.org/timeout-tcp-inspect", Int(Between(0, MAX_TIMEOUT_MS)), "0", InPlace, None,
         "Milliseconds to wait for more TCP packets for content inspection.";
     LB_METHOD = "loadbalancer.openstack.org/lb-method", Text(Words(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"])), "[LoadBalancer] lb-method", InPlace, None,
-        "How a pool chooses a member, such as `ROUND_ROBIN`, `LEAST_CONNECTIONS` or `SOURCE_IP`; with the provider `ovn` only `SOURCE_IP_PORT`.";
+        "How a pool chooses a member, such as `ROUND_ROBIN`, `LEAST_CONNECTIONS` or `SOURCE_IP`; with the provider `ovn` only `SOURCE_IP_PORT`, and in newer releases of it `SOURCE_IP`.";
     FLAVOR = "loadbalancer.openstack.org/flavor-id", Text, "[LoadBalancer] flavor-id", CreationOnly, None,
         "ID of the flavor of the load balancer.";
     ZONE = "loadbalancer.openstack.org/availability-zone", Text, "[LoadBalancer] availability-zone", CreationOnly, None,

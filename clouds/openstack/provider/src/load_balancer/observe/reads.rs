@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept};
+use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{
     ApiError, Class, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Monitor,
-    MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
+    MonitorId, Network, Pool, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
 };
 use futures::FutureExt as _;
 use futures::future::{ready, try_join_all};
@@ -72,8 +72,6 @@ pub(crate) struct Reads {
     pub(crate) leaks: Leaks,
     /// The ports of load balancers as they were listed first, and last: what comes after that may be left behind by a refused creation.
     vip_ports: Arc<Mutex<Option<(Known, Known)>>>,
-    /// The list of members that was written last to a pool, as a number.
-    member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
     pools: Listing<Pool>,
     /// `None` where Octavia has no such list.
@@ -159,7 +157,6 @@ impl Reads {
             made_groups: MadeGroups::default(),
             leaks: Leaks::default(),
             vip_ports,
-            member_lists: Kept::default(),
             listeners: listing(
                 GATHER,
                 client,
@@ -255,6 +252,17 @@ impl Reads {
                     None => it.is_gone(&id),
                 };
                 add(ready(read), put).await
+            }
+            Need::Unlisted(id) => {
+                let read = self.client.load_balancer(&id).await.map_err(CloudError::from)?;
+                let is_candidate = read
+                    .as_ref()
+                    .is_some_and(|it| evidence::is_candidate(identity, it));
+                let put = move |it: &mut Observed, found| match found {
+                    Some(balancer) => it.adopt(balancer, is_candidate),
+                    None => it.is_gone(&id),
+                };
+                add(ready(Ok(read)), put).await
             }
             Need::Marks(ids) => {
                 let put = |it: &mut Observed, told: Vec<_>| {

@@ -27,6 +27,8 @@ pub(crate) enum Need {
     Balancers,
     /// One that is named and that the list does not have.
     Balancer(LoadBalancerId),
+    /// One that a port names and that the list does not have.
+    Unlisted(LoadBalancerId),
     /// The pools of these, which tell whose they are.
     Marks(Vec<LoadBalancerId>),
     /// What Octavia can do.

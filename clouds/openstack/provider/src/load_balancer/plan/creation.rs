@@ -15,7 +15,7 @@ use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
 use crate::load_balancer::memory::Refusals;
 use crate::load_balancer::names;
-use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::plan::desired;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::remedies::About;
@@ -54,11 +54,14 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
         Ok(new) => new,
         Err(refusal) => return Answer::Refused(refusal),
     };
+    // A list may be behind: only Octavia's word of the very one proves that it is not there.
+    let left = left_before(seen, &new.new);
+    let left_by = left.iter().filter_map(|port| vip_ports::made_for(port));
+    left_by
+        .filter(|id| !seen.gone.contains(id))
+        .for_each(|id| seen.lack(Need::Unlisted(id)));
     let doubtful = seen.leaked().into_iter().flat_map(|leaked| &leaked.doubtful);
-    notes.extend(guards::left_port_note(
-        identity,
-        doubtful.chain(left_before(seen, &new.new)),
-    ));
+    notes.extend(guards::left_port_note(identity, doubtful.chain(left)));
     match untried(&seen.memory.refusals, new) {
         Err(refusal) => Answer::Refused(refusal),
         Ok(creation) => {

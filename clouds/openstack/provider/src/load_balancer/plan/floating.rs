@@ -256,20 +256,38 @@ pub(super) fn outlook(wanted: &Wanted, observed: &View<'_>, notes: &mut Vec<Note
 /// to that. Neutron lets one lead to an address, so the one before does not.
 pub(super) fn lost_note(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalancer) -> Option<Note> {
     let identity = &wanted.identity;
-    let recorded = identity
-        .recorded_address
-        .as_deref()
-        .filter(|_| identity.is_told_recorded)?;
+    let recorded = lost(wanted, balancer)?;
     let now = current(observed, balancer).filter(|now| is_described_so(identity, now))?;
-    // What the Service asks for may have changed, and then it is at another address because of that.
-    let is_own_wish = wanted.address.is_some()
-        || spelling::of_address(&balancer.vip_address) == spelling::of_address(recorded);
-    if is_own_wish || identity.shares_address || Family::of_text(recorded) == Some(Family::V6) {
-        return None;
-    }
     let note = FLOATING_IP_GONE.note(format!(
         "Floating IP {recorded} of Service {} was deleted or leads elsewhere: another one, {}, takes its place. What leads to the old address, such as DNS, has to follow",
         identity.service, now.floating_ip_address
+    ));
+    Some(note.even_at_start())
+}
+
+/// The address that the Service's status shows, if it can only be that of a floating IP.
+fn lost<'a>(wanted: &'a Wanted, balancer: &LoadBalancer) -> Option<&'a str> {
+    let identity = &wanted.identity;
+    let recorded = identity.recorded_address.as_deref();
+    let recorded = recorded.filter(|_| identity.is_told_recorded)?;
+    // What the Service asks for may have changed, and then it is at another address because of that.
+    let is_own_wish = wanted.address.is_some()
+        || spelling::of_address(&balancer.vip_address) == spelling::of_address(recorded);
+    let is_floating = !is_own_wish && !identity.shares_address;
+    (is_floating && Family::of_text(recorded) != Some(Family::V6)).then_some(recorded)
+}
+
+/// What is told where the floating IP that the Service's status shows does not lead to it any more, and no other one can: whoever has
+/// that address now gets what is sent there.
+pub(super) fn unreachable_note(
+    wanted: &Wanted,
+    observed: &View<'_>,
+    balancer: &LoadBalancer,
+) -> Option<Note> {
+    let recorded = lost(wanted, balancer).filter(|_| current(observed, balancer).is_none())?;
+    let note = FLOATING_IP_GONE.note(format!(
+        "Floating IP {recorded} of Service {} was deleted or leads elsewhere, and no other one can take its place now: the address that its status shows does not lead to load balancer {}",
+        wanted.identity.service, balancer.id
     ));
     Some(note.even_at_start())
 }

@@ -45,13 +45,13 @@ impl<'a> Existing<'a> {
         let refused = plan.refused().cloned();
         let mut all = refused.chain(plan.reverted().map(|change| self.reverted(change)));
         let first = all.next()?;
-        match all.count() {
-            0 => Some(first),
-            others => {
-                let reason = format!("{} (and so for {others} more changes)", first.reason);
-                Some(Refusal { reason, ..first })
-            }
-        }
+        let more = match all.count() {
+            0 => return Some(first),
+            1 => "another change".to_owned(),
+            others => format!("{others} more changes"),
+        };
+        let reason = format!("{} (and so for {more})", first.reason);
+        Some(Refusal { reason, ..first })
     }
 
     /// Why it is not known whether all parts are as they shall be, though everything that is known is.

@@ -272,7 +272,9 @@ pub(super) fn unmakeable(wanted: &Wanted, features: Features) -> Option<Refusal>
         let origin = wanted.origins(&[keys::LB_METHOD.key]);
         beyond.push((
             format!("balances by {method}"),
-            format!("set {origin} to SOURCE_IP_PORT"),
+            format!(
+                "set {origin} to SOURCE_IP_PORT, or to SOURCE_IP where the release of the provider has that"
+            ),
         ));
     }
     if wanted.monitor.is_some() && wanted.ports.iter().any(|port| port.protocol == Protocol::Sctp) {

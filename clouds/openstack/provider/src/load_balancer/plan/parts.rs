@@ -202,14 +202,25 @@ impl<'a> PartsPlan<'a> {
 
     /// What Octavia answered and did not keep.
     pub(crate) fn reverted(&self) -> impl Iterator<Item = PartChange> {
-        let wished = self.wished().filter(|_| !self.is_held);
+        let wished = self.wished_once().into_iter();
         wished.filter(|change| self.own.is_reverted(change) && !is_late(self.memory, change))
     }
 
     /// Why Octavia does not take what has a place now.
     pub(crate) fn refused(&self) -> impl Iterator<Item = &Refusal> {
-        let wished = self.wished().filter(|_| !self.is_held);
+        let wished = self.wished_once().into_iter();
         wished.filter_map(|change| self.refusals.of_change(&change))
+    }
+
+    /// Each write that has a place now and is not held, once: the same one may have several places.
+    fn wished_once(&self) -> Vec<PartChange> {
+        let mut once = Vec::new();
+        for change in self.wished().filter(|_| !self.is_held) {
+            if !once.contains(&change) {
+                once.push(change);
+            }
+        }
+        once
     }
 
     /// Why a pool that no port wants any more stays: Octavia does not delete it.

@@ -1,18 +1,14 @@
 //! What is read again in a reconcile: while Octavia is at work, and after the writes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{LoadBalancer, LoadBalancerId, Member, MemberId, PoolId, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, ProvisioningStatus};
 
 use super::{Listing, Reads};
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent};
-use crate::load_balancer::memory::{Memory, WrittenMembers};
+use crate::load_balancer::memory::Memory;
 use crate::load_balancer::observe::{confirm, patience};
-use crate::load_balancer::observed::{Observed, Parts, is_made_up, is_pending};
-use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::observed::{Observed, is_pending};
 
 impl Reads {
     /// Looks again at load balancers that are pending or went, and reads what is missing by now.
@@ -57,9 +53,9 @@ impl Reads {
 
     /// Reads at the end of a reconcile what its own writes left in doubt.
     ///
-    /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
-    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating
-    /// IPs are read again where the way to the load balancer was changed, because others write them too.
+    /// The load balancer was listed after the last write to it. Octavia answers a write of a part before it makes it, and may fail then:
+    /// the provisioning status of what was written tells, and of members only their own list shows it. Floating IPs are read again where
+    /// the way to the load balancer was changed, because others write them too.
     pub(crate) async fn after_writes(
         &self,
         intent: &Intent,
@@ -67,9 +63,11 @@ impl Reads {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         memory.new_wait();
-        let written = std::mem::take(&mut memory.own.members_written);
-        if !written.is_empty() {
-            self.confirm_members(&mut observed.parts, &written).await?;
+        for pool in std::mem::take(&mut memory.own.members_written) {
+            observed
+                .parts
+                .values_mut()
+                .for_each(|parts| _ = parts.members.remove(&pool));
         }
         if memory.own.is_address_changed {
             observed.floating_ips = None;
@@ -86,12 +84,9 @@ impl Reads {
         Ok(observed)
     }
 
-    /// Reads the parts of load balancers again of which some were made or taken away.
-    async fn confirm_parts(&self, observed: &mut Observed, memory: &Memory) -> Result<(), CloudError> {
-        let written = memory.own.unconfirmed.iter();
-        let written = written.filter(|step| matches!(step, CloudStep::Part { .. }));
-        let of: BTreeSet<LoadBalancerId> = written.filter_map(CloudStep::balancer).cloned().collect();
-        for of in of {
+    /// Reads the parts of load balancers again of which some were written.
+    async fn confirm_parts(&self, observed: &mut Observed, memory: &mut Memory) -> Result<(), CloudError> {
+        for of in std::mem::take(&mut memory.own.parts_written) {
             let Some(before) = observed.parts.remove(&of) else {
                 continue;
             };
@@ -101,43 +96,6 @@ impl Reads {
             now.members.retain(|pool, _| is_there(pool));
             now.unread = before.unread;
             observed.parts.insert(of, now);
-        }
-        Ok(())
-    }
-
-    /// Forgets the members of pools that were written and may not be as they were written, so that they are read.
-    ///
-    /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
-    /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
-    /// is read member by member.
-    async fn confirm_members(
-        &self,
-        parts: &mut BTreeMap<LoadBalancerId, Parts>,
-        written: &[WrittenMembers],
-    ) -> Result<(), CloudError> {
-        let pools = self.pools.ask().await?;
-        for WrittenMembers { pool, removed } in written {
-            let mut parts = parts.values_mut();
-            let Some(parts) = parts.find(|parts| parts.members.contains_key(pool)) else {
-                continue;
-            };
-            let members = &parts.members[pool];
-            let list = in_one_number(members);
-            let before = self.member_lists.with(pool, |last| last.replace(list));
-            let shown = pools.iter().find(|there| there.id == *pool);
-            let is_there = |id: &MemberId| {
-                let mut shown = shown.iter().flat_map(|there| &there.members);
-                shown.any(|member| member.id == *id)
-            };
-            let (known, added): (Vec<_>, Vec<_>) = members.iter().partition(|member| !is_made_up(&member.id));
-            let is_sure = added.is_empty() || *removed == 0;
-            let is_confirmed = is_sure
-                && before != Some(list)
-                && shown.is_some_and(|there| there.members.len() == members.len())
-                && known.iter().all(|member| is_there(&member.id));
-            if !is_confirmed {
-                parts.members.remove(pool);
-            }
         }
         Ok(())
     }
@@ -185,15 +143,4 @@ impl Reads {
         observed.balancers = now;
         Ok(())
     }
-}
-
-/// What a list of members asks for, to be told from another list.
-fn in_one_number(members: &[Member]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for member in members {
-        let subnet = member.subnet_id.as_ref().map(|id| id.as_str());
-        (&member.name, &member.address, member.protocol_port).hash(&mut hasher);
-        (member.monitor_port, subnet).hash(&mut hasher);
-    }
-    hasher.finish()
 }

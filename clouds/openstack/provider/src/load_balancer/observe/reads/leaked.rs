@@ -71,7 +71,7 @@ impl Reads {
             let came = came.filter(|(_, port)| !before.contains(&port.id) && place.fits(port));
             let came: Vec<_> = came.collect();
             if !refused.had_port {
-                leaked.doubtful = came.iter().map(|(_, port)| (*port).clone()).collect();
+                leaked.doubtful = self.proved(came).await?;
             } else if place.address.is_some() {
                 // The creation had the address, so nobody else did.
                 let unused = came.into_iter().filter(|(_, port)| !lists.is_used(port));
