@@ -80,7 +80,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 #[must_use]
 pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
-    let work = async |progress: &Progress| checks(&options, surroundings, progress).await;
+    let work = async |progress: &Progress| Box::pin(checks(&options, surroundings, progress)).await;
     let checks = match reading::telling(&options, doctor.has_log, work) {
         Ok(checks) => checks,
         Err(error) => return super::complain(&[error], ""),

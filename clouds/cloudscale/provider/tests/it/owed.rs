@@ -5,9 +5,10 @@ use std::time::Duration;
 use bowline_cloudscale_sim::PoolDelete;
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::journal::Entry;
+use bowline_kit::Outcome;
 
 use crate::change::{set_ports, settled};
-use crate::world::{Outcome, World, in_short};
+use crate::world::{World, in_short};
 
 /// A settled world whose API refuses writes to a load balancer for a moment after each one.
 async fn busy(nodes: usize) -> World {

@@ -14,6 +14,7 @@ pub(crate) mod observed;
 mod on_the_way;
 pub(crate) mod reads;
 pub(crate) mod refused;
+pub(crate) mod remedies;
 pub(crate) mod remembered;
 mod rules;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use bowline_cloud_provider::{ServicesView, facts};
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus, IpBlock};
 use ipnet::{IpNet, Ipv4Net};
 
@@ -29,6 +30,21 @@ pub(crate) fn contains(block: &IpBlock, address: IpAddr) -> bool {
         (Some(network), IpAddr::V4(address)) => network.contains(&address),
         _ => false,
     }
+}
+
+/// The addresses that Services ask for or show.
+pub(crate) fn used_addresses(services: &dyn ServicesView) -> Vec<IpAddr> {
+    let all = services.services();
+    let living = all.iter().filter(|it| services.classes().is_wanted(it));
+    let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
+    let shown = all.iter().flat_map(|it| facts::published_addresses(it));
+    let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
+    used.collect()
+}
+
+/// Whether one of these addresses is of a block: then it is no orphan, whatever its tags say.
+pub(crate) fn is_used(block: &IpBlock, used: &[IpAddr]) -> bool {
+    used.iter().any(|address| contains(block, *address))
 }
 
 /// Where a block is attached.

@@ -11,7 +11,6 @@ use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{
     CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
-    ServicesView, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock};
 use bowline_plan::{Answer, Plan, Refusal};
@@ -69,7 +68,7 @@ impl Evidence {
     fn of(facts: &OrphanFacts) -> Self {
         Self {
             judge: Judge::new(facts, facts.cluster.uid.clone(), &[], |_| None),
-            used: used_addresses(&*facts.services),
+            used: blocks::used_addresses(&*facts.services),
         }
     }
 
@@ -95,7 +94,7 @@ impl Evidence {
                     Standing::Persons,
                     format!("its tag {DELETE} is {value}, which no manager writes"),
                 );
-            } else if is_used(block, &self.used) {
+            } else if blocks::is_used(block, &self.used) {
                 (standing, why) = (
                     Standing::InUse,
                     "a Service asks for an address of it, or shows one".to_owned(),
@@ -113,21 +112,6 @@ impl Evidence {
             why,
         }
     }
-}
-
-/// The addresses that Services ask for or show.
-pub(crate) fn used_addresses(services: &dyn ServicesView) -> Vec<IpAddr> {
-    let all = services.services();
-    let living = all.iter().filter(|it| services.classes().is_wanted(it));
-    let asked = living.filter_map(|it| it.spec.as_ref()?.load_balancer_ip.clone());
-    let shown = all.iter().flat_map(|it| facts::published_addresses(it));
-    let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
-    used.collect()
-}
-
-/// Whether one of these addresses is of a block: then it is no orphan, whatever its tags say.
-pub(crate) fn is_used(block: &IpBlock, used: &[IpAddr]) -> bool {
-    used.iter().any(|address| blocks::contains(block, *address))
 }
 
 /// Gives one block back.

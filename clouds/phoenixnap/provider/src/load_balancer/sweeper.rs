@@ -16,11 +16,11 @@ use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::load_balancer::apply::{Learned, attach};
+use crate::load_balancer::blocks::used_addresses;
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::orphans::used_addresses;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;

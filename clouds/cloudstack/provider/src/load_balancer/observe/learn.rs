@@ -14,7 +14,7 @@ use crate::load_balancer::objects::{
 };
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::observed::{Fact, Pending, Seen, conflict, see};
-use crate::load_balancer::observe::verdict::refusal;
+use crate::load_balancer::observe::remedies::refusal;
 use crate::load_balancer::step::{Acquisition, Closing, CloudStep, RuleChange};
 
 /// What the answer to a write told.

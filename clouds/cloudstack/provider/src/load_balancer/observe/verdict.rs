@@ -7,16 +7,15 @@
 //! An address is neither acquired nor released by halves: what was claimed for it is taken back after a failure. That an address is
 //! refused is remembered all the same, so that it is not claimed and taken back at each try.
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::ErrorKind;
 use bowline_cloudstack_client::{ApiError, Class};
-use bowline_plan::{Refusal, RefusedBy};
 
 use crate::load_balancer::intent::Identity;
-use crate::load_balancer::names::Protocol;
-use crate::load_balancer::objects::{FirewallRule, NewRule, Rule};
+use crate::load_balancer::objects::FirewallRule;
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::learn::Learned;
-use crate::load_balancer::observe::observed::{Pending, Seen};
+use crate::load_balancer::observe::observed::Seen;
+use crate::load_balancer::observe::remedies::{is_second, refusal};
 use crate::load_balancer::step::CloudStep;
 
 /// What the API's answer to a step is, or the outcome of its job.
@@ -57,39 +56,4 @@ pub(crate) fn failure(step: &CloudStep, error: &ApiError) -> Failure {
     let is_definite = error.said.is_some() && !matches!(error.class, Class::Throttled { .. });
     let is_unheard = error.said.is_none() && error.maybe_applied();
     Failure::new(step.said(error.into()), is_definite).unheard(is_unheard)
-}
-
-/// A refusal, as people are told it.
-pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> Refusal {
-    let refusal = Refusal::new(error.to_string())
-        .of_limit(error.kind() == ErrorKind::Exhausted)
-        .by(match error.kind() {
-            ErrorKind::Denied => RefusedBy::Denial,
-            _ => RefusedBy::Cloud,
-        });
-    match (step, error.kind()) {
-        (CloudStep::CreateRule(new), ErrorKind::Conflict) if is_second(observed, new) => refusal.with_remedy(
-            "this server takes a port of an address for one rule only, whatever its protocol: put the ports for UDP into a service of \
-             their own, with another address",
-        ),
-        (CloudStep::CreateRule(_), ErrorKind::Invalid) => refusal.with_remedy(
-            "a virtual router balances no UDP and keeps its statistics port, 8081 by default, to itself: use another port, or a network \
-             that something else balances; the same is tried again from time to time",
-        ),
-        (CloudStep::Associate(_), _) => refusal.with_remedy(
-            "make room for another public IP, or have it allowed; it is asked for again from time to time, and at once when the service changes",
-        ),
-        _ => refusal.with_remedy("change what the service asks for; the same is tried again from time to time"),
-    }
-}
-
-/// Whether the Service has a rule for the port already, for another protocol, or one is being made.
-fn is_second(observed: &Seen, new: &NewRule) -> bool {
-    let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
-    let is_rule = |rule: &Rule| rule.at() == new.at() && is_other(Protocol::parse(rule.protocol.as_str()));
-    let is_made = |pending: &Pending| match &pending.step {
-        CloudStep::CreateRule(other) => other.at() == new.at() && is_other(Some(other.protocol)),
-        _ => false,
-    };
-    observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
 }

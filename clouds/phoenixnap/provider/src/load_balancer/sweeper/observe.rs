@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Service, ServiceClasses, ServiceKey, facts};
 use bowline_phoenixnap_client::IpBlock;
 
+use crate::load_balancer::blocks::is_used;
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
-use crate::load_balancer::orphans::is_used;
 
 /// The cluster and its Services.
 pub(crate) struct Intent {
