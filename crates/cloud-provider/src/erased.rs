@@ -33,13 +33,13 @@ pub struct DynLearned {
 }
 
 impl DynLearned {
-    /// Whether the cloud took the write; see [`Told::outcome`].
+    /// Whether the cloud took the write; see [`Told::outcome`](crate::Told::outcome).
     #[must_use]
     pub fn outcome(&self) -> WriteOutcome {
         self.outcome
     }
 
-    /// Whether no further step of the wave is to begin; see [`Told::ends_wave`]. A step that failed ends its wave: what follows
+    /// Whether no further step of the wave is to begin; see [`Told::ends_wave`](crate::Told::ends_wave). A step that failed ends its wave: what follows
     /// may lean on it.
     #[must_use]
     pub fn ends_wave(&self) -> bool {
