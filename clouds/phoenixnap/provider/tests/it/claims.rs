@@ -58,12 +58,12 @@ async fn a_purchase_whose_answer_was_lost_is_remembered_although_its_claim_is_st
 
 /// A Service with which an earlier process has begun has its finalizer. What that one remembered of its purchase is gone.
 #[tokio::test(start_paused = true)]
-async fn a_new_process_looks_as_long_for_a_block_whose_claim_was_stripped_as_under_the_claim() {
-    for (has_begun, waited, blocks) in [(true, 120, 1), (false, 0, 2)] {
+async fn a_new_process_looks_twice_for_a_block_whose_claim_was_stripped() {
+    for (has_begun, waited, blocks) in [(true, 20, 1), (false, 0, 2)] {
         let mut world = World::with_service();
         world
             .sim
-            .set_behaviour(|it| it.list_lag = Duration::from_secs(100));
+            .set_behaviour(|it| it.list_lag = Duration::from_secs(15));
         world
             .sim
             .faults()

@@ -22,6 +22,9 @@ use crate::load_balancer::observe::{Memory, Observed, Purchase, Remembered};
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
 const GATHER: Duration = Duration::from_millis(25);
 
+/// How long a new process looks for a block of a Service that has none and no claim, but with which an earlier one had begun.
+const LATE: Duration = Duration::from_secs(20);
+
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
@@ -337,14 +340,11 @@ impl Reads {
         })
     }
 
-    /// How long a block of an earlier process may still come to light: anybody may have taken its claim off the Service. As long as under
-    /// the claim: nothing else proves that nothing was bought.
+    /// How long a block of an earlier process may still come to light: anybody may have taken its claim off the Service.
     fn unlisted(&self, identity: &Identity) -> Option<Duration> {
         self.inherited.with(&asker(identity), |first| {
             let first = *first.get_or_insert_with(|| identity.has_begun.then(Instant::now));
-            PATIENCE
-                .checked_sub(first?.elapsed())
-                .filter(|left| !left.is_zero())
+            LATE.checked_sub(first?.elapsed()).filter(|left| !left.is_zero())
         })
     }
 
