@@ -31,6 +31,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--as",
     "--list",
     "--previous",
+    "--provider-id",
     "--register-with-taints",
     "--show-labels",
 ];
@@ -49,7 +50,6 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--logs",
     "--network",
     "--node-ip",
-    "--provider-id",
     "--once",
     "--open",
     "--reset-then-reuse-values",

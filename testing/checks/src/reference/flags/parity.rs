@@ -155,8 +155,12 @@ fn our_own_flags_are_these() {
         [
             // phoenixNAP's; its Go manager has the setting in a file only.
             "base-url",
+            // KEP-5778's, before upstream has them; so has the wait below.
+            "cloud-provider-platforms",
             "help-all",
             "leader-recovery-limit",
+            "load-balancer-class",
+            "load-balancer-without-class",
             // Those of node IPAM belong to kube-controller-manager, and to the framework's example manager.
             "node-cidr-mask-size",
             "node-cidr-mask-size-ipv4",
@@ -164,6 +168,7 @@ fn our_own_flags_are_these() {
             "node-deletion-confirmation",
             "node-deletion-share",
             "node-deletion-window",
+            "node-lifecycle-wait-timeout",
             "service-cluster-ip-range",
             // OpenStack's: its Go manager has it too.
             "user-agent",

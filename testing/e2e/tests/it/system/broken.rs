@@ -549,7 +549,7 @@ fn services() -> Vec<Case> {
                 })
             },
             "its spec.loadBalancerClass is \"example.com/x\"",
-            "without spec.loadBalancerClass",
+            "give the manager --load-balancer-class with that class",
         ),
         (
             "an annotation has a value that is none",
