@@ -47,6 +47,8 @@ pub struct Site {
     pub shown: Shown,
     /// Is told what time it is at the cloud.
     pub dates: Dates,
+    /// Whether the manager starts although a cloud refuses to answer what is asked first: other clouds are to be served.
+    pub starts_anyway: bool,
 }
 
 /// A configuration that can be used, for people.
@@ -362,6 +364,21 @@ async fn build_one(
 }
 
 impl Site {
+    /// What a cloud answered at the start, or what there is to go on with if it is only one of several.
+    fn or_go_on<T, E: Error>(&self, provider: &str, answer: Result<T, E>, otherwise: T) -> Result<T, E> {
+        match answer {
+            Err(error) if self.starts_anyway => {
+                tracing::error!(
+                    provider,
+                    err = %error,
+                    "A cloud refuses the start. The other clouds are served; in this one everything fails until that is mended"
+                );
+                Ok(otherwise)
+            }
+            answer => answer,
+        }
+    }
+
     /// The HTTP stack's settings for a provider, with all that is the same for every one.
     fn http(&self, provider: &'static str) -> CloudHttpConfig {
         let mut config = CloudHttpConfig::new(provider, self.user_agent.as_str());
@@ -415,7 +432,8 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         site.shown.tell(options.shown(config), options.remarks());
         let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
         let asking = CloudHttp::new(http.for_questions(), transport.clone());
-        let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
+        let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await;
+        let introduction = site.or_go_on(PROVIDER_NAME, introduction, Introduction::default())?;
         let keys = Options::credentials_file(config)?;
         let http = CloudHttp::new(http, transport);
         let provider = CloudStack::new(http, &options, keys, introduction, clock);
@@ -441,7 +459,8 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         site.shown.tell(options.shown(), options.remarks());
         let asking = CloudHttp::new(http.for_questions(), transport.clone());
         let asking = Client::new(asking, options.settings.clone());
-        let offer = Offer::ask(&asking, &options, site.balances).await?;
+        let offer = Offer::ask(&asking, &options, site.balances).await;
+        let offer = site.or_go_on(PROVIDER_NAME, offer, Offer::EVERYTHING)?;
         let credentials = options.credentials_file(config, &site.environment)?;
         let client = asking.continued_over(CloudHttp::new(http, transport), credentials);
         let provider = OpenStack::new(client, &options, offer, &site.series.openstack);
@@ -503,6 +522,7 @@ mod tests {
             seed: 0,
             shown: Shown::default(),
             dates: Dates::default(),
+            starts_anyway: false,
         }
     }
 
@@ -590,6 +610,18 @@ mod tests {
             build(&options("cloudscale", true), &site).await.unwrap().name(),
             "cloudscale"
         );
+    }
+
+    /// An expired credential of one is no reason to leave the others unserved.
+    #[test]
+    fn a_cloud_that_refuses_the_start_keeps_no_other_from_it() {
+        let mut site = site(&[]);
+        let refused = || Err::<&str, _>(std::fmt::Error);
+        assert_eq!(site.or_go_on("openstack", refused(), "all"), Err(std::fmt::Error));
+        site.starts_anyway = true;
+        assert_eq!(site.or_go_on("openstack", refused(), "all"), Ok("all"));
+        let answer = Ok::<_, std::fmt::Error>("some");
+        assert_eq!(site.or_go_on("openstack", answer, "all"), Ok("some"));
     }
 
     #[cfg(feature = "paper")]

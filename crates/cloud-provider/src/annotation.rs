@@ -2,6 +2,8 @@
 
 use bowline_plan::Impact;
 
+use crate::{Service, facts};
+
 /// How an annotation's value is read. Blanks and line ends around it do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
@@ -97,6 +99,13 @@ impl AnnotationSpec {
             Accepts::Words(words) => words,
             _ => &[],
         }
+    }
+
+    /// Whether a Service bears what the manager writes under this key once it has made something in the cloud.
+    #[must_use]
+    pub fn is_written_on(&self, service: &Service) -> bool {
+        self.change == Changeability::Written
+            && facts::annotation(service, self.key).is_some_and(|value| !value.is_empty())
     }
 }
 

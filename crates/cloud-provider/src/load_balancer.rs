@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, Reconcile, RefusalBook,
-    Seen, ServiceFacts, ServiceKey, ServicesView, facts,
+    AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, Reconcile,
+    RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -345,6 +345,11 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     /// them. `None`: the controller's.
     fn event_component(&self) -> Option<&'static str> {
         None
+    }
+
+    /// The annotations of Services that this cloud reads and writes.
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        &[]
     }
 
     /// The name of a Service's balancer, for people.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
-    Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, RefusalBook,
-    Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    AnnotationSpec, Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler,
+    RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, Refusal};
@@ -255,6 +255,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        annotation_table()
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         read::effective_name(&facts.service)
     }

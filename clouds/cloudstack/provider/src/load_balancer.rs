@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, RefusalBook, ServiceFacts,
+    AnnotationSpec, Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler,
+    RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
 use bowline_plan::Refusal;
@@ -140,6 +141,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        annotation_table()
+    }
+
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         Box::pin(orphans::marked(self.reads.whole(), facts))
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
-    ANSWER_LOG, Asker, Begin, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconcile,
-    Reconciler, RefusalBook, ServiceFacts, ServiceKey,
+    ANSWER_LOG, AnnotationSpec, Asker, Begin, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node,
+    Reconcile, Reconciler, RefusalBook, ServiceFacts, ServiceKey,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
@@ -120,6 +120,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        annotation_table()
+    }
+
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         Box::pin(orphans::marked(&self.client, facts))
     }

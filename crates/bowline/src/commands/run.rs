@@ -219,6 +219,7 @@ async fn start(
         seed: surroundings.seed,
         shown: providers::Shown::default(),
         dates: bowline_kube_io::Dates::default(),
+        starts_anyway: !options.provider.several.is_empty(),
     };
     let provider = tokio::select! {
         biased;

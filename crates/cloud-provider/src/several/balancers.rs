@@ -91,26 +91,38 @@ impl Balancers {
         self.asked(service).map(|cloud| &self.clouds[cloud])
     }
 
+    /// The clouds whose annotations on a Service say that something was made there. An earlier process may have made it.
+    fn traced(&self, service: &Service) -> BTreeSet<usize> {
+        let is_traced = |cloud: &Balancing| {
+            let mut annotations = cloud.load_balancer.annotations().iter();
+            annotations.any(|annotation| annotation.is_written_on(service))
+        };
+        let traced = self.clouds.iter().enumerate();
+        traced
+            .filter_map(|(index, cloud)| is_traced(cloud).then_some(index))
+            .collect()
+    }
+
     /// What there is to do, cloud by cloud: where a Service had something before, that goes first.
     fn parts(&self, facts: &ServiceFacts) -> Result<Vec<(usize, bool)>, Refusal> {
         let uid = facts.service.metadata.uid.as_deref().unwrap_or_default();
         let asked = self.asked(&facts.service);
         let mut served = lock(&self.served);
-        let known = served.get(uid).cloned().unwrap_or_default();
-        if !facts.is_wanted {
-            let known = known.into_iter().chain(asked).collect::<BTreeSet<_>>();
+        let known = match (served.get(uid), asked) {
+            (Some(known), _) => known.clone(),
+            (None, Some(_)) => self.traced(&facts.service),
             // Its class went with its type, and this process has not seen it: each may have something.
-            let all = if known.is_empty() {
-                (0..self.clouds.len()).collect()
-            } else {
-                known
-            };
+            (None, None) => (0..self.clouds.len()).collect(),
+        };
+        if !facts.is_wanted {
+            let all = known.into_iter().chain(asked).collect::<BTreeSet<_>>();
             return Ok(all.into_iter().map(|cloud| (cloud, false)).collect());
         }
         let Some(asked) = asked else {
             return Err(Refusal::new("none of the clouds serves the class of the Service"));
         };
-        served.entry(uid.to_owned()).or_default().insert(asked);
+        let entry = served.entry(uid.to_owned()).or_default();
+        entry.extend(known.iter().copied().chain([asked]));
         let before = known.into_iter().filter(|cloud| *cloud != asked);
         let before = before.map(|cloud| (cloud, false));
         Ok(before.chain([(asked, true)]).collect())
@@ -130,7 +142,11 @@ impl Balancers {
     async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
         let mut all = Vec::new();
         for (index, cloud) in self.clouds.iter().enumerate() {
-            let marked = cloud.load_balancer.marked(facts).await;
+            let facts = OrphanFacts {
+                services: services_of(&cloud.classes, &facts.services),
+                ..facts.clone()
+            };
+            let marked = cloud.load_balancer.marked(&facts).await;
             let marked = marked.map_err(|error| error.context(cloud.name))?;
             lock(&self.found).extend(marked.iter().map(|found| (found.id.clone(), index)));
             all.extend(marked);

@@ -113,7 +113,17 @@ impl Reconciler for Shared {
     }
 }
 
+crate::annotations! {
+    "example.com/";
+    ONE = "one", Text, "", Written, None, "What cloud one made.";
+    MODE = "mode", Text, "", InPlace, None, "What a person asks for.";
+}
+
 impl LoadBalancer for Shared {
+    fn annotations(&self) -> &'static [crate::AnnotationSpec] {
+        if self.0.name == "one" { TABLE } else { &[] }
+    }
+
     fn node_set(&self) -> NodeSet {
         match self.0.name {
             "ready" => NodeSet::Ready,
@@ -354,6 +364,43 @@ fn a_service_is_balanced_by_the_cloud_of_its_class_and_leaves_nothing_in_the_one
         ["remove"]
     );
     assert!(!has(&one) && !has(&two));
+}
+
+/// Of what an earlier process did, the annotations on the Service tell.
+#[test]
+fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_class_before() {
+    for (key, is_removed) in [(ONE.key, true), (MODE.key, false)] {
+        let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+        one.0.balancers.lock().unwrap().insert("u".to_owned());
+        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+        let marked = |is_wanted| {
+            let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
+            let mut facts = facts(spec, is_wanted, &[]);
+            let mut service = Service::clone(&facts.service);
+            service.metadata.annotations = Some(BTreeMap::from([(key.to_owned(), "id".to_owned())]));
+            facts.service = Arc::new(service);
+            facts
+        };
+        let steps = if is_removed {
+            vec!["remove", "make"]
+        } else {
+            vec!["make"]
+        };
+        assert_eq!(drive(&clouds, marked(true)), steps);
+        let looks = *one.0.looks.lock().unwrap();
+        assert!(drive(&clouds, marked(true)).is_empty());
+        assert_eq!(
+            *one.0.looks.lock().unwrap(),
+            looks,
+            "asked once, although the annotation is still there"
+        );
+        // The same if the Service goes before a new process had to do with it.
+        one.0.balancers.lock().unwrap().insert("u".to_owned());
+        let anew = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+        drive(&anew, marked(false));
+        assert_eq!(has(&one), !is_removed);
+        assert!(!has(&two));
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler,
-    RefusalBook, Service, ServiceFacts, facts,
+    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
+    Reconciler, RefusalBook, Service, ServiceFacts, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal};
@@ -367,6 +367,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        annotation_table()
+    }
+
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         Box::pin(orphans::marked(&self.client, &self.options, facts))
     }
