@@ -32,6 +32,13 @@ pub trait InstancesV2: Send + Sync + 'static {
     /// May be dropped at any await: it only reads.
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>>;
 
+    /// Which of several clouds answers for a Node. Questions about Nodes of different clouds are asked apart, so that one cloud that is
+    /// slow holds up no other. `None`: any may, or there is only one.
+    fn cloud_of(&self, node: &Node) -> Option<usize> {
+        let _ = node;
+        None
+    }
+
     /// The names of all instances, for whoever looks for the one that a Node was meant to have. Empty where a cloud does not tell.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod ledger;
 mod taint;
 mod throttle;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -127,7 +128,7 @@ impl Work for NodeLifecycleController {
         }
     }
 
-    /// One pass: every Node that is due now, in one question.
+    /// One pass: every Node that is due now, in one question to each cloud.
     async fn work(&self, due: Vec<NodeName>) {
         let begun = Instant::now();
         let working = &self.ctx.heartbeat.begin();
@@ -141,7 +142,15 @@ impl Work for NodeLifecycleController {
             working.beat();
             self.ledger().rest(node, Instant::now());
         });
-        future::join(future::join_all(back), self.ask(suspects, working)).await;
+        let mut by_cloud: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for suspect in suspects {
+            let cloud = self.instances.cloud_of(&suspect);
+            by_cloud.entry(cloud).or_default().push(suspect);
+        }
+        let questions = by_cloud
+            .into_iter()
+            .map(|(cloud, suspects)| self.ask(cloud, suspects, working));
+        future::join(future::join_all(back), future::join_all(questions)).await;
         self.show_held();
         let took = begun.elapsed().as_secs_f64();
         self.ctx.metrics.monitor_nodes_duration_seconds.observe(took);
@@ -207,15 +216,12 @@ impl NodeLifecycleController {
         }
     }
 
-    /// Asks for suspects and does what follows from the answers.
-    async fn ask(&self, suspects: Vec<Arc<Node>>, working: &Working) {
-        if suspects.is_empty() {
-            return;
-        }
+    /// Asks a cloud for suspects and does what follows from the answers.
+    async fn ask(&self, cloud: Option<usize>, suspects: Vec<Arc<Node>>, working: &Working) {
         let asked = Instant::now();
         // Where a deletion may come of it, the same question also finds out whether the answer can be believed.
         let witnesses = if self.ledger().may_confirm(&suspects, asked) {
-            self.witnesses()
+            self.witnesses(cloud)
         } else {
             Vec::new()
         };
@@ -234,7 +240,7 @@ impl NodeLifecycleController {
             }
             let (witnesses, sightings) = match is_sighted {
                 true => (witnesses, sightings),
-                false => self.sight().await,
+                false => self.sight(cloud).await,
             };
             working.beat();
             self.delete_all(doomed, (&witnesses, &sightings), working).await;
@@ -326,11 +332,11 @@ impl NodeLifecycleController {
     }
 
     /// Asks for the witnesses alone, where the question about the suspects did not include them.
-    async fn sight(&self) -> (Vec<Arc<Node>>, Vec<InstanceResult>) {
+    async fn sight(&self, cloud: Option<usize>) -> (Vec<Arc<Node>>, Vec<InstanceResult>) {
         if !self.ledger().is_guarded() {
             return Default::default();
         }
-        let witnesses = self.witnesses();
+        let witnesses = self.witnesses(cloud);
         let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::CredentialCheck).collect();
         let sightings = match queries.is_empty() {
             true => Vec::new(),
@@ -339,10 +345,15 @@ impl NodeLifecycleController {
         (witnesses, sightings)
     }
 
-    /// The Nodes whose instances certainly run: ready, and of a cloud, which may be this one.
-    fn witnesses(&self) -> Vec<Arc<Node>> {
+    /// The Nodes whose instances certainly run: ready, and of this cloud. Those that do not name their cloud may be of this one, and
+    /// are asked for where there are no others.
+    fn witnesses(&self, cloud: Option<usize>) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
         nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
+        let is_of_cloud = |node: &Arc<Node>| self.instances.cloud_of(node) == cloud;
+        if cloud.is_some() && nodes.iter().any(is_of_cloud) {
+            nodes.retain(is_of_cloud);
+        }
         nodes
     }
 

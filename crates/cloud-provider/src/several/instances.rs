@@ -122,6 +122,12 @@ impl InstancesV2 for Instances {
         self.ask(queries).boxed()
     }
 
+    fn cloud_of(&self, node: &Node) -> Option<usize> {
+        let platform = node.platform()?;
+        let mut clouds = self.0.iter();
+        clouds.position(|cloud| cloud.platforms.contains(&platform))
+    }
+
     fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
         let all = self.0.iter().map(|cloud| {
             let names = cloud.instances.names();

@@ -238,6 +238,12 @@ fn a_node_is_of_the_cloud_of_its_scheme_and_one_without_of_the_only_one_that_kno
         crate::ErrorKind::NotFound,
         "no proof that it is gone"
     );
+    let of = |node: Arc<Node>| clouds.instances().unwrap().cloud_of(&node);
+    assert_eq!(of(node("b", Some("two://b"))), Some(1));
+    assert_eq!(
+        (of(node("b", None)), of(node("edge", Some("metal://1")))),
+        (None, None)
+    );
     assert_eq!(
         ask(&clouds, &node("edge", Some("metal://1"))),
         Ok(InstanceAnswer::Foreign)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, NodeAddress, PowerState, Purpose,
+    InstanceQuery, InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
 };
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
@@ -22,6 +22,8 @@ struct State {
     table: BTreeMap<String, InstanceResult>,
     calls: Vec<Call>,
     latency: Duration,
+    /// A platform whose cloud does not answer.
+    silent: Option<&'static str>,
     outage: Option<CloudError>,
 }
 
@@ -61,6 +63,11 @@ impl TestInstances {
         self.lock().latency = latency;
     }
 
+    /// The cloud of this platform does not answer any more.
+    pub(crate) fn silence(&self, platform: &'static str) {
+        self.lock().silent = Some(platform);
+    }
+
     /// All calls so far.
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.lock().calls.clone()
@@ -97,12 +104,22 @@ impl InstancesV2 for TestInstances {
                         .map(|query| (query.node.name.to_string(), query.purpose))
                         .collect(),
                 });
-                (state.latency, answers)
+                let of_silent =
+                    |query: &InstanceQuery| state.silent.is_some() && query.node.platform() == state.silent;
+                match queries.iter().any(of_silent) {
+                    true => (Duration::from_secs(60), answers),
+                    false => (state.latency, answers),
+                }
             };
             tokio::time::sleep(latency).await;
             answers
         }
         .boxed()
+    }
+
+    fn cloud_of(&self, node: &Node) -> Option<usize> {
+        let silent = self.lock().silent?;
+        Some(usize::from(node.platform()? == silent))
     }
 }
 

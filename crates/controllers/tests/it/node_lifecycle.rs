@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 
 use crate::cluster::{Cluster, SECOND, SHUTDOWN, UNINITIALIZED, new_node, node_of};
-use crate::instances::{metadata, present};
+use crate::instances::{Call, metadata, present};
 
 fn cluster() -> Cluster {
     Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default())
@@ -100,6 +100,39 @@ async fn a_lost_node_is_asked_for_at_once() {
     let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
     assert!(took >= SECOND * 5, "{took:?}");
     assert!(cluster.exists("n2"));
+}
+
+/// Of several clouds one takes requests and does not answer: its own Nodes wait, and no others.
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_is_silent_holds_up_no_deletion_in_another() {
+    let of_silent = |name: &str, ready| {
+        let mut node = node_of(name, ready);
+        node["spec"]["providerID"] = json!(format!("silent://{name}"));
+        node
+    };
+    let cluster = cluster();
+    cluster.instances.silence("silent");
+    running(&cluster, "n2");
+    cluster.put(node_of("n2", Some("True")));
+    cluster.put(of_silent("s1", Some("True")));
+    for (name, node) in [
+        ("s2", of_silent("s2", Some("Unknown"))),
+        ("n1", node_of("n1", Some("Unknown"))),
+    ] {
+        cluster.instances.remove(name);
+        cluster.put(node);
+    }
+    cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    assert!(cluster.exists("s2"));
+    let of_both = |call: &Call| {
+        let mut platforms = call.asked.iter().map(|(name, _)| name.starts_with('s'));
+        let first = platforms.next();
+        platforms.any(|it| Some(it) != first)
+    };
+    assert!(
+        !cluster.instances.calls().iter().any(of_both),
+        "each cloud is asked about its own Nodes"
+    );
 }
 
 #[tokio::test(start_paused = true)]
