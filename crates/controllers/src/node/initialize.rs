@@ -241,7 +241,8 @@ impl NodeController {
         }
         self.remembered.written(node, &written);
         self.tell_refused(node, &refused);
-        self.tell_without_address(node, !addresses::can_be_reached(&node.addresses));
+        let is_without = !addresses::can_be_reached(&node.addresses) && !refused.lacks_addresses();
+        self.tell_without_address(node, is_without);
         self.ctx
             .metrics
             .taint_removal_delay_seconds

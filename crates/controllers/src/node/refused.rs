@@ -11,6 +11,8 @@ use crate::events;
 /// How often something that is forbidden is tried before the Node does without it: a role may be on its way.
 const FORBIDDEN_TRIES: u32 = 5;
 
+const ADDRESSES: &str = "the addresses";
+
 /// The parts that are not written, each with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
@@ -33,7 +35,12 @@ impl Refused {
     }
 
     pub(super) fn addresses(&mut self, error: &KubeError) {
-        self.parts.insert("the addresses".to_owned(), error.to_string());
+        self.parts.insert(ADDRESSES.to_owned(), error.to_string());
+    }
+
+    /// Whether it is the API server that keeps the Node without the cloud's addresses.
+    pub(super) fn lacks_addresses(&self) -> bool {
+        self.parts.contains_key(ADDRESSES)
     }
 }
 
