@@ -162,7 +162,7 @@ const NAMES: &[(&str, &str)] = &[
 const PROGRAM: &str = "cloud-controller-manager";
 
 /// The cloud of a command line that names none.
-const UNSAID: &str = "unsaid";
+pub(crate) const UNSAID: &str = "unsaid";
 
 /// How people call the plugin.
 const PLUGIN_CALLED: &str = "kubectl bowline";

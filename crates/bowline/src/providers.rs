@@ -172,6 +172,8 @@ pub enum ProviderError {
         /// Why.
         source: Cause,
     },
+    /// The command line names none, and no deployed manager tells which one.
+    Unsaid,
     /// The provider does not mark what belongs to a cluster, and that was not allowed.
     NoClusterId(String),
 }
@@ -192,6 +194,10 @@ impl std::fmt::Display for ProviderError {
                     None => Ok(()),
                 }
             }
+            Self::Unsaid => write!(
+                f,
+                "no cloud is named, and not one deployed manager tells which: --cloud-provider says it, one of {known}"
+            ),
             Self::Config {
                 path,
                 named_by,
@@ -217,7 +223,7 @@ impl Error for ProviderError {
         match self {
             Self::Config { source, .. } => Some(source),
             Self::Init { source, .. } => Some(&**source),
-            Self::Nil | Self::Unknown(_) | Self::NoClusterId(_) => None,
+            Self::Nil | Self::Unknown(_) | Self::Unsaid | Self::NoClusterId(_) => None,
         }
     }
 }
@@ -251,6 +257,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 fn find(name: &str) -> Result<&'static (&'static str, Constructor), ProviderError> {
     if name == NOT_HERE {
         return Err(ProviderError::Nil);
+    }
+    if name == args::UNSAID {
+        return Err(ProviderError::Unsaid);
     }
     // A Helm chart of phoenixNAP's writes it with capitals; every other name is taken to the letter, as upstream does.
     let wanted = match name {
@@ -587,6 +596,12 @@ mod tests {
             let text = ProviderError::Unknown(name.to_owned()).to_string();
             assert_eq!(text.contains("; did you mean \""), meant.is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn who_names_no_cloud_is_not_told_that_it_is_unknown() {
+        let text = check(&options(args::UNSAID, false)).unwrap_err().to_string();
+        assert!(text.starts_with("no cloud is named"), "{text}");
     }
 
     #[cfg(feature = "cloudscale")]

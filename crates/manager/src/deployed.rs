@@ -180,6 +180,16 @@ impl Deployed {
             .or_else(|| built_in().map(str::to_owned))
     }
 
+    /// Whether the two are known to be for different clouds: each has Nodes and Services of its own.
+    #[must_use]
+    pub fn is_apart_from(&self, other: &Self) -> bool {
+        let (Some(one), Some(other)) = (self.provider(), other.provider()) else {
+            return false;
+        };
+        !one.split(',')
+            .any(|one| other.split(',').any(|other| one == other))
+    }
+
     /// Who it is at the API server: its ServiceAccount.
     #[must_use]
     pub fn account(&self) -> UserInfo {

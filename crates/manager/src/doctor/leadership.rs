@@ -11,7 +11,7 @@ use super::kubernetes::permitted;
 use super::managers::{Found, Leader};
 use super::{Category, Check, Outcome, Patient, Topic, no_answer, timed};
 use crate::config::ElectionConfig;
-use crate::deployed::{Program, is_of_manager};
+use crate::deployed::{Deployed, Program, is_of_manager};
 
 pub(super) static LEASE: Topic = Topic::new(
     Category::Kubernetes,
@@ -30,6 +30,7 @@ const HOLDERS_CLOCK: SignedDuration = SignedDuration::from_secs(30);
 pub(super) struct Leadership {
     pub(super) check: Check,
     host: Option<String>,
+    lease: String,
     program: Option<Program>,
 }
 
@@ -37,6 +38,7 @@ impl Leadership {
     pub(super) fn leader(&self) -> Leader<'_> {
         Leader {
             host: self.host.as_deref(),
+            lease: &self.lease,
             program: self.program,
         }
     }
@@ -63,7 +65,14 @@ pub(super) async fn check(
     let question = ("list", LEASES, "leases", namespace, None);
     let held = permitted(kube, question, kube.held_leases(namespace)).await;
     let name = own.map(|it| it.name.as_str());
-    leadership.check = judge_others(leadership.check, name, &held.unwrap_or_default(), now(kube));
+    let managers = found
+        .and_then(|it| it.managers.as_deref().ok())
+        .unwrap_or_default();
+    let held = held.unwrap_or_default();
+    let rivals = held
+        .iter()
+        .filter(|it| !is_of_another_cloud(managers, namespace, name, it));
+    leadership.check = judge_others(leadership.check, name, rivals, now(kube));
     leadership
 }
 
@@ -76,6 +85,7 @@ async fn own_lease(
     let nobody = |check| Leadership {
         check,
         host: None,
+        lease: String::new(),
         program: None,
     };
     let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
@@ -84,7 +94,8 @@ async fn own_lease(
     let Some(kube) = kube else {
         return nobody(LEASE.skipped("the API server does not answer"));
     };
-    let place = format!("lease {namespace}/{name}");
+    let own = format!("{namespace}/{name}");
+    let place = format!("lease {own}");
     let lease = match timed(kube.shown_lease(namespace, name)).await {
         None => {
             return nobody(LEASE.failed(format!("{place}: {}", no_answer()), "look at the API server"));
@@ -110,7 +121,15 @@ async fn own_lease(
     }
     let host = host(&lease.record.holder).to_owned();
     let managers = found.and_then(|it| it.managers.as_ref().ok());
-    let deployed = managers.and_then(|it| it.iter().find(|manager| manager.runs_on(&host)));
+    let on_host = managers
+        .map_or(&[][..], |it| it)
+        .iter()
+        .filter(|it| it.runs_on(&host));
+    // Several may share a computer.
+    let deployed = on_host
+        .clone()
+        .find(|it| it.lease() == own)
+        .or(on_host.clone().next());
     let is_ours = match deployed {
         Some(_) => Some(true),
         None => is_ours(&host, patient, nodes),
@@ -145,6 +164,7 @@ async fn own_lease(
     Leadership {
         check,
         host: Some(host),
+        lease: own,
         program,
     }
 }
@@ -168,8 +188,28 @@ fn is_in_force(lease: &SeenLease, now: Timestamp) -> bool {
     renewed(lease).is_some_and(|renewed| now.duration_since(renewed) <= lasts)
 }
 
+/// Whether a lease is that of a deployed manager for another cloud than the one that has the lease `own`.
+fn is_of_another_cloud(managers: &[Deployed], namespace: &str, own: Option<&str>, lease: &SeenLease) -> bool {
+    let with = |name: &str| {
+        let lease = format!("{namespace}/{name}");
+        managers.iter().filter(move |it| it.lease() == lease)
+    };
+    let Some(own) = own.map(with) else {
+        return false;
+    };
+    let mut others = with(&lease.name).peekable();
+    others.peek().is_some()
+        && own.clone().next().is_some()
+        && others.all(|other| own.clone().all(|own| own.is_apart_from(other)))
+}
+
 /// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
-fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timestamp) -> Check {
+fn judge_others<'a>(
+    check: Check,
+    own: Option<&str>,
+    held: impl IntoIterator<Item = &'a SeenLease>,
+    now: Timestamp,
+) -> Check {
     let in_force = |it: &&SeenLease| is_in_force(it, now);
     let is_manager =
         |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
@@ -179,7 +219,7 @@ fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timest
             .map_or(String::new(), |by| format!(", written by {by}"))
     };
     let others = held
-        .iter()
+        .into_iter()
         .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION);
     let others: Vec<String> = others
         .filter(in_force)
@@ -427,6 +467,53 @@ mod tests {
             let check = judged(&[other]);
             assert_eq!(check.outcome, Outcome::Failed);
             assert_eq!(check.details, [line]);
+        }
+    }
+
+    #[test]
+    fn a_manager_of_another_cloud_with_a_lease_of_its_own_is_no_rival() {
+        use super::super::managers::tests::manager;
+
+        let lease = |name: &str| SeenLease {
+            name: name.to_owned(),
+            record: LeaseRecord::default(),
+            writer: None,
+            written: None,
+        };
+        let ours = manager(
+            "ours",
+            Program::Bowline,
+            &["--leader-elect-resource-name=ours"],
+            &[],
+        );
+        for (flags, is_rival) in [
+            (
+                &[
+                    "--leader-elect-resource-name=theirs",
+                    "--cloud-provider=openstack",
+                ][..],
+                false,
+            ),
+            (&["--leader-elect-resource-name=theirs"], true),
+            (
+                &[
+                    "--leader-elect-resource-name=theirs",
+                    "--cloud-provider=openstack,cloudscale",
+                ],
+                true,
+            ),
+            (
+                &[
+                    "--leader-elect-resource-name=others",
+                    "--cloud-provider=openstack",
+                ],
+                true,
+            ),
+        ] {
+            let managers = [ours.clone(), manager("theirs", Program::Bowline, flags, &[])];
+            let is_apart = |own| is_of_another_cloud(&managers, NAMESPACE, own, &lease("theirs"));
+            assert_eq!(is_apart(Some("ours")), !is_rival, "{flags:?}");
+            assert!(!is_apart(None) && !is_apart(Some("elsewhere")));
         }
     }
 

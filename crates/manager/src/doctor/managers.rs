@@ -33,6 +33,8 @@ pub(super) struct Found {
 pub(super) struct Leader<'a> {
     /// The computer or pod that holds the lease; `None`: nobody does.
     pub(super) host: Option<&'a str>,
+    /// The lease, as `namespace/name`; empty if it is not known.
+    pub(super) lease: &'a str,
     /// The program that renews it.
     pub(super) program: Option<Program>,
 }
@@ -118,8 +120,10 @@ fn short(manager: &Deployed) -> String {
     format!("{} is {}", manager.object(), manager.program.name())
 }
 
+/// Of several on one computer only one holds this lease.
 fn leads(manager: &Deployed, leader: Leader<'_>) -> bool {
-    leader.host.is_some_and(|host| manager.runs_on(host))
+    let has_lease = leader.lease.is_empty() || manager.lease() == leader.lease;
+    has_lease && leader.host.is_some_and(|host| manager.runs_on(host))
 }
 
 /// What to do about a Go manager that leads.
@@ -377,11 +381,9 @@ fn of_several(managers: &[Deployed], leader: Leader<'_>, faults: &mut Faults) {
 
 fn of_two(one: &Deployed, other: &Deployed, leader: Leader<'_>, faults: &mut Faults) {
     let both = format!("{} and {}", short(one), short(other));
-    let clouds = (one.provider(), other.provider());
-    let are_of_other_clouds = matches!(&clouds, (Some(one), Some(other)) if one != other);
     let is_unbound = one.is_without_election() || other.is_without_election();
     let is_shared = !is_unbound && one.lease() == other.lease();
-    if are_of_other_clouds {
+    if one.is_apart_from(other) {
         if is_shared {
             faults.push((
                 Outcome::Failed,
@@ -422,4 +424,4 @@ fn of_two(one: &Deployed, other: &Deployed, leader: Leader<'_>, faults: &mut Fau
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

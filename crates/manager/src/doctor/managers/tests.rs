@@ -30,7 +30,7 @@ fn pod(name: &str, node: &str, status: Value) -> Pod {
     .unwrap()
 }
 
-fn manager(name: &str, program: Program, flags: &[&str], pods: &[Pod]) -> Deployed {
+pub(in crate::doctor) fn manager(name: &str, program: Program, flags: &[&str], pods: &[Pod]) -> Deployed {
     let image = match program {
         Program::Bowline => "bowline/bowline:v0.1.0",
         _ => "quay.io/cloudscalech/cloudscale-cloud-controller-manager:1.2.3",
@@ -55,6 +55,7 @@ fn judged(managers: &[Deployed], leader: Leader<'_>) -> Check {
 fn at(host: &str) -> Leader<'_> {
     Leader {
         host: Some(host),
+        lease: "",
         program: None,
     }
 }
@@ -239,6 +240,38 @@ fn two_managers_that_work_at_once_are_a_failure_and_two_that_share_a_lease_a_war
     assert!(check.seen.contains("all of them work at once"), "{check:?}");
 }
 
+/// Both may run on one computer of the control plane.
+#[test]
+fn of_two_managers_on_one_computer_the_one_with_the_lease_leads() {
+    let pods = |name| [pod(name, "c1", ready())];
+    let one = manager(
+        "one",
+        Program::Bowline,
+        &["--leader-elect-resource-name=ccm-one"],
+        &pods("o"),
+    );
+    let flags = [
+        "--cloud-provider=openstack",
+        "--leader-elect-resource-name=ccm-two",
+    ];
+    let two = manager("two", Program::Bowline, &flags, &pods("t"));
+    let leader = Leader {
+        lease: "kube-system/ccm-two",
+        ..at("c1")
+    };
+    let check = judged(&[one, two], leader);
+    assert_eq!(check.outcome, Outcome::Ok, "{check:?}");
+    let leading: Vec<_> = check
+        .details
+        .iter()
+        .filter(|line| line.contains("leads"))
+        .collect();
+    assert!(
+        matches!(leading[..], [line] if line.starts_with("DaemonSet kube-system/two")),
+        "{check:?}"
+    );
+}
+
 #[test]
 fn a_go_manager_that_leads_is_told() {
     let go = manager("go", Program::Go, &[], &[pod("go-1", "c1", ready())]);
@@ -248,6 +281,7 @@ fn a_go_manager_that_leads_is_told() {
     assert!(check.remedy.contains("change the image"), "{check:?}");
     let leader = Leader {
         host: Some("laptop"),
+        lease: "",
         program: Some(Program::Go),
     };
     assert!(judged(&[], leader).seen.contains("outside of the cluster"));
