@@ -135,6 +135,83 @@ pub trait Behaves: Default + Serialize + 'static {
     const TABLE: &'static [Behaviour<Self>];
 }
 
+/// The switches of a double and its table, each switch in one place: what it is (for readers of the code), its name in JSON
+/// where that is another one, its type, what it is by default, how it is known that the original does so (from whom; of
+/// what is assumed, before that, what each world makes of it), and what the double does. Behind `and`: what has no switch.
+///
+/// ```ignore
+/// bowline_cloud_kit::switches! {
+///     /// Switches that may be changed while the simulator runs.
+///     Behaviour {
+///         /// How long a token is good.
+///         token_life as "token_life_ms" with "millis": Duration = HOUR,
+///             documented(API) "A token is good for this time.";
+///         /// Whether lists begin with the newest object.
+///         newest_first: bool = false,
+///             assumed(false => true, NOBODY) "Lists begin with the oldest or the newest object.";
+///     } and {
+///         "the order of tags": seen("The wire.") "It is kept.";
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! switches {
+    (
+        $(#[$about:meta])*
+        $behaviour:ident {
+            $(
+                $(#[$doc:meta])*
+                $field:ident $(as $name:literal $(with $with:literal)?)? : $type:ty = $default:expr,
+                    $basis:ident($($how:tt)*) $does:literal;
+            )*
+        } and {
+            $($fact:literal: $known:ident($($from:tt)*) $is:literal;)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $behaviour {
+            $(
+                $(#[$doc])*
+                $(#[serde(rename = $name $(, with = $with)?)])?
+                pub $field: $type,
+            )*
+        }
+
+        impl Default for $behaviour {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::Behaves for $behaviour {
+            const TABLE: &'static [$crate::behaviour::Behaviour<Self>] = &[
+                $($crate::switches!(@$basis [$($how)*] [$($name,)? stringify!($field)] $does, $field),)*
+                $($crate::switches!(@$known [$($from)*] [$fact] $is, none),)*
+            ];
+        }
+    };
+    (@documented [$source:expr] $name:tt $does:literal, $field:ident) => {
+        $crate::switches!(@known Documented, $source, $name $does)
+    };
+    (@read [$source:expr] $name:tt $does:literal, $field:ident) => {
+        $crate::switches!(@known Source, $source, $name $does)
+    };
+    (@seen [$source:expr] $name:tt $does:literal, $field:ident) => {
+        $crate::switches!(@known Seen, $source, $name $does)
+    };
+    (@on_demand [] $name:tt $does:literal, $field:ident) => {
+        $crate::switches!(@known OnDemand, "Any API may.", $name $does)
+    };
+    (@assumed [$kind:expr => $unkind:expr, $source:expr] [$name:expr $(, $_field:expr)?] $does:literal, $field:ident) => {
+        $crate::behaviour::Behaviour::assumed($name, $does, $source, |it, world| it.$field = world.pick($kind, $unkind))
+    };
+    (@known $basis:ident, $source:expr, [$name:expr $(, $_field:expr)?] $does:literal) => {
+        $crate::behaviour::Behaviour::known($crate::Basis::$basis, $name, $does, $source)
+    };
+}
+
 /// The value of a switch.
 fn value<'a>(switches: &'a Value, name: &str) -> Option<&'a Value> {
     name.split('.').try_fold(switches, |value, part| value.get(part))

@@ -1,123 +1,140 @@
 //! What differs between server versions and set-ups, or changes from day to day, as switches.
 
-mod table;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloud_kit::millis;
 use serde::{Deserialize, Serialize};
 
-/// Switches that may be changed while the simulator runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Behaviour {
-    /// The server's version as it says it, such as `4.22.0.0`. Decides what rules' CIDR lists can do: none before 4.18,
-    /// no changes before 4.22.
-    pub version: String,
-    /// The most items of one page, and of a list without pages. `None` is no limit.
-    pub page_size: Option<usize>,
-    /// The time that a job takes once those before it on its network are done. Its effect comes at the end.
-    #[serde(rename = "job_time_ms", with = "millis")]
-    pub job_time: Duration,
-    /// The poll that is the first one to tell that a job is done.
-    pub job_polls: u32,
-    /// Whether a job is carried out by the poll that tells its end, so that one that nobody asks after never ends.
-    pub jobs_wait_for_polls: bool,
-    /// Whether a job that never ends holds up those after it on its network, as a queue of a real server does. Otherwise its
-    /// place in the queue is lost, as after a restart of the server.
-    pub stuck_jobs_hold_up: bool,
-    /// Commands that ordinary users may not use.
-    pub forbidden_to_users: BTreeSet<String>,
-    /// Commands that root admins may not use.
-    pub forbidden_to_admins: BTreeSet<String>,
-    /// The status of a command that the caller may not use: 432, or 401 or 531 on some servers.
-    pub forbidden_status: u16,
-    /// The status of a command that there is not.
-    pub unknown_command_status: u16,
-    /// Whether a change with any method but POST is refused with 405.
-    pub post_only: bool,
-    /// How far ahead `expires` may be; `None` is for ever.
-    #[serde(rename = "max_expiry_s")]
-    pub max_expiry: Option<u64>,
-    /// How many seconds the server's clock is ahead of the simulator's; negative if it is behind.
-    pub clock_skew_s: i64,
-    /// Whether answers have a `Date`, as those that come through a proxy: the management server itself sends none.
-    pub sends_date: bool,
-    /// Whether ordinary users see virtual machines that are destroyed and not yet expunged, as root admins do.
-    pub users_see_destroyed: bool,
-    /// Whether public addresses that nobody has are listed.
-    pub lists_free_addresses: bool,
-    /// Whether a rule is made on a public address that is still on its way to somebody.
-    pub pending_addresses_take_rules: bool,
-    /// Whether a public address is not taken back as long as load balancer rules are on it.
-    pub releases_refuse_rules: bool,
-    /// Whether what is on a public address stays when it is taken back.
-    pub releases_leave_rules: bool,
-    /// Whether a second rule on a port of a public address is refused whatever its protocol. Servers that were mended take
-    /// one for TCP and one for UDP.
-    pub protocols_conflict: bool,
-    /// Whether rules for UDP are taken, as by a provider of load balancing of another make. The virtual router's haproxy cannot carry
-    /// it (`NetworkHelperImpl.validateHAProxyLBRule`).
-    pub takes_udp: bool,
-    /// The port at which the virtual router's haproxy tells its statistics, for which no rule is taken (the same method; the setting
-    /// `network.loadbalancer.haproxy.stats.port`). A provider of another make has none.
-    pub stats_port: Option<u16>,
-    /// Whether a rule for another tier than that of its public address is refused. Otherwise nobody looks at the tier that is asked
-    /// for, and the rule leads to that of the address (`LoadBalancingRulesManagerImpl.createPublicLoadBalancer`).
-    pub other_tiers_conflict: bool,
-    /// What becomes of the protocol of a rule that is updated.
-    pub protocol_updates: ProtocolUpdates,
-    /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
-    /// name the same network.
-    pub firewall_ports_conflict: bool,
-    /// Whether a firewall rule takes networks of IPv6. Servers that do say so to the API alone: the router of the network has no use
-    /// for them on an address of IPv4.
-    pub firewall_takes_ipv6: bool,
-    /// Requests of an account in a time.
-    pub rate_limit: Option<RateLimit>,
-    /// Whether every command is refused with 503.
-    pub maintenance: bool,
-    /// Whether new jobs are refused with 503, as by a server that is shutting down.
-    pub refuses_jobs: bool,
-    /// Limits.
-    pub quota: Quota,
-}
+const API: &str = "The API reference.";
+const SETTINGS: &str = "The global settings in the administrator's manual.";
+const RULES: &str = "`LoadBalancingRulesManagerImpl` of the management server.";
+const ROUTER: &str = "`NetworkHelperImpl.validateHAProxyLBRule` of the management server.";
+const CONFLICTS: &str = "`FirewallManagerImpl.detectRulesConflict` of the management server.";
 
-impl Default for Behaviour {
-    fn default() -> Self {
-        Self {
-            version: "4.22.0.0".to_owned(),
-            page_size: Some(500),
-            job_time: Duration::ZERO,
-            job_polls: 2,
-            jobs_wait_for_polls: false,
-            stuck_jobs_hold_up: false,
-            forbidden_to_users: BTreeSet::from(["listManagementServersMetrics".to_owned()]),
-            forbidden_to_admins: BTreeSet::new(),
-            forbidden_status: 432,
-            unknown_command_status: 432,
-            post_only: false,
-            max_expiry: None,
-            clock_skew_s: 0,
-            sends_date: false,
-            users_see_destroyed: false,
-            lists_free_addresses: true,
-            pending_addresses_take_rules: false,
-            releases_refuse_rules: false,
-            releases_leave_rules: false,
-            protocols_conflict: true,
-            takes_udp: false,
-            stats_port: Some(8081),
-            other_tiers_conflict: false,
-            protocol_updates: ProtocolUpdates::Stored,
-            firewall_ports_conflict: false,
-            firewall_takes_ipv6: false,
-            rate_limit: None,
-            maintenance: false,
-            refuses_jobs: false,
-            quota: Quota::default(),
-        }
+bowline_cloud_kit::switches! {
+    /// Switches that may be changed while the simulator runs.
+    Behaviour {
+        /// The server's version as it says it, such as `4.22.0.0`. Decides what rules' CIDR lists can do: none before 4.18,
+        /// no changes before 4.22.
+        version: String = "4.22.0.0".to_owned(),
+            documented(API) "Before 4.18 a rule takes no list of clients, and before 4.22 none is changed.";
+        /// The most items of one page, and of a list without pages. `None` is no limit.
+        page_size: Option<usize> = Some(500),
+            documented(SETTINGS) "A list has at most as many items, with the count of all.";
+        /// The time that a job takes once those before it on its network are done. Its effect comes at the end.
+        job_time as "job_time_ms" with "millis": Duration = Duration::ZERO,
+            documented(API) "A command that changes something begins a job, which takes this time.";
+        /// The poll that is the first one to tell that a job is done.
+        job_polls: u32 = 2,
+            on_demand() "The poll of this number is the first to tell that a job is done.";
+        /// Whether a job is carried out by the poll that tells its end, so that one that nobody asks after never ends.
+        jobs_wait_for_polls: bool = false,
+            on_demand() "A job is carried out by the poll that tells its end.";
+        /// Whether a job that never ends holds up those after it on its network, as a queue of a real server does. Otherwise its
+        /// place in the queue is lost, as after a restart of the server.
+        stuck_jobs_hold_up: bool = false,
+            on_demand() "A job that never ends holds up those after it on its network.";
+        /// Commands that ordinary users may not use.
+        forbidden_to_users: BTreeSet<String> = BTreeSet::from(["listManagementServersMetrics".to_owned()]),
+            documented("The roles in the administrator's manual.") "A role may lack a command.";
+        /// Commands that root admins may not use.
+        forbidden_to_admins: BTreeSet<String> = BTreeSet::new(),
+            documented("The roles in the administrator's manual.") "A role may lack a command.";
+        /// The status of a command that the caller may not use: 432, or 401 or 531 on some servers.
+        forbidden_status: u16 = 432,
+            on_demand() "The status of a command that the role lacks: 432, 401 or 531.";
+        /// The status of a command that there is not.
+        unknown_command_status: u16 = 432,
+            on_demand() "The status of a command that there is not: 432 or 401.";
+        /// Whether a change with any method but POST is refused with 405.
+        post_only: bool = false,
+            on_demand() "A change with any method but POST is refused with 405.";
+        /// How far ahead `expires` may be; `None` is for ever.
+        max_expiry as "max_expiry_s": Option<u64> = None,
+            on_demand() "A signature that expires later than this is refused.";
+        /// How many seconds the server's clock is ahead of the simulator's; negative if it is behind.
+        clock_skew_s: i64 = 0,
+            on_demand() "The server's clock is off.";
+        /// Whether answers have a `Date`, as those that come through a proxy: the management server itself sends none.
+        sends_date: bool = false,
+            on_demand() "An answer has a `Date`, as behind a proxy; the server itself sends none.";
+        /// Whether ordinary users see virtual machines that are destroyed and not yet expunged, as root admins do.
+        users_see_destroyed: bool = false,
+            documented(SETTINGS) "Users see virtual machines that are destroyed and not yet expunged.";
+        /// Whether public addresses that nobody has are listed.
+        lists_free_addresses: bool = true,
+            on_demand() "Public addresses that nobody has are listed.";
+        /// Whether a rule is made on a public address that is still on its way to somebody.
+        pending_addresses_take_rules: bool = false,
+            read(RULES) "A rule is made only on an address that is `Allocated`; the switch takes any.";
+        /// Whether a public address is not taken back as long as load balancer rules are on it.
+        releases_refuse_rules: bool = false,
+            on_demand() "A public address is not taken back as long as load balancer rules are on it.";
+        /// Whether what is on a public address stays when it is taken back.
+        releases_leave_rules: bool = false,
+            on_demand() "What is on a public address stays when that is taken back.";
+        /// Whether a second rule on a port of a public address is refused whatever its protocol. Servers that were mended take
+        /// one for TCP and one for UDP.
+        protocols_conflict: bool = true,
+            assumed(false => true, "`FirewallManagerImpl.detectRulesConflict` has no exception for load balancer \
+                 rules in any version that was read; the Go manager names its rules as if one had.")
+            "A second rule on a port of a public address is refused with 537 whatever its protocol.";
+        /// Whether rules for UDP are taken, as by a provider of load balancing of another make. The virtual router's haproxy cannot carry
+        /// it (`NetworkHelperImpl.validateHAProxyLBRule`).
+        takes_udp: bool = false,
+            read(ROUTER)
+            "A virtual router refuses a rule for UDP with 431; the switch is for a provider of another make.";
+        /// The port at which the virtual router's haproxy tells its statistics, for which no rule is taken (the same method; the setting
+        /// `network.loadbalancer.haproxy.stats.port`). A provider of another make has none.
+        stats_port: Option<u16> = Some(8081),
+            read(ROUTER) "A virtual router refuses a rule for the port of its own statistics with 431.";
+        /// Whether a rule for another tier than that of its public address is refused. Otherwise nobody looks at the tier that is asked
+        /// for, and the rule leads to that of the address (`LoadBalancingRulesManagerImpl.createPublicLoadBalancer`).
+        other_tiers_conflict: bool = false,
+            read(RULES)
+            "A rule for another tier than that of its public address leads to the tier of the address; the switch \
+             refuses it with 537, as servers do that know VPCs in conserve mode.";
+        /// What becomes of the protocol of a rule that is updated.
+        protocol_updates: ProtocolUpdates = ProtocolUpdates::Stored,
+            read(RULES)
+            "An update stores the protocol of a rule, and the router hears of it with the next change; the switch \
+             ignores it or tells at once.";
+        /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
+        /// name the same network.
+        firewall_ports_conflict: bool = false,
+            read(CONFLICTS)
+            "Two firewall rules for a port conflict only if they name the same network; the switch refuses any \
+             second one.";
+        /// Whether a firewall rule takes networks of IPv6. Servers that do say so to the API alone: the router of the network has no use
+        /// for them on an address of IPv4.
+        firewall_takes_ipv6: bool = false,
+            assumed(true => false, "Not known: the router of an IPv4 address has no use for them.")
+            "A firewall rule takes networks of IPv6.";
+        /// Requests of an account in a time.
+        rate_limit: Option<RateLimit> = None,
+            documented(SETTINGS) "More requests of an account than these are refused with 429.";
+        /// Whether every command is refused with 503.
+        maintenance: bool = false,
+            on_demand() "Every command is refused with 503.";
+        /// Whether new jobs are refused with 503, as by a server that is shutting down.
+        refuses_jobs: bool = false,
+            on_demand() "New jobs are refused with 503.";
+        /// Limits.
+        quota: Quota = Quota::default(),
+            documented(SETTINGS) "What exceeds a limit is refused with 535.";
+    } and {
+        "the order of checks of a new rule": read(RULES)
+            "Address and network first, then whether the router can carry it (431), then whether something has the \
+             port (537).";
+        "port 53 on the address of source NAT": read(RULES) "It is refused with 431 where the network offers DNS.";
+        "members": read(RULES)
+            "A virtual machine that is a member already, or has no NIC in the network of the rule, fails the whole \
+             job with 431.";
+        "the list of clients of a new rule": read(RULES) "It is stored with blanks between the networks.";
+        "firewall rules of an address that is not `Allocated`":
+            read("`FirewallManagerImpl.listFirewallRules` of the management server.")
+            "They are refused with 431, as a question and as a command.";
     }
 }
 

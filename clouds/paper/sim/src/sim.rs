@@ -3,70 +3,34 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use bowline_cloud_kit::behaviour::{Basis, Behaves, Behaviour as Row};
 use bowline_cloud_kit::{Running, Settings, Shared, millis};
 use indexmap::IndexMap;
 use ipnet::{IpNet, Ipv4Net};
-use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::Api;
 use crate::model::{Balancer, Machine, Route, State};
 
-/// What may differ from day to day. The default waits for nothing.
-#[derive(Clone, Debug, Serialize)]
-pub struct Behaviour {
-    /// How long a new balancer is `building`.
-    #[serde(rename = "build_time_ms", with = "millis")]
-    pub build_time: Duration,
-    /// How long a deleted balancer is still listed.
-    #[serde(rename = "delete_time_ms", with = "millis")]
-    pub delete_time: Duration,
-    /// Objects on one page of a list.
-    pub page_size: usize,
-}
+const GUIDE: &str = "[The guide](../guides/new-provider.md) that invents the cloud.";
 
-impl Default for Behaviour {
-    fn default() -> Self {
-        Self {
-            build_time: Duration::ZERO,
-            delete_time: Duration::ZERO,
-            page_size: 100,
-        }
+bowline_cloud_kit::switches! {
+    /// What may differ from day to day. The default waits for nothing.
+    Behaviour {
+        /// How long a new balancer is `building`.
+        build_time as "build_time_ms" with "millis": Duration = Duration::ZERO,
+            documented(GUIDE) "A new balancer is `building` for this time.";
+        /// How long a deleted balancer is still listed.
+        delete_time as "delete_time_ms" with "millis": Duration = Duration::ZERO,
+            documented(GUIDE) "A deleted balancer is listed for this time.";
+        /// Objects on one page of a list.
+        page_size: usize = 100,
+            assumed(100 => 2, "The guide promises pages and not their size.")
+            "So many objects are on one page of a list.";
+    } and {
+        "a write": documented(GUIDE) "It is refused with 409 while another one changes the balancer.";
     }
 }
-
-impl Behaves for Behaviour {
-    const TABLE: &'static [Row<Self>] = &[
-        Row::known(
-            Basis::Documented,
-            "build_time_ms",
-            "A new balancer is `building` for this time.",
-            GUIDE,
-        ),
-        Row::known(
-            Basis::Documented,
-            "delete_time_ms",
-            "A deleted balancer is listed for this time.",
-            GUIDE,
-        ),
-        Row::known(
-            Basis::Documented,
-            "a write",
-            "It is refused with 409 while another one changes the balancer.",
-            GUIDE,
-        ),
-        Row::assumed(
-            "page_size",
-            "So many objects are on one page of a list.",
-            "The guide promises pages and not their size.",
-            |it, world| it.page_size = world.pick(100, 2),
-        ),
-    ];
-}
-
-const GUIDE: &str = "[The guide](../guides/new-provider.md) that invents the cloud.";
 
 /// Settings of a new simulator.
 #[derive(Clone, Debug, Default)]
