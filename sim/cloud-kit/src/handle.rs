@@ -151,7 +151,8 @@ macro_rules! double {
                     match kind {
                         $(stringify!($kind) => {
                             for (key, there) in &mut state.$kind {
-                                if key.to_string() == id {
+                                let key = key.to_string();
+                                if key == id {
                                     *there = ::serde_json::from_value(object)?;
                                     return Ok(true);
                                 }
