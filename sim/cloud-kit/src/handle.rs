@@ -2,6 +2,12 @@
 //!
 //! Each cloud has types of its own for both, so these are methods by macro rather than of a type that a cloud would wrap.
 
+use serde_json::Value;
+
+use crate::faults::Faults;
+use crate::journal::Journal;
+use crate::project::Project;
+
 /// The methods of a handle that no cloud has of its own. It has the fields `shared: Shared<State>` and
 /// `running: Running`, and its state has `behaviour` and `bound`.
 ///
@@ -84,53 +90,89 @@ macro_rules! handle {
     };
 }
 
-/// All objects of a handle's state as JSON, for scenarios: they are named by the fields of the state, each a map by ID.
+/// A handle as a runner of scenarios takes it, whatever its cloud.
+pub trait Double: Project {
+    /// The record of every request.
+    fn journal(&self) -> &Journal;
+
+    /// The fault rules.
+    fn faults(&self) -> &Faults;
+
+    /// All objects by kind, in the order of their creation.
+    fn objects(&self) -> Value;
+
+    /// Puts an object in the place of the one with this ID; whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of this kind.
+    fn replace(&self, kind: &str, id: &str, object: Value) -> serde_json::Result<bool>;
+
+    /// The switches.
+    fn switches(&self) -> Value;
+
+    /// Sets all of them.
+    ///
+    /// # Errors
+    ///
+    /// If one of them has no such value.
+    fn set_switches(&self, switches: Value) -> serde_json::Result<()>;
+}
+
+/// Makes a handle a [`Double`]. Its objects are named by the fields of the state, each a map by ID.
 ///
 /// ```ignore
-/// impl ExampleSim {
-///     bowline_cloud_kit::objects!(servers, load_balancers);
-/// }
+/// bowline_cloud_kit::double!(ExampleSim: servers, load_balancers);
 /// ```
 #[macro_export]
-macro_rules! objects {
-    ($($kind:ident),+) => {
-        /// All objects by kind, in the order of their creation.
-        pub fn objects(&self) -> $crate::Value {
-            let state = self.read();
-            let mut objects = ::serde_json::Map::new();
-            $(
-                let of_kind: ::std::vec::Vec<_> = state.$kind.values().collect();
-                objects.insert(stringify!($kind).to_owned(), ::serde_json::json!(of_kind));
-            )+
-            $crate::Value::Object(objects)
-        }
+macro_rules! double {
+    ($handle:ty: $($kind:ident),+) => {
+        impl $crate::Double for $handle {
+            fn journal(&self) -> &$crate::Journal {
+                self.running.journal()
+            }
 
-        /// Puts an object in the place of the one with this ID; whether there is one.
-        ///
-        /// # Errors
-        ///
-        /// If it is none of this kind.
-        pub fn replace(
-            &self,
-            kind: &str,
-            id: &str,
-            object: $crate::Value,
-        ) -> ::std::result::Result<bool, ::serde_json::Error> {
-            self.write(|state| {
-                match kind {
-                    $(stringify!($kind) => {
-                        for (key, there) in &mut state.$kind {
-                            let key = key.to_string();
-                            if key == id {
-                                *there = ::serde_json::from_value(object)?;
-                                return Ok(true);
+            fn faults(&self) -> &$crate::Faults {
+                self.running.faults()
+            }
+
+            fn objects(&self) -> $crate::Value {
+                let state = self.read();
+                let mut objects = ::serde_json::Map::new();
+                $(
+                    let of_kind: ::std::vec::Vec<_> = state.$kind.values().collect();
+                    objects.insert(stringify!($kind).to_owned(), ::serde_json::json!(of_kind));
+                )+
+                $crate::Value::Object(objects)
+            }
+
+            fn replace(&self, kind: &str, id: &str, object: $crate::Value) -> ::serde_json::Result<bool> {
+                self.write(|state| {
+                    match kind {
+                        $(stringify!($kind) => {
+                            for (key, there) in &mut state.$kind {
+                                let key = key.to_string();
+                                if key == id {
+                                    *there = ::serde_json::from_value(object)?;
+                                    return Ok(true);
+                                }
                             }
-                        }
-                    })+
-                    _ => {}
-                }
-                Ok(false)
-            })
+                        })+
+                        _ => {}
+                    }
+                    Ok(false)
+                })
+            }
+
+            fn switches(&self) -> $crate::Value {
+                ::serde_json::json!(self.read().behaviour)
+            }
+
+            fn set_switches(&self, switches: $crate::Value) -> ::serde_json::Result<()> {
+                let switches = ::serde_json::from_value(switches)?;
+                self.write(|state| state.behaviour = switches);
+                Ok(())
+            }
         }
     };
 }

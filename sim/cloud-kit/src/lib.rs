@@ -29,6 +29,7 @@ pub use behaviour::{Basis, Behaves, World};
 pub use clock::Clock;
 pub use dataplane::DataPlane;
 pub use faults::{Fault, FaultId, Faults};
+pub use handle::Double;
 pub use journal::{Entry, Journal, Mark, Outcome, Overlap};
 pub use pattern::PathPattern;
 pub use seed::Seed;

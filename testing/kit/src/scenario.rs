@@ -21,10 +21,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+use bowline_cloud_kit::Double;
+use bowline_cloud_provider::Node;
 use libtest_mimic::{Arguments, Failed, Trial};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::faults::{Faults, Journal};
 use crate::{Interruption, Run, Services};
 
 mod expect;
@@ -76,20 +78,39 @@ pub trait ScenarioCloud: Sized {
         None
     }
 
+    /// The double of the cloud.
+    fn double(&self) -> &impl Double;
+
     /// The cluster's Services.
     fn services(&self) -> &Services;
 
     /// A Service of this name, with ports of (name, protocol, port, node port).
     fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]);
 
-    /// The name of an annotation in full.
+    /// The name of an annotation in full, by the part that differs.
     fn annotation(&self, name: &str) -> String;
 
-    /// Adds a Node with its instance.
-    fn add_node(&mut self, name: &str);
+    /// The cluster's Nodes, where the cloud asks about them.
+    fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
+        None
+    }
 
-    /// Removes a Node; whether there was one.
-    fn remove_node(&mut self, name: &str) -> bool;
+    /// Adds a Node with its instance.
+    fn add_node(&mut self, _name: &str) {}
+
+    /// Adds an object that Bowline did not make; its ID, where it has one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such kind, or no such object of it.
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint>;
+
+    /// Removes an object past the API; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If nothing of this kind can be removed.
+    fn remove(&self, kind: &str, id: &str) -> Result<bool, Complaint>;
 
     /// The name of the Node of a number, for `nodes N`.
     fn node_name(number: usize) -> String {
@@ -101,12 +122,6 @@ pub trait ScenarioCloud: Sized {
 
     /// Reconciles a Service; `at_once` is within the time for which a refusal is held back.
     async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run;
-
-    /// What the cloud was asked.
-    fn journal(&self) -> &Journal;
-
-    /// The cloud's faults.
-    fn faults(&self) -> &Faults;
 
     /// Whether a request is left out of what is seen: logins and the like.
     fn is_noise(_request: &bowline_cloud_kit::Entry) -> bool {
@@ -121,28 +136,15 @@ pub trait ScenarioCloud: Sized {
     /// A refusal in the words of the cloud's API.
     fn refusal(status: u16, text: &str) -> String;
 
-    /// All objects of the cloud, by kind.
-    fn state(&self) -> Value;
+    /// What a scenario can see: all objects of the cloud, by kind.
+    fn state(&self) -> Value {
+        self.double().objects()
+    }
 
-    /// Puts an object in the place of the one with this ID; whether there is one.
-    ///
-    /// # Errors
-    ///
-    /// If it is none of this kind.
-    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint>;
-
-    /// The switches of the double.
-    fn switches(&self) -> Value;
-
-    /// Sets all of them.
-    ///
-    /// # Errors
-    ///
-    /// If one of them has no such value.
-    fn set_switches(&self, switches: Value) -> Result<(), Complaint>;
-
-    /// What must never be in the cloud, and is.
-    fn violations(&self) -> Vec<String>;
+    /// An object of [`state`](Self::state) without what is only shown there.
+    fn without_shown(object: Value) -> Value {
+        object
+    }
 
     /// What of Services is left in the cloud.
     fn leftovers(&self) -> Vec<String>;
@@ -153,6 +155,15 @@ pub trait ScenarioCloud: Sized {
     ///
     /// If it cannot be done, or has no effect.
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint>;
+}
+
+/// The specification of an object, or a part of it.
+///
+/// # Errors
+///
+/// If it is none.
+pub fn parsed<T: DeserializeOwned>(spec: &Value) -> Result<T, Complaint> {
+    T::deserialize(spec).map_err(|error| format!("{spec}: {error}"))
 }
 
 /// The test program of a folder of scenarios.

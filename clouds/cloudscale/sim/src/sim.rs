@@ -26,19 +26,10 @@ pub struct CloudscaleSim {
     pub(crate) running: Running,
 }
 
+bowline_cloud_kit::double!(CloudscaleSim: servers, networks, subnets, load_balancers, pools, members, listeners, monitors, floating_ips);
+
 impl CloudscaleSim {
     bowline_cloud_kit::handle!(State, Behaviour, Builder);
-    bowline_cloud_kit::objects!(
-        servers,
-        networks,
-        subnets,
-        load_balancers,
-        pools,
-        members,
-        listeners,
-        monitors,
-        floating_ips
-    );
 
     /// Accepts a token, or changes what it may do.
     pub fn set_token(&self, token: impl Into<String>, access: Access) {

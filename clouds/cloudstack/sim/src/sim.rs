@@ -33,6 +33,8 @@ pub struct CloudstackSim {
     pub(crate) running: Running,
 }
 
+bowline_cloud_kit::double!(CloudstackSim: vms, networks, vpcs, addresses, rules, firewall, acl_lists, acl_items);
+
 impl CloudstackSim {
     /// The API key of the user who is there if none is named.
     pub const API_KEY: &str = "simulated-api-key";
@@ -44,9 +46,6 @@ impl CloudstackSim {
     pub const PATH: &str = api::PATH;
 
     bowline_cloud_kit::handle!(State, Behaviour, Builder);
-    bowline_cloud_kit::objects!(
-        vms, networks, vpcs, addresses, rules, firewall, acl_lists, acl_items
-    );
 
     /// The commands since a mark in the journal, in order of arrival, polls of jobs left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {

@@ -30,23 +30,10 @@ pub struct OpenstackSim {
     pub(crate) running: Running,
 }
 
+bowline_cloud_kit::double!(OpenstackSim: servers, networks, subnets, ports, routers, floating_ips, groups, rules, load_balancers, listeners, pools, members, monitors);
+
 impl OpenstackSim {
     bowline_cloud_kit::handle!(State, Behaviour, Builder);
-    bowline_cloud_kit::objects!(
-        servers,
-        networks,
-        subnets,
-        ports,
-        routers,
-        floating_ips,
-        groups,
-        rules,
-        load_balancers,
-        listeners,
-        pools,
-        members,
-        monitors
-    );
 
     /// The end state without ids and times.
     pub fn snapshot(&self) -> Snapshot {

@@ -45,12 +45,13 @@ pub struct TokenRequest {
     pub is_granted: bool,
 }
 
+bowline_cloud_kit::double!(PhoenixnapSim: servers, blocks, networks, tags);
+
 impl PhoenixnapSim {
     /// The path of the token endpoint, below the base URL.
     pub const TOKEN_PATH: &str = "/auth/realms/BMC/protocol/openid-connect/token";
 
     bowline_cloud_kit::handle!(State, Behaviour, Builder);
-    bowline_cloud_kit::objects!(servers, blocks, networks, tags);
 
     /// The names of the calls since a mark in the journal, in order of arrival, those for tokens left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {

@@ -1,14 +1,18 @@
 //! The verbs that change something: the cluster, the cloud's objects, the double.
 
-use bowline_cloud_provider::Service;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_cloud_kit::Double;
+use bowline_cloud_provider::{Service, keys};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::fault::{fault, word};
 use super::path::{find, text, value};
 use super::stage::Stage;
 use super::text::Step;
-use super::{Complaint, ScenarioCloud};
+use super::{Complaint, ScenarioCloud, parsed};
 
 type Done = Result<(), Complaint>;
 
@@ -21,10 +25,10 @@ impl<C: ScenarioCloud> Stage<'_, C> {
                 self.cloud_mut().add_node(rest);
                 Ok(())
             }
-            "drop-node" => match self.cloud_mut().remove_node(rest) {
-                true => Ok(()),
-                false => Err(format!("no node {rest}")),
-            },
+            "drop-node" => self.drop_node(rest),
+            "node-is" => self.change_node(whole),
+            "add" => self.add(whole),
+            "remove" => self.remove(rest),
             "service" => self.service(whole),
             "ports" => self.ports(whole),
             "annotate" => self.annotate(rest),
@@ -52,6 +56,60 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             self.cloud_mut().add_node(&C::node_name(number));
         }
         Ok(())
+    }
+
+    fn drop_node(&mut self, name: &str) -> Done {
+        let nodes = self.cloud_mut().nodes().ok_or("there are no nodes")?;
+        let before = nodes.len();
+        nodes.retain(|node| node.name.as_str() != name);
+        match nodes.len() < before {
+            true => Ok(()),
+            false => Err(format!("no node {name}")),
+        }
+    }
+
+    /// `node-is NAME JSON`: other labels, another provider ID, without addresses, or not initialised yet.
+    fn change_node(&mut self, whole: &str) -> Done {
+        let (name, spec) = word(whole);
+        let spec: Value = read(spec)?;
+        let nodes = self.cloud_mut().nodes().ok_or("there are no nodes")?;
+        let node = nodes.iter_mut().find(|node| node.name.as_str() == name);
+        let node = Arc::make_mut(node.ok_or_else(|| format!("no node {name}"))?);
+        for (field, value) in spec.as_object().into_iter().flatten() {
+            match field.as_str() {
+                "provider_id" => node.provider_id = value.as_str().map(Into::into),
+                "addresses" => node.addresses.clear(),
+                "labels" => {
+                    let labels: BTreeMap<String, String> = parsed(value)?;
+                    node.labels = labels
+                        .iter()
+                        .map(|(key, value)| (key.as_str(), value.as_str()))
+                        .collect();
+                }
+                "uninitialized" => {
+                    node.taints =
+                        parsed(&json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]))?;
+                }
+                other => return Err(format!("a node has no {other} here")),
+            }
+        }
+        Ok(())
+    }
+
+    /// `add KIND [JSON]`: an object that Bowline did not make.
+    fn add(&mut self, whole: &str) -> Done {
+        let (kind, spec) = word(whole);
+        let spec = read(if spec.is_empty() { "{}" } else { spec })?;
+        self.added = self.cloud_mut().add(kind, spec)?;
+        Ok(())
+    }
+
+    fn remove(&mut self, rest: &str) -> Done {
+        let (kind, id) = word(rest);
+        match self.cloud().remove(kind, id)? {
+            true => Ok(()),
+            false => Err(format!("no {kind} {id}")),
+        }
     }
 
     fn at_service(&mut self, key: &str, act: impl FnOnce(&mut Self)) -> Done {
@@ -105,7 +163,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         if self.annotation(key, name).as_deref() == value {
             return Err("it is so already".to_owned());
         }
-        let name = self.cloud().annotation(name);
+        let name = self.full(name);
         self.cloud().services().annotate(key, &name, value);
         Ok(())
     }
@@ -113,8 +171,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     /// A merge patch of a Service, or of a part of it.
     fn patch(&mut self, whole: &str, at: &[&str]) -> Done {
         let (key, patch) = word(whole);
-        let patch = serde_json::from_str(patch).map_err(|error| format!("{patch}: {error}"))?;
-        let patch = at.iter().rev().fold(patch, |inner: Value, part| {
+        let patch = at.iter().rev().fold(read(patch)?, |inner: Value, part| {
             let mut outer = serde_json::Map::new();
             outer.insert((*part).to_owned(), inner);
             Value::Object(outer)
@@ -139,7 +196,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         };
         let (name, value) = whole.split_once('=').ok_or("switch NAME = VALUE")?;
         let value = self::value(value.trim());
-        let mut switches = self.cloud().switches();
+        let mut switches = self.cloud().double().switches();
         let mut at = &mut switches;
         for part in name.trim().split('.') {
             at = at.get_mut(part).ok_or_else(|| format!("no switch {name}"))?;
@@ -148,14 +205,15 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             return Err("it is so already".to_owned());
         }
         *at = value;
-        self.cloud().set_switches(switches)
+        let done = self.cloud().double().set_switches(switches);
+        done.map_err(|error| error.to_string())
     }
 
     /// `fault [maybe] WHAT HOW`: without `maybe` it has to strike.
     fn fault(&mut self, whole: &str, step: &Step) -> Done {
         let text = whole.strip_prefix("maybe ");
         let fault = fault(text.unwrap_or(whole), C::refusal)?;
-        let id = self.cloud().faults().add(fault);
+        let id = self.cloud().double().faults().add(fault);
         if text.is_none() {
             self.faults.push((id, step.place()));
         }
@@ -163,20 +221,19 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     fn clear(&mut self, what: &str) -> Done {
-        if what != "faults" || self.cloud().faults().list().is_empty() {
+        if what != "faults" || self.cloud().double().faults().list().is_empty() {
             return Err("there are no such".to_owned());
         }
         self.all_have_struck()?;
         self.faults.clear();
-        self.cloud().faults().clear();
+        self.cloud().double().faults().clear();
         Ok(())
     }
 
     /// `edit PATH PATCH`: a merge patch of all objects at a path that begins with their kind.
     fn edit(&mut self, whole: &str) -> Done {
         let end = path_end(whole);
-        let (path, patch) = (&whole[..end], whole[end..].trim());
-        let patch: Value = serde_json::from_str(patch).map_err(|error| format!("{patch}: {error}"))?;
+        let (path, patch) = (&whole[..end], read(whole[end..].trim())?);
         let kind = path.split(['.', '[']).next().unwrap_or_default();
         let objects = find(&self.cloud().state(), path)?.items();
         if objects.is_empty() {
@@ -192,12 +249,18 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             if object == before {
                 return Err("the patch changes nothing".to_owned());
             }
-            if !self.cloud().replace(kind, &id, object)? {
+            let double = self.cloud().double();
+            let is_done = double.replace(kind, &id, C::without_shown(object));
+            if !is_done.map_err(|error| error.to_string())? {
                 return Err(format!("{kind} cannot be edited"));
             }
         }
         Ok(())
     }
+}
+
+fn read(text: &str) -> Result<Value, Complaint> {
+    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
 }
 
 /// Where the path at the beginning of a text ends: at a blank that is not in brackets.

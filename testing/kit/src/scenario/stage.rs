@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bowline_cloud_kit::{Entry, FaultId};
+use bowline_cloud_kit::project::Project;
+use bowline_cloud_kit::{Double, Entry, FaultId};
 use bowline_cloud_provider::LoadBalancerStatus;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(super) struct Stage<'a, C> {
     pub(super) run: Value,
     runs: Vec<Value>,
     variables: BTreeMap<String, String>,
+    /// The ID of what `add` added last.
+    pub(super) added: String,
     /// What `keep` saw.
     pub(super) kept: Option<Value>,
     /// Each fault that has to strike, and where it was asked for.
@@ -40,6 +43,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             run: Value::Null,
             runs: Vec::new(),
             variables: BTreeMap::new(),
+            added: String::new(),
             kept: None,
             faults: Vec::new(),
             updates,
@@ -76,7 +80,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     pub(super) fn all_have_struck(&self) -> Result<(), Complaint> {
-        let faults = self.cloud().faults();
+        let faults = self.cloud().double().faults();
         let idle = self.faults.iter().find(|(id, _)| faults.struck(*id) == 0);
         match idle {
             Some((_, place)) => Err(format!("the fault of {place} never struck")),
@@ -162,7 +166,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
         self.reconcile(names, &[], false).await;
         self.ended("quiet")?;
-        match self.cloud().violations() {
+        match self.cloud().double().violations() {
             none if none.is_empty() => Ok(()),
             violations => Err(format!("the cloud is not in order: {violations:#?}")),
         }
@@ -170,14 +174,15 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     async fn reconcile(&mut self, names: &str, interruptions: &[Interruption], at_once: bool) {
         let cloud = &self.clusters[self.current].1;
-        let mark = cloud.journal().mark();
+        let journal = cloud.double().journal();
+        let mark = journal.mark();
         let begun = Instant::now();
         let each = names.split('+').enumerate().map(|(index, name)| {
             let interruption = interruptions.get(index).copied();
             cloud.reconcile(name, interruption.unwrap_or(Interruption::Never), at_once)
         });
         let runs = join_all(each).await;
-        let mut entries = cloud.journal().since(mark);
+        let mut entries = journal.since(mark);
         entries.retain(|entry| !C::is_noise(entry));
         let took = begun.elapsed();
         self.runs = runs.iter().map(|run| shown::<C>(run, &entries, took)).collect();
@@ -197,9 +202,10 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         all["run"] = self.run.clone();
         all["runs"] = json!(self.runs);
         all["services"] = json!(self.cloud().services().by_key());
-        all["switches"] = self.cloud().switches();
+        all["added"] = json!(self.added);
+        all["switches"] = self.cloud().double().switches();
         all["leftovers"] = json!(self.cloud().leftovers());
-        all["violations"] = json!(self.cloud().violations());
+        all["violations"] = json!(self.cloud().double().violations());
         all["elapsed_ms"] = json!(self.begun.elapsed().as_millis());
         all
     }
@@ -218,8 +224,15 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     pub(super) fn annotation(&self, key: &str, name: &str) -> Option<String> {
-        let name = self.cloud().annotation(name);
-        self.cloud().services().annotation(key, &name)
+        self.cloud().services().annotation(key, &self.full(name))
+    }
+
+    /// The name of an annotation in full.
+    pub(super) fn full(&self, name: &str) -> String {
+        match name.contains('/') {
+            true => name.to_owned(),
+            false => self.cloud().annotation(name),
+        }
     }
 
     /// A step with what was seen before in the places of names and paths in braces.

@@ -5,10 +5,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Labels, Node};
-use bowline_cloudscale_sim::kit::journal::Entry;
+use bowline_cloud_provider::Node;
+use bowline_cloudscale_sim::kit::{Double, Entry};
 use bowline_cloudscale_sim::{InterfaceSpec, ManualPool, ServerSpec};
-use bowline_kit::faults::{Faults, Journal};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
 use bowline_kit::{Interruption, Run, Services};
 use serde_json::{Value, json};
@@ -27,19 +26,57 @@ fn main() -> ExitCode {
 /// The world of the tests.
 struct Lab {
     world: World,
-    /// The ID of what was added last.
-    added: String,
 }
 
 fn id(text: &str) -> Result<Uuid, Complaint> {
     text.parse().map_err(|_| format!("{text:?} is no ID"))
 }
 
-impl Lab {
-    /// `add KIND JSON`: an object of the project that Bowline did not make.
-    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
-        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
+impl ScenarioCloud for Lab {
+    async fn begin() -> Self {
+        Self { world: World::new() }
+    }
+
+    fn double(&self) -> &impl Double {
+        &self.world.sim
+    }
+
+    fn services(&self) -> &Services {
+        &self.world.services
+    }
+
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
+        let ports: Vec<(&str, &str, i32, i32)> = ports
+            .iter()
+            .map(|(name, protocol, port, node)| {
+                (
+                    name.as_str(),
+                    protocol.as_str(),
+                    i32::from(*port),
+                    i32::from(*node),
+                )
+            })
+            .collect();
+        let mut service = world::service(key, &ports);
+        if let Some(uid) = uid {
+            service.metadata.uid = Some(uid.to_owned());
+        }
+        self.world.put(service);
+    }
+
+    fn annotation(&self, name: &str) -> String {
+        world::key(name)
+    }
+
+    fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
+        Some(&mut self.world.nodes)
+    }
+
+    fn add_node(&mut self, name: &str) {
+        self.world.add_node(name);
+    }
+
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
         let word = |name: &str| spec[name].as_str().unwrap_or_default();
         let sim = &self.world.sim;
         let added = match kind {
@@ -86,11 +123,10 @@ impl Lab {
             }
             other => return Err(format!("no {other} can be added")),
         };
-        self.added = added.to_string();
-        Ok(())
+        Ok(added.to_string())
     }
 
-    fn remove(&self, kind: &str, text: &str) -> Result<(), Complaint> {
+    fn remove(&self, kind: &str, text: &str) -> Result<bool, Complaint> {
         let (sim, id) = (&self.world.sim, id(text)?);
         match kind {
             "load_balancer" => sim.delete_load_balancer(id),
@@ -101,78 +137,7 @@ impl Lab {
             "server" => drop(sim.remove_server(id)),
             other => return Err(format!("no {other} can be removed")),
         }
-        Ok(())
-    }
-
-    /// `node-is NAME JSON`: its labels, or another provider ID.
-    fn change_node(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (name, spec) = rest.split_once(' ').ok_or("node-is NAME JSON")?;
-        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
-        let mut nodes = self.world.nodes.iter_mut();
-        let node = nodes.find(|node| node.name.as_str() == name);
-        let node = Arc::make_mut(node.ok_or_else(|| format!("no node {name}"))?);
-        for (field, value) in spec.as_object().into_iter().flatten() {
-            match field.as_str() {
-                "provider_id" => node.provider_id = value.as_str().map(Into::into),
-                "labels" => {
-                    let labels = value.as_object().into_iter().flatten();
-                    let labels =
-                        labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
-                    node.labels = labels.collect::<Labels>();
-                }
-                other => return Err(format!("a node has no {other} here")),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl ScenarioCloud for Lab {
-    async fn begin() -> Self {
-        Self {
-            world: World::new(),
-            added: String::new(),
-        }
-    }
-
-    fn services(&self) -> &Services {
-        &self.world.services
-    }
-
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
-        let ports: Vec<(&str, &str, i32, i32)> = ports
-            .iter()
-            .map(|(name, protocol, port, node)| {
-                (
-                    name.as_str(),
-                    protocol.as_str(),
-                    i32::from(*port),
-                    i32::from(*node),
-                )
-            })
-            .collect();
-        let mut service = world::service(key, &ports);
-        if let Some(uid) = uid {
-            service.metadata.uid = Some(uid.to_owned());
-        }
-        self.world.put(service);
-    }
-
-    fn annotation(&self, name: &str) -> String {
-        match name.contains('/') {
-            true => name.to_owned(),
-            false => world::key(name),
-        }
-    }
-
-    fn add_node(&mut self, name: &str) {
-        self.world.add_node(name);
-    }
-
-    fn remove_node(&mut self, name: &str) -> bool {
-        let before = self.world.nodes.len();
-        self.world.remove_node(name);
-        self.world.nodes.len() < before
+        Ok(true)
     }
 
     fn node_name(number: usize) -> String {
@@ -190,14 +155,6 @@ impl ScenarioCloud for Lab {
         }
     }
 
-    fn journal(&self) -> &Journal {
-        self.world.sim.journal()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.world.sim.faults()
-    }
-
     fn operation(request: &Entry) -> String {
         match request.write {
             true => world::in_short(std::slice::from_ref(request)).remove(0),
@@ -213,27 +170,7 @@ impl ScenarioCloud for Lab {
         let mut state = self.world.sim.objects();
         state["cloud"] = json!(self.world.sim.snapshot());
         state["private_subnet"] = json!(self.world.sim.private_subnet());
-        state["added"] = json!(self.added);
         state
-    }
-
-    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint> {
-        let done = self.world.sim.replace(kind, id, object);
-        done.map_err(|error| error.to_string())
-    }
-
-    fn switches(&self) -> Value {
-        json!(self.world.sim.behaviour())
-    }
-
-    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
-        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
-        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
-        Ok(())
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.world.sim.check_invariants()
     }
 
     fn leftovers(&self) -> Vec<String> {
@@ -244,18 +181,12 @@ impl ScenarioCloud for Lab {
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
         match words.verb {
             "plain" => self.world.speaks_plainly(),
-            "add" => self.add(words.rest)?,
-            "remove" => {
-                let [kind, id] = words.exactly()?;
-                self.remove(kind, id)?;
-            }
             "detach-listener" => {
                 let [listener] = words.exactly()?;
                 self.world.sim.detach_listener(id(listener)?);
             }
             "cluster-name" => words.rest.clone_into(&mut self.world.cluster_name),
             "kubernetes" => self.world.minor = words.rest.parse().map_err(|_| "which minor version?")?,
-            "node-is" => self.change_node(words.rest)?,
             "nodes-gone" => self.world.nodes.clear(),
             _ => return Ok(false),
         }

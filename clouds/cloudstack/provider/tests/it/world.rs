@@ -150,6 +150,10 @@ impl World {
         self.nodes.lock().unwrap().clone()
     }
 
+    pub(crate) fn nodes_mut(&mut self) -> &mut Vec<Arc<Node>> {
+        self.nodes.get_mut().unwrap()
+    }
+
     pub(crate) fn remove_node(&self, name: &str) {
         self.nodes
             .lock()

@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use bowline_cloudstack_sim::kit::Entry;
+use bowline_cloud_provider::Node;
+use bowline_cloudstack_sim::kit::{Double, Entry};
 use bowline_cloudstack_sim::{Behaviour, VmSpec};
-use bowline_kit::faults::{Faults, Journal};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services, balanced_service};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -32,8 +32,6 @@ fn main() -> ExitCode {
 /// The world of the tests: three virtual machines with their Nodes, in an isolated network unless a VPC is asked for.
 struct Lab {
     world: World,
-    /// The ID of what was added last.
-    added: String,
 }
 
 /// The Service's UID, by which the names of its rules begin: the first Services have fixed ones.
@@ -49,67 +47,15 @@ fn uid(key: &str) -> String {
     }
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Complaint> {
-    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
-}
-
-impl Lab {
-    /// `add KIND JSON`: an object of the cloud that Bowline did not make.
-    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
-        let sim = &self.world.sim;
-        self.added = match kind {
-            "vm" => sim.add_vm(parsed(spec)?),
-            "network" => sim.add_network(parsed(spec)?),
-            "address" => sim.take_address(parsed(spec)?),
-            "rule" => sim.add_rule(parsed(spec)?),
-            "firewall" => sim.add_firewall_rule(parsed(spec)?),
-            "acl_item" => sim.add_acl_item(parsed(spec)?),
-            "acl_list" => {
-                let spec: Value = parsed(spec)?;
-                let word = |name: &str| spec[name].as_str().unwrap_or_default();
-                sim.add_acl_list(word("name"), word("vpc"))
-            }
-            "project" => sim.add_project(parsed(spec)?),
-            "job-fault" => {
-                sim.fail_jobs(parsed(spec)?);
-                String::new()
-            }
-            "node" => {
-                // Beside the machine of the name, or that of another name.
-                let spec: Value = parsed(spec)?;
-                let name = spec["name"].as_str().unwrap_or_default();
-                self.world.add_node(name, spec["vm"].as_str());
-                String::new()
-            }
-            other => return Err(format!("no {other} can be added")),
-        };
-        Ok(())
-    }
-
-    fn remove(&self, kind: &str, id: &str) -> Result<(), Complaint> {
-        let sim = &self.world.sim;
-        let is_removed = match kind {
-            "rule" => sim.remove_rule(id),
-            "firewall" => sim.remove_firewall_rule(id),
-            "acl_item" => sim.remove_acl_item(id),
-            "address" => sim.release_address(id),
-            "vm" => sim.expunge_vm(id),
-            other => return Err(format!("no {other} can be removed")),
-        };
-        match is_removed {
-            true => Ok(()),
-            false => Err(format!("no {kind} {id}")),
-        }
-    }
-}
-
 impl ScenarioCloud for Lab {
     async fn begin() -> Self {
         Self {
             world: World::new().await,
-            added: String::new(),
         }
+    }
+
+    fn double(&self) -> &impl Double {
+        &self.world.sim
     }
 
     fn services(&self) -> &Services {
@@ -135,10 +81,11 @@ impl ScenarioCloud for Lab {
     }
 
     fn annotation(&self, name: &str) -> String {
-        match name.contains('/') {
-            true => name.to_owned(),
-            false => format!("service.beta.kubernetes.io/cloudstack-load-balancer-{name}"),
-        }
+        format!("service.beta.kubernetes.io/cloudstack-load-balancer-{name}")
+    }
+
+    fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
+        Some(self.world.nodes_mut())
     }
 
     fn add_node(&mut self, name: &str) {
@@ -147,10 +94,41 @@ impl ScenarioCloud for Lab {
         self.world.add_node(name, Some(&id));
     }
 
-    fn remove_node(&mut self, name: &str) -> bool {
-        let before = self.world.nodes().len();
-        self.world.remove_node(name);
-        self.world.nodes().len() < before
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
+        let word = |name: &str| spec[name].as_str().unwrap_or_default();
+        let sim = &self.world.sim;
+        Ok(match kind {
+            "vm" => sim.add_vm(parsed(&spec)?),
+            "network" => sim.add_network(parsed(&spec)?),
+            "address" => sim.take_address(parsed(&spec)?),
+            "rule" => sim.add_rule(parsed(&spec)?),
+            "firewall" => sim.add_firewall_rule(parsed(&spec)?),
+            "acl_item" => sim.add_acl_item(parsed(&spec)?),
+            "acl_list" => sim.add_acl_list(word("name"), word("vpc")),
+            "project" => sim.add_project(parsed(&spec)?),
+            "job-fault" => {
+                sim.fail_jobs(parsed(&spec)?);
+                String::new()
+            }
+            "node" => {
+                // Beside the machine of the name, or that of another name.
+                self.world.add_node(word("name"), spec["vm"].as_str());
+                String::new()
+            }
+            other => return Err(format!("no {other} can be added")),
+        })
+    }
+
+    fn remove(&self, kind: &str, id: &str) -> Result<bool, Complaint> {
+        let sim = &self.world.sim;
+        Ok(match kind {
+            "rule" => sim.remove_rule(id),
+            "firewall" => sim.remove_firewall_rule(id),
+            "acl_item" => sim.remove_acl_item(id),
+            "address" => sim.release_address(id),
+            "vm" => sim.expunge_vm(id),
+            other => return Err(format!("no {other} can be removed")),
+        })
     }
 
     async fn restart(&mut self) {
@@ -159,14 +137,6 @@ impl ScenarioCloud for Lab {
 
     async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
         self.world.run_with(key, interruption).await
-    }
-
-    fn journal(&self) -> &Journal {
-        self.world.sim.journal()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.world.sim.faults()
     }
 
     fn is_noise(request: &Entry) -> bool {
@@ -194,27 +164,7 @@ impl ScenarioCloud for Lab {
         state["acls"] = json!(self.world.acl_items());
         state["served"] = json!(self.world.served());
         state["rule_names"] = json!(self.world.rules());
-        state["added"] = json!(self.added);
         state
-    }
-
-    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint> {
-        let done = self.world.sim.replace(kind, id, object);
-        done.map_err(|error| error.to_string())
-    }
-
-    fn switches(&self) -> Value {
-        json!(self.world.sim.behaviour())
-    }
-
-    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
-        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
-        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
-        Ok(())
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.world.sim.check_invariants()
     }
 
     fn leftovers(&self) -> Vec<String> {
@@ -232,11 +182,6 @@ impl ScenarioCloud for Lab {
                 self.world = World::of(Site::new(), place == "vpc").await;
             }
             "carry-everything" => self.world.sim.set_behaviour(Behaviour::carry_everything),
-            "add" => self.add(words.rest)?,
-            "remove" => {
-                let [kind, id] = words.exactly()?;
-                self.remove(kind, id)?;
-            }
             "remove-member" => {
                 let [rule, vm] = words.exactly()?;
                 self.world.sim.remove_member(rule, vm);

@@ -5,12 +5,11 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudConfig, Environment, keys};
-use bowline_kit::faults::{Faults, Journal};
+use bowline_cloud_provider::{CloudConfig, Environment, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
 use bowline_kit::{Interruption, Run, Services};
 use bowline_openstack::Options;
-use bowline_openstack_sim::kit::Entry;
+use bowline_openstack_sim::kit::{Double, Entry};
 use bowline_openstack_sim::model::network::FixedIp;
 use bowline_openstack_sim::{FloatingIpSpec, Id, NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
 use serde_json::{Value, json};
@@ -30,12 +29,14 @@ fn main() -> ExitCode {
 /// The world of the tests, and what its file says.
 struct Lab {
     world: World,
-    /// The ID of what was added last.
-    added: String,
     /// Lines of the section `[LoadBalancer]`, and sections after it.
     lines: Vec<String>,
     /// `OCCM_WAIT_LB_ACTIVE_STEPS`
     wait_steps: Option<String>,
+}
+
+fn parsed_id(text: &str) -> Result<Id, Complaint> {
+    text.parse().map_err(|_| format!("{text} is no ID"))
 }
 
 impl Lab {
@@ -79,11 +80,59 @@ impl Lab {
         self.world.configure(|there| *there = options);
         Ok(())
     }
+}
 
-    /// `add KIND [JSON]`: an object of the cloud that Bowline did not make.
-    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
-        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
+impl ScenarioCloud for Lab {
+    async fn begin() -> Self {
+        Self {
+            world: World::over(world::builder().build()),
+            lines: Vec::new(),
+            wait_steps: None,
+        }
+    }
+
+    fn another_cluster(&self) -> Option<Self> {
+        let world = self.world.another_cluster();
+        Some(Self {
+            world,
+            lines: self.lines.clone(),
+            wait_steps: self.wait_steps.clone(),
+        })
+    }
+
+    fn double(&self) -> &impl Double {
+        &self.world.sim
+    }
+
+    fn services(&self) -> &Services {
+        &self.world.services
+    }
+
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
+        let ports: Vec<(&str, i32, i32)> = ports
+            .iter()
+            .map(|(_, protocol, port, node)| (protocol.as_str(), i32::from(*port), i32::from(*node)))
+            .collect();
+        let service = world::service(key, &ports);
+        match uid {
+            Some(uid) => self.world.put_as(uid, service),
+            None => self.world.put(service),
+        }
+    }
+
+    fn annotation(&self, name: &str) -> String {
+        world::key(name)
+    }
+
+    fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
+        Some(&mut self.world.nodes)
+    }
+
+    fn add_node(&mut self, name: &str) {
+        self.world.add_node(name);
+    }
+
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
         let (sim, home) = (&self.world.sim, self.world.sim.home());
         let word = |name: &str| spec[name].as_str().unwrap_or_default();
         let id = |name: &str| -> Option<Id> { spec[name].as_str()?.parse().ok() };
@@ -149,95 +198,25 @@ impl Lab {
                     ..ServerSpec::new(word("name"))
                 })
             }
-            "project" => {
-                self.added = sim.add_project(word("name"));
-                return Ok(());
-            }
+            "project" => return Ok(sim.add_project(word("name"))),
             other => return Err(format!("no {other} can be added")),
         };
-        self.added = added.to_string();
-        Ok(())
+        Ok(added.to_string())
     }
 
-    /// `node-is NAME JSON`: another provider ID, without addresses, or not initialised yet.
-    fn change_node(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (name, spec) = rest.split_once(' ').ok_or("node-is NAME JSON")?;
-        let spec: Value = serde_json::from_str(spec).map_err(|error| format!("{spec}: {error}"))?;
-        let mut nodes = self.world.nodes.iter_mut();
-        let node = nodes.find(|node| node.name.as_str() == name);
-        let node = Arc::make_mut(node.ok_or_else(|| format!("no node {name}"))?);
-        for (field, value) in spec.as_object().into_iter().flatten() {
-            match field.as_str() {
-                "provider_id" => node.provider_id = value.as_str().map(Into::into),
-                "addresses" => node.addresses = Vec::new(),
-                "labels" => {
-                    let labels = value.as_object().into_iter().flatten();
-                    let labels =
-                        labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
-                    node.labels = labels.collect();
-                }
-                "uninitialized" => {
-                    let taint = json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]);
-                    node.taints = serde_json::from_value(taint).unwrap();
-                }
-                other => return Err(format!("a node has no {other} here")),
-            }
+    fn remove(&self, kind: &str, id: &str) -> Result<bool, Complaint> {
+        let (sim, id) = (&self.world.sim, parsed_id(id)?);
+        match kind {
+            "load_balancer" => sim.delete_load_balancer(id),
+            "listener" => drop(sim.delete_listener(id)),
+            "pool" => sim.delete_pool(id),
+            "member" => drop(sim.delete_member(id)),
+            "floating_ip" => drop(sim.remove_floating_ip(id)),
+            "port" => sim.remove_port(id),
+            "server" => drop(sim.remove_server(id)),
+            other => return Err(format!("no {other} can be removed")),
         }
-        Ok(())
-    }
-}
-
-impl ScenarioCloud for Lab {
-    async fn begin() -> Self {
-        Self {
-            world: World::over(world::builder().build()),
-            added: String::new(),
-            lines: Vec::new(),
-            wait_steps: None,
-        }
-    }
-
-    fn another_cluster(&self) -> Option<Self> {
-        let world = self.world.another_cluster();
-        Some(Self {
-            world,
-            added: String::new(),
-            lines: self.lines.clone(),
-            wait_steps: self.wait_steps.clone(),
-        })
-    }
-
-    fn services(&self) -> &Services {
-        &self.world.services
-    }
-
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
-        let ports: Vec<(&str, i32, i32)> = ports
-            .iter()
-            .map(|(_, protocol, port, node)| (protocol.as_str(), i32::from(*port), i32::from(*node)))
-            .collect();
-        let service = world::service(key, &ports);
-        match uid {
-            Some(uid) => self.world.put_as(uid, service),
-            None => self.world.put(service),
-        }
-    }
-
-    fn annotation(&self, name: &str) -> String {
-        match name.contains('/') {
-            true => name.to_owned(),
-            false => world::key(name),
-        }
-    }
-
-    fn add_node(&mut self, name: &str) {
-        self.world.add_node(name);
-    }
-
-    fn remove_node(&mut self, name: &str) -> bool {
-        let before = self.world.nodes.len();
-        self.world.remove_node(name);
-        self.world.nodes.len() < before
+        Ok(true)
     }
 
     async fn restart(&mut self) {
@@ -249,14 +228,6 @@ impl ScenarioCloud for Lab {
             true => self.world.run_again(key).await,
             false => self.world.run_with(key, interruption).await,
         }
-    }
-
-    fn journal(&self) -> &Journal {
-        self.world.sim.journal()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.world.sim.faults()
     }
 
     fn is_noise(request: &Entry) -> bool {
@@ -278,7 +249,6 @@ impl ScenarioCloud for Lab {
         let mut state = self.world.sim.objects();
         state["cloud"] = json!(self.world.sim.snapshot());
         let home = self.world.sim.home();
-        state["added"] = json!(self.added);
         state["home"] = json!({
             "network": home.network,
             "subnet": home.subnet,
@@ -290,25 +260,6 @@ impl ScenarioCloud for Lab {
         state
     }
 
-    fn replace(&self, kind: &str, id: &str, object: Value) -> Result<bool, Complaint> {
-        let done = self.world.sim.replace(kind, id, object);
-        done.map_err(|error| error.to_string())
-    }
-
-    fn switches(&self) -> Value {
-        json!(self.world.sim.behaviour())
-    }
-
-    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
-        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
-        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
-        Ok(())
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.world.sim.check_invariants()
-    }
-
     fn leftovers(&self) -> Vec<String> {
         self.world.sim.leftovers()
     }
@@ -316,8 +267,6 @@ impl ScenarioCloud for Lab {
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
         match words.verb {
             "option" => self.set_option(&words.rest.replace("] ", "]\n"))?,
-            "add" => self.add(words.rest)?,
-            "node-is" => self.change_node(words.rest)?,
             "cluster-name" => words.rest.clone_into(&mut self.world.cluster_name),
             "dual-stack" => {
                 let range = "fd00:10::/64".parse().unwrap();
@@ -327,10 +276,9 @@ impl ScenarioCloud for Lab {
             "as-administrator" => self.world.restart_as_admin(),
             "one-page" => world::in_one_page(&self.world.sim),
             "reap" => self.world.reap().await,
-            "remove" | "break" | "lose" | "fail-over" | "finish" | "pending" | "exhaust" => {
+            "break" | "lose" | "fail-over" | "finish" | "pending" | "exhaust" => {
                 let [kind, id] = words.exactly()?;
-                let id = id.parse().map_err(|_| format!("{id} is no ID"))?;
-                self.strike(words.verb, kind, id)?;
+                self.strike(words.verb, kind, parsed_id(id)?)?;
             }
             "lead" => {
                 let [floating_ip, port] = words.exactly()?;
@@ -352,13 +300,6 @@ impl Lab {
     fn strike(&self, verb: &str, kind: &str, id: Id) -> Result<(), Complaint> {
         let sim = &self.world.sim;
         match (verb, kind) {
-            ("remove", "load_balancer") => sim.delete_load_balancer(id),
-            ("remove", "listener") => drop(sim.delete_listener(id)),
-            ("remove", "pool") => sim.delete_pool(id),
-            ("remove", "member") => drop(sim.delete_member(id)),
-            ("remove", "floating_ip") => drop(sim.remove_floating_ip(id)),
-            ("remove", "port") => sim.remove_port(id),
-            ("remove", "server") => drop(sim.remove_server(id)),
             ("break", "load_balancer") => sim.break_load_balancer(id),
             ("lose", "load_balancer") => sim.lose_load_balancer(id),
             ("fail-over", "load_balancer") => sim.fail_over_load_balancer(id),

@@ -5,11 +5,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 
-use bowline_kit::faults::{Faults, Journal};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
-use bowline_phoenixnap_sim::kit::Entry;
-use serde::de::DeserializeOwned;
+use bowline_phoenixnap_sim::kit::{Double, Entry};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -25,54 +23,15 @@ fn main() -> ExitCode {
 /// The world of the tests: a network in `NLD`.
 struct Lab {
     world: World,
-    /// The ID of what was added last.
-    added: String,
     /// What the last run of the sweeper told and asked for.
     swept: Value,
-}
-
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Complaint> {
-    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
 }
 
 impl Lab {
     fn of(world: World) -> Self {
         Self {
             world,
-            added: String::new(),
             swept: Value::Null,
-        }
-    }
-
-    /// `add KIND JSON`: an object of the account that Bowline did not make.
-    fn add(&mut self, rest: &str) -> Result<(), Complaint> {
-        let (kind, spec) = rest.split_once(' ').unwrap_or((rest, "{}"));
-        let sim = &self.world.sim;
-        self.added = match kind {
-            "block" => sim.add_block(parsed(spec)?),
-            "network" => sim.add_network(parsed(spec)?),
-            "server" => sim.add_server(parsed(spec)?),
-            "tag" => {
-                let spec: Value = parsed(spec)?;
-                sim.add_tag(spec["name"].as_str().unwrap_or_default());
-                String::new()
-            }
-            other => return Err(format!("no {other} can be added")),
-        };
-        Ok(())
-    }
-
-    fn remove(&self, kind: &str, id: &str) -> Result<(), Complaint> {
-        let sim = &self.world.sim;
-        let is_removed = match kind {
-            "block" => sim.remove_block(id),
-            "network" => sim.remove_network(id),
-            "tag" => sim.remove_tag(id),
-            other => return Err(format!("no {other} can be removed")),
-        };
-        match is_removed {
-            true => Ok(()),
-            false => Err(format!("no {kind} {id}")),
         }
     }
 
@@ -97,6 +56,10 @@ impl ScenarioCloud for Lab {
         Some(Self::of(self.world.other_process("two")))
     }
 
+    fn double(&self) -> &impl Double {
+        &self.world.sim
+    }
+
     fn services(&self) -> &Services {
         &self.world.services
     }
@@ -106,16 +69,31 @@ impl ScenarioCloud for Lab {
     }
 
     fn annotation(&self, name: &str) -> String {
-        match name.contains('/') {
-            true => name.to_owned(),
-            false => format!("phoenixnap.com/{name}"),
-        }
+        format!("phoenixnap.com/{name}")
     }
 
-    fn add_node(&mut self, _name: &str) {}
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
+        let sim = &self.world.sim;
+        Ok(match kind {
+            "block" => sim.add_block(parsed(&spec)?),
+            "network" => sim.add_network(parsed(&spec)?),
+            "server" => sim.add_server(parsed(&spec)?),
+            "tag" => {
+                sim.add_tag(spec["name"].as_str().unwrap_or_default());
+                String::new()
+            }
+            other => return Err(format!("no {other} can be added")),
+        })
+    }
 
-    fn remove_node(&mut self, _name: &str) -> bool {
-        false
+    fn remove(&self, kind: &str, id: &str) -> Result<bool, Complaint> {
+        let sim = &self.world.sim;
+        Ok(match kind {
+            "block" => sim.remove_block(id),
+            "network" => sim.remove_network(id),
+            "tag" => sim.remove_tag(id),
+            other => return Err(format!("no {other} can be removed")),
+        })
     }
 
     async fn restart(&mut self) {
@@ -124,14 +102,6 @@ impl ScenarioCloud for Lab {
 
     async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
         self.world.run_with(key, interruption).await
-    }
-
-    fn journal(&self) -> &Journal {
-        self.world.sim.journal()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.world.sim.faults()
     }
 
     fn is_noise(request: &Entry) -> bool {
@@ -163,32 +133,16 @@ impl ScenarioCloud for Lab {
                     .collect::<Vec<_>>()
             );
         }
-        state["added"] = json!(self.added);
         state["swept"] = self.swept.clone();
         state["purchases"] = json!(sim.journal().count_operation("ip-blocks.create"));
         state
     }
 
-    fn replace(&self, kind: &str, id: &str, mut object: Value) -> Result<bool, Complaint> {
+    fn without_shown(mut object: Value) -> Value {
         if let Some(block) = object.as_object_mut() {
             block.retain(|name, _| !["third", "sixth", "last", "words"].contains(&name.as_str()));
         }
-        let done = self.world.sim.replace(kind, id, object);
-        done.map_err(|error| error.to_string())
-    }
-
-    fn switches(&self) -> Value {
-        json!(self.world.sim.behaviour())
-    }
-
-    fn set_switches(&self, switches: Value) -> Result<(), Complaint> {
-        let switches = serde_json::from_value(switches).map_err(|error| error.to_string())?;
-        self.world.sim.set_behaviour(|behaviour| *behaviour = switches);
-        Ok(())
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.world.sim.check_invariants()
+        object
     }
 
     fn leftovers(&self) -> Vec<String> {
@@ -202,11 +156,6 @@ impl ScenarioCloud for Lab {
                 let pairs = words.rest.split_whitespace();
                 let pairs: Vec<(&str, &str)> = pairs.filter_map(|pair| pair.split_once('=')).collect();
                 self.world.restart_with(&pairs);
-            }
-            "add" => self.add(words.rest)?,
-            "remove" => {
-                let [kind, id] = words.exactly()?;
-                self.remove(kind, id)?;
             }
             "sweep" => self.sweep().await,
             _ => return Ok(false),
