@@ -168,22 +168,24 @@ fn is_in_force(lease: &SeenLease, now: Timestamp) -> bool {
     renewed(lease).is_some_and(|renewed| now.duration_since(renewed) <= lasts)
 }
 
-/// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
-fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timestamp) -> Check {
-    let in_force = |it: &&SeenLease| is_in_force(it, now);
+/// Those of these leases by which a cloud controller manager leads now.
+pub(super) fn managers_of(held: &[SeenLease], now: Timestamp) -> impl Iterator<Item = &SeenLease> {
     let is_manager =
         |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
+    held.iter()
+        .filter(move |it| is_in_force(it, now))
+        .filter(is_manager)
+}
+
+/// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
+fn judge_others(check: Check, own: Option<&str>, held: &[SeenLease], now: Timestamp) -> Check {
     let by = |it: &SeenLease| {
         it.writer
             .as_ref()
             .map_or(String::new(), |by| format!(", written by {by}"))
     };
-    let others = held
-        .iter()
-        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION);
-    let others: Vec<String> = others
-        .filter(in_force)
-        .filter(is_manager)
+    let others: Vec<String> = managers_of(held, now)
+        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION)
         .map(|it| format!("lease {}: {}{}", it.name, it.record.holder, by(it)))
         .collect();
     if others.is_empty() {
@@ -238,7 +240,7 @@ fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp) -> Check {
 }
 
 /// The name of the computer in a holder's: that of its pod, or of the node on the host's network. A random part follows.
-fn host(holder: &str) -> &str {
+pub(super) fn host(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 
