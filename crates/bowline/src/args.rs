@@ -76,6 +76,8 @@ pub struct PlanOptions {
 /// What the word `doctor` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorOptions {
+    /// Whether it is looked at what has to be so before a manager is installed.
+    pub is_before: bool,
     /// The form of the output.
     pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
@@ -282,6 +284,7 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         Word::Doctor => Invocation::Doctor(
             options,
             DoctorOptions {
+                is_before: flags.switch("pre"),
                 output: output(&flags, &mut errors),
                 has_log: has_log(&flags),
             },

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, Step as _, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, Shown, Step as _, StepView, Wave};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -165,6 +165,11 @@ pub trait Reconcile<F>: Send + Sync {
     /// Which members do not answer; see [`Reconciler::ailments`].
     fn ailments(&self) -> Vec<Ailment> {
         Vec::new()
+    }
+
+    /// What it is like; see [`Reconciler::shown`].
+    fn shown(&self) -> Shown {
+        Shown::default()
     }
 }
 
@@ -487,5 +492,11 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         seen.map_or_else(Vec::new, |seen| {
             self.reconciler.ailments(&self.intent, &seen.observed)
         })
+    }
+
+    fn shown(&self) -> Shown {
+        let seen = self.seen.as_ref();
+        let shown = seen.map(|seen| self.reconciler.shown(&self.intent, &seen.observed));
+        shown.unwrap_or_default()
     }
 }

@@ -66,7 +66,9 @@ pub use memory::{Memory, Pauses, Recent, Seen};
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };
-pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion};
+pub use provider::{
+    Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
+};
 pub use refusals::{Asker, RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};

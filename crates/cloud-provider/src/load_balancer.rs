@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::k8s::Service;
-use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Step, StepView};
+use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Shown, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -203,6 +203,12 @@ pub trait Reconciler: Send + Sync + 'static {
     fn ailments(&self, intent: &Self::Intent, observed: &Self::Observed) -> Vec<Ailment> {
         let _ = (intent, observed);
         Vec::new()
+    }
+
+    /// What the load balancer is like, for a person, as the observation tells. Pure.
+    fn shown(&self, intent: &Self::Intent, observed: &Self::Observed) -> Shown {
+        let _ = (intent, observed);
+        Shown::default()
     }
 
     /// What a run of background work counts of what it has read anyway, for `/metrics`. Pure.

@@ -59,10 +59,25 @@ pub trait CloudProvider: Send + Sync + 'static {
         None
     }
 
+    /// Reads what the credentials may do and what is left of quotas, for a person before the installation. `None`: the cloud tells
+    /// neither.
+    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
+        None
+    }
+
     /// Work that belongs to no single Service.
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
         Vec::new()
     }
+}
+
+/// One thing that a cloud tells of what its credentials may do, or of what is left of a quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// In words, with the numbers.
+    pub text: String,
+    /// Whether a manager cannot do its work for that.
+    pub is_lacking: bool,
 }
 
 /// What a provider does with the UID of the cluster, which is that of the namespace `kube-system`.

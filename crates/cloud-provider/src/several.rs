@@ -17,8 +17,9 @@ use std::sync::Arc;
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::{
-    BackgroundFacts, BackgroundWork, Begin, CloudError, CloudProvider, ClusterUid, InstancesV2, LoadBalancer,
-    Node, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey, ServicesView,
+    Allowance, BackgroundFacts, BackgroundWork, Begin, CloudError, CloudProvider, ClusterUid, InstancesV2,
+    LoadBalancer, Node, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey,
+    ServicesView,
 };
 use balancers::{Balancers, Balancing};
 use bowline_plan::Refusal;
@@ -159,6 +160,20 @@ impl CloudProvider for Several {
             let name = cloud.provider.name();
             let left = cloud.provider.left_over(seen_by(&cloud.classes, &facts))?;
             Some(left.map(move |left| left.map_err(|error| error.context(name))))
+        });
+        let asked: Vec<_> = asked.collect();
+        if asked.is_empty() {
+            return None;
+        }
+        let all = future::try_join_all(asked);
+        Some(all.map(|all| all.map(|all| all.concat())).boxed())
+    }
+
+    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
+        let asked = self.clouds.iter().filter_map(|cloud| {
+            let name = cloud.provider.name();
+            let told = cloud.provider.allowance()?;
+            Some(told.map(move |told| told.map_err(|error| error.context(name))))
         });
         let asked: Vec<_> = asked.collect();
         if asked.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bowline_cloud_provider::{
     DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts,
 };
-use bowline_plan::{PlanReport, Refusal, ReportedOutcome, ReportedWave, StepView};
+use bowline_plan::{PlanReport, Refusal, ReportedOutcome, ReportedWave, Shown, StepView};
 use futures::future::BoxFuture;
 
 use crate::{Driven, Hooks, Mode, drive};
@@ -28,11 +28,13 @@ pub async fn predict_session(
 ) -> PlanReport {
     let predicting = Predicting(Mutex::new(PlanReport::of_nothing(object)));
     let mut ailments = Vec::new();
+    let mut shown = Shown::default();
     let mut is_settled_without_address = false;
     let outcome = match session {
         Ok(mut session) => {
             let driven = drive(&mut *session, Mode::Predict, &predicting, &mut false).await;
             ailments = session.ailments();
+            shown = session.shown();
             // There a Node without a pod of the Service does not answer.
             let is_local = facts::is_local_traffic_only(&session.facts().service);
             ailments.retain(|ailment| ailment.is_total || !is_local);
@@ -65,9 +67,14 @@ pub async fn predict_session(
         }
         outcome => outcome,
     };
+    // What is predicted is not there.
+    if report.has_changes() {
+        shown = Shown::default();
+    }
     PlanReport {
         outcome,
         ailments,
+        shown,
         ..report
     }
 }

@@ -3,6 +3,7 @@
 //! One function per category asks what there is to ask; what is made of the answers is pure. A failure stops only the checks
 //! that have nothing to go by without it.
 
+mod before;
 mod cloud;
 mod comparison;
 mod explain;
@@ -34,6 +35,7 @@ use crate::controllers::ControllerName;
 use crate::manifest;
 use crate::why::{Known, Unserved};
 
+pub use before::examine_before;
 pub use explain::{Target, explain};
 pub use report::{Category, Check, DOCUMENTATION, Outcome, Topic, render_json, render_text};
 
@@ -62,6 +64,16 @@ pub const TOPICS: &[&Topic] = &[
     &services::READ,
     &services::SETTLED,
     &comparison::AS_ASKED,
+    &before::cluster::ALONE,
+    &before::cluster::INSTALLS,
+    &before::ALLOWED,
+    &before::PODS,
+    &before::nodes::EXTERNAL,
+    &before::nodes::VERSIONS,
+    &before::nodes::PLACEMENT,
+    &before::services::WANTED,
+    &before::services::EXAMPLE,
+    &before::services::ADDRESSES,
 ];
 
 /// What is looked at.

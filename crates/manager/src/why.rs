@@ -1,6 +1,7 @@
 //! Why an object is as it is: one value, made from what the cluster shows (status, condition, events), what the cloud told and
 //! what a plan would do. Pure. `explain` prints the whole of it; `doctor` and `plan` take their words from it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,10 +13,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::doctor::Outcome;
 
+mod causes;
 mod members;
 pub(crate) mod node;
 mod render;
 
+pub use causes::CAUSES;
+use causes::{EVENT, LAST_TRY};
 pub use node::{of_answer, of_node};
 pub use render::{render_json, render_text};
 
@@ -40,6 +44,9 @@ pub struct Why {
 /// One reason why an object is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
+    /// What programs know it by: one of [`CAUSES`], the id of a check of `doctor`, `last-try.` with the reason of the condition
+    /// `LoadBalancerReconciled`, or `event.` with the reason of an event. It stays as it is from release to release.
+    pub id: Cow<'static, str>,
     /// Whether it keeps the object from its use.
     pub outcome: Outcome,
     /// The reason.
@@ -51,9 +58,16 @@ pub struct Cause {
 }
 
 impl Cause {
-    pub(crate) fn new(outcome: Outcome, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let (text, remedy) = (text.into(), remedy.into());
+    pub(crate) fn new(
+        id: impl Into<Cow<'static, str>>,
+        outcome: Outcome,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (id, text, remedy) = (id.into(), text.into(), remedy.into());
+        debug_assert!(causes::is_listed(&id), "{id}");
         Self {
+            id,
             outcome,
             text,
             since: String::new(),
@@ -234,6 +248,13 @@ impl<'a> Failure<'a> {
         })
     }
 
+    fn id(&self) -> String {
+        match self.reason {
+            "" => format!("{LAST_TRY}failed"),
+            reason => format!("{LAST_TRY}{reason}"),
+        }
+    }
+
     fn is_wait(&self) -> bool {
         self.last.is_none() && matches!(self.reason, "waiting" | "pending")
     }
@@ -308,18 +329,28 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         "nothing: this manager leaves it alone".clone_into(&mut why.next);
         if known.classes.leaves_to_others(service) && addresses.is_empty() {
             let remedy = OF_ANOTHER;
-            why.causes.push(Cause::new(Outcome::Warning, because, remedy));
+            why.causes.push(Cause::new(
+                "service.of-another-class",
+                Outcome::Warning,
+                because,
+                remedy,
+            ));
         }
         return why;
     }
     if let Some(unserved) = known.unserved {
         let remedy = "whoever runs the manager changes its configuration, if Services are to be served";
-        why.causes
-            .push(Cause::new(Outcome::Failed, unserved.text(), remedy));
+        why.causes.push(Cause::new(
+            "service.unserved",
+            Outcome::Failed,
+            unserved.text(),
+            remedy,
+        ));
         "nothing: no Service is served".clone_into(&mut why.next);
         return why;
     }
     if known.classes.is_wanted(service) {
+        members::of_sources(&mut why, service);
         members::of_nodes(&mut why, known);
         members::of_endpoints(&mut why, service, known);
     }
@@ -332,7 +363,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         } else {
             Outcome::Failed
         };
-        let mut cause = Cause::new(outcome, failure.says(known.now), failure.remedy());
+        let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), failure.remedy());
         cause.since = failure
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
@@ -344,6 +375,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         let tells_more = |it: &SeenEvent| !FAILED.contains(&&*it.reason) && *it.reason != *NO_NODES;
         let is_warned = known.warnings(&key).any(tells_more);
         of_report(&mut why, report, failure.as_ref(), is_warned);
+        members::of_zone(&mut why, report.shown.zone.as_deref(), known);
     }
     let noted = report.into_iter().flat_map(|report| &report.notes);
     let noted: Vec<&str> = noted.map(|note| note.reason).collect();
@@ -390,20 +422,23 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
                 None => {
                     let remedy = remedy.unwrap_or("whoever owns the Service changes what the text names");
                     let text = format!("not possible as it is asked for: {}", refusal.reason);
-                    why.causes.push(Cause::new(Outcome::Failed, text, remedy));
+                    why.causes
+                        .push(Cause::new("service.refused", Outcome::Failed, text, remedy));
                 }
             }
         }
         ReportedOutcome::Failed { error } if !is_told(error) => {
             let text = format!("no plan could be made: {error}");
-            why.causes.push(Cause::new(Outcome::Failed, text, follow));
+            why.causes
+                .push(Cause::new("service.no-plan", Outcome::Failed, text, follow));
         }
         ReportedOutcome::Waiting { reason } if !is_told(reason) => {
             let (text, remedy) = (
                 format!("the cloud is busy: {reason}"),
                 "nobody has to do anything, unless it stays",
             );
-            why.causes.push(Cause::new(Outcome::Warning, text, remedy));
+            why.causes
+                .push(Cause::new("cloud.busy", Outcome::Warning, text, remedy));
             "the manager looks again by itself".clone_into(&mut why.next);
         }
         ReportedOutcome::Settled { .. } if !report.is_idle() && failure.is_none() => {
@@ -419,22 +454,36 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
                 ),
             };
             let text = format!("the load balancer is not as the Service asks: {headline}");
-            why.causes.push(Cause::new(Outcome::Warning, text, remedy));
+            why.causes
+                .push(Cause::new("service.differs", Outcome::Warning, text, remedy));
             next.clone_into(&mut why.next);
         }
         _ => {}
     }
-    for Ailment { text, is_total } in &report.ailments {
+    why.is.extend(report.shown.members.iter().cloned());
+    for Ailment {
+        text,
+        is_total,
+        remedy,
+    } in &report.ailments
+    {
+        let remedy = if remedy.is_empty() { UNANSWERED } else { remedy };
         let outcome = if *is_total {
             Outcome::Failed
         } else {
             Outcome::Warning
         };
-        why.causes.push(Cause::new(outcome, text, UNANSWERED));
+        why.causes
+            .push(Cause::new("service.members-down", outcome, text, remedy));
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
         let text = format!("{}: {}", note.reason, note.text);
-        why.causes.push(Cause::new(Outcome::Warning, text, follow));
+        why.causes.push(Cause::new(
+            format!("{EVENT}{}", note.reason),
+            Outcome::Warning,
+            text,
+            follow,
+        ));
     }
 }
 
@@ -463,7 +512,7 @@ impl<'a> Known<'a> {
             span(self.now, event.last),
             event.message
         );
-        Cause::new(Outcome::Warning, text, remedy)
+        Cause::new(format!("{EVENT}{}", event.reason), Outcome::Warning, text, remedy)
     }
 }
 

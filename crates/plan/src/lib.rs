@@ -26,6 +26,6 @@ pub use diff::{Diff, diff};
 pub use event::EventSpec;
 pub use failure::{Class, Classified, speaks_of_limit};
 pub use render::{
-    Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text,
+    Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, Shown, render_json, render_text,
 };
 pub use step::{Impact, Lane, Step, StepView};

@@ -25,7 +25,42 @@ pub struct PlanReport {
     /// What does not answer behind it by now, as the cloud tells.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ailments: Vec<Ailment>,
+    /// What the load balancer is like by now; nothing where steps would change it.
+    #[serde(skip)]
+    pub shown: Shown,
 }
+
+/// What a load balancer shows of itself, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The zone that it is in, where the cloud has zones of load balancers.
+    pub zone: Option<String>,
+    /// Its members and how they are, a line for each pool or rule; who is none, and why; what the cloud does not tell.
+    pub members: Vec<String>,
+}
+
+impl Shown {
+    /// Adds the members of a pool or rule, each with how it is; empty where the cloud does not tell.
+    pub fn add_members<'a>(&mut self, of: &str, members: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut all = members.into_iter().map(|(name, state)| match state {
+            "" => name.to_owned(),
+            state => format!("{name} {state}"),
+        });
+        let mut names: Vec<String> = all.by_ref().take(MOST_MEMBERS).collect();
+        let more = all.count();
+        if more > 0 {
+            names.push(format!("and {more} more"));
+        }
+        let names = match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        };
+        self.members.push(format!("members of {of}: {names}"));
+    }
+}
+
+/// How many members of one pool are named.
+const MOST_MEMBERS: usize = 20;
 
 /// Members of a pool that do not answer, as the cloud tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,6 +69,9 @@ pub struct Ailment {
     pub text: String,
     /// Whether the pool has no other ones.
     pub is_total: bool,
+    /// What to do; empty where members do not answer.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub remedy: &'static str,
 }
 
 impl Ailment {
@@ -47,6 +85,7 @@ impl Ailment {
                 down.join(", ")
             ),
             is_total: count == of,
+            remedy: "",
         })
     }
 }
@@ -64,6 +103,7 @@ impl PlanReport {
             notes: Vec::new(),
             last_try: None,
             ailments: Vec::new(),
+            shown: Shown::default(),
         }
     }
 
@@ -289,6 +329,7 @@ mod tests {
             notes: vec![Note::warning("NoValidNodes", "no node matches the selector")],
             last_try: None,
             ailments: Vec::new(),
+            shown: Shown::default(),
         }
     }
 

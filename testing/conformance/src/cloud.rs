@@ -30,6 +30,7 @@ mod leadership;
 mod lifecycle;
 mod manuals;
 mod nodes;
+mod orphans;
 mod outages;
 mod plans;
 mod routes;
@@ -168,6 +169,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             without_an_api_server_the_cloud_is_asked_all_the_same,
             a_webhook_that_refuses_is_told,
             what_may_not_be_written_is_told_by_its_rule,
+            before_the_installation_a_cluster_that_is_ready_has_no_failure,
+            before_the_installation_names_kubelets_and_other_managers_are_told,
+            before_the_installation_unknown_credentials_are_told_once,
         }
         doctors (LoadBalancers) {
             a_balancer_that_is_lost_is_told,
@@ -211,6 +215,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             after_a_power_cut_the_follower_finishes_the_work,
             a_leader_that_is_asked_to_stop_hands_over_in_the_middle,
             a_leader_that_cannot_renew_writes_nothing_after_its_lease,
+        }
+        orphans (LoadBalancers) {
+            a_removal_is_finished_by_the_next_run_wherever_it_ended,
         }
         churn () {
             whatever_happens_the_end_is_what_the_objects_ask_for,

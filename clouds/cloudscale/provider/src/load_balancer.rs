@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
-use bowline_plan::{Ailment, Refusal};
+use bowline_plan::{Ailment, Refusal, Shown};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::annotations::{NODE_SELECTOR, ZONE, annotation_table};
@@ -215,9 +215,34 @@ impl Reconciler for Balancers {
                     balancer.name
                 ),
                 is_total,
+                remedy: match is_total {
+                    true => "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one",
+                    false => "",
+                },
             });
         }
         all
+    }
+
+    fn shown(&self, _: &Intent, observed: &Observed) -> Shown {
+        let mut balancers = observed.balancers.iter();
+        let balancer = balancers.find(|it| Some(&it.uuid) == observed.pools_of.as_ref());
+        let mut shown = Shown {
+            zone: balancer.map(|it| it.zone.slug.to_string()),
+            members: Vec::new(),
+        };
+        for it in &observed.pools {
+            let state = |member: &Member| match (member.enabled, &member.monitor_status) {
+                (Some(false), _) => "(switched off)",
+                (_, Some(MonitorStatus::Up)) => "(answers)",
+                (_, Some(MonitorStatus::Down)) => "(does not answer)",
+                _ => "(health not known)",
+            };
+            let members = it.members.iter();
+            let members = members.map(|member| (member.name.as_str(), state(member)));
+            shown.add_members(&format!("pool {}", it.pool.name), members);
+        }
+        shown
     }
 
     fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {

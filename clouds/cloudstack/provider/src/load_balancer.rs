@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, Shown};
 use futures::future::BoxFuture;
 
 pub(crate) mod annotations;
@@ -31,6 +31,7 @@ mod step;
 use self::annotations::annotation_table;
 use self::apply::Writer;
 use self::intent::Intent;
+use self::members::Members;
 use self::observe::learn::{self, Learned};
 use self::observe::observed::{Observed, Seen};
 use self::observe::reads::Reads;
@@ -95,6 +96,33 @@ impl Reconciler for Balancers {
 
     fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
         plan::plan(intent, observed)
+    }
+
+    fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
+        let mut shown = Shown::default();
+        let (Intent::Wanted(wanted), Some(index)) = (intent, &observed.instances) else {
+            return shown;
+        };
+        for (id, members) in &observed.members {
+            let rule = observed.rules.iter().find(|rule| rule.id == *id);
+            let names: Vec<&str> = members
+                .iter()
+                .map(|member| {
+                    index
+                        .with_id(member)
+                        .map_or(member.as_str(), |it| it.name.as_str())
+                })
+                .collect();
+            let rule = rule.map_or_else(|| id.to_string(), |rule| rule.name.clone());
+            shown.add_members(&format!("rule {rule}"), names.into_iter().map(|name| (name, "")));
+        }
+        if !observed.members.is_empty() {
+            let text = "CloudStack checks no health: it does not tell whether a member answers";
+            shown.members.push(text.to_owned());
+        }
+        let left_out = Members::find(&wanted.nodes, index).missing();
+        shown.members.extend(left_out);
+        shown
     }
 
     fn before_wave(&self, intent: &Intent, observed: &Seen) {

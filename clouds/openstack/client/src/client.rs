@@ -158,6 +158,15 @@ impl Client {
         self.session.ticket().await.map(drop)
     }
 
+    /// The names of the roles that the login has in its project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`], as for every call.
+    pub async fn roles(&self) -> Result<Vec<String>, ApiError> {
+        Ok(self.session.ticket().await?.roles().to_vec())
+    }
+
     /// Looks for the endpoint of a service, unless that is done.
     ///
     /// # Errors

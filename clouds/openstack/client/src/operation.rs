@@ -79,6 +79,7 @@ operations!(
         ROUTERS_UPDATE = "routers.update" at "routers" counted "router_update";
         ROUTERS_ADD_ROUTES = "routers.add-extraroutes" at "routers" counted "router_update";
         ROUTERS_REMOVE_ROUTES = "routers.remove-extraroutes" at "routers" counted "router_update";
+        QUOTA_DETAILS_GET = "quota-details.get" at "quotas" counted "network_quota_get";
         FLOATING_IPS_LIST = "floating-ips.list" at "floatingips" counted "floating_ip_list";
         FLOATING_IPS_CREATE = "floating-ips.create" at "floatingips" counted "floating_ip_create";
         FLOATING_IPS_UPDATE = "floating-ips.update" at "floatingips" counted "floating_ip_update";
@@ -96,6 +97,7 @@ operations!(
         LOAD_BALANCERS_CREATE = "load-balancers.create" at "loadbalancers" counted "loadbalancer_create";
         LOAD_BALANCERS_UPDATE = "load-balancers.update" at "loadbalancers" counted "loadbalancer_update";
         LOAD_BALANCERS_DELETE = "load-balancers.delete" at "loadbalancers" counted "loadbalancer_delete";
+        QUOTAS_GET = "load-balancer-quotas.get" at "quotas" counted "loadbalancer_quota_get";
         LISTENERS_LIST = "listeners.list" at "listeners" counted "loadbalancer_listener_list";
         LISTENERS_CREATE = "listeners.create" at "listeners" counted "loadbalancer_listener_create";
         LISTENERS_UPDATE = "listeners.update" at "listeners" counted "loadbalancer_listener_update";

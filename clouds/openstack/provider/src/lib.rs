@@ -29,6 +29,7 @@
 //! The way of one Node: `nodes/instances` finds its server by provider ID or name in a listing that all Nodes share, and
 //! `nodes/servers` tells addresses, type, zone and region of it.
 
+mod allowance;
 mod config;
 mod load_balancer;
 mod messages;

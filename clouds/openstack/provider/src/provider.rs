@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{BackgroundWork, CloudProvider, InstancesV2, LoadBalancer, Routes};
+use bowline_cloud_provider::{
+    Allowance, BackgroundWork, CloudError, CloudProvider, InstancesV2, LoadBalancer, Routes,
+};
 use bowline_openstack_client::Client;
+use futures::future::BoxFuture;
 
+use crate::allowance;
 use crate::config::Options;
 use crate::load_balancer::reconciler::load_balancers;
 use crate::metrics::Metrics;
@@ -19,6 +23,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 
 /// The OpenStack provider.
 pub struct OpenStack {
+    client: Client,
     instances: Option<Arc<Instances>>,
     balancers: Option<(Arc<dyn LoadBalancer>, Arc<dyn BackgroundWork>)>,
     routes: Option<Arc<RouteTable>>,
@@ -31,6 +36,7 @@ impl OpenStack {
         let client = client.observed_by(Arc::new(metrics.clone()));
         let router = options.router.clone().filter(|_| offer.has_routes);
         Self {
+            client: client.clone(),
             balancers: options
                 .load_balancer
                 .clone()
@@ -60,6 +66,11 @@ impl CloudProvider for OpenStack {
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         let (balancers, _) = self.balancers.as_ref()?;
         Some(Arc::clone(balancers))
+    }
+
+    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
+        let read = allowance::read(self.client.clone(), self.balancers.is_some());
+        Some(Box::pin(read))
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

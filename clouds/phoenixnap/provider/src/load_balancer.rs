@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
     Reconcile, Reconciler, RefusalBook, ServiceFacts, ServiceKey,
 };
 use bowline_phoenixnap_client::Client;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, Shown};
 use futures::future::BoxFuture;
 
 use crate::annotations::{SERVER_ID, annotation_table};
@@ -99,6 +99,21 @@ impl Reconciler for Balancers {
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let Self { client, reads, .. } = self;
         Writer { client, reads, seen }.apply(intent, step).await
+    }
+
+    fn shown(&self, _: &Intent, observed: &Observed) -> Shown {
+        let blocks = observed.blocks.iter().map(|block| {
+            let network = block.assigned_resource_id.as_deref();
+            let place = network.map_or_else(|| "in no network".to_owned(), |id| format!("in network {id}"));
+            format!("IP block {} ({}), {place}", block.id, block.cidr)
+        });
+        let mut members: Vec<String> = blocks.collect();
+        members.push(
+            "phoenixNAP has no load balancer, so it knows neither members nor health: kube-vip announces the address on one Node, and \
+             kube-proxy there leads to the pods"
+                .to_owned(),
+        );
+        Shown { zone: None, members }
     }
 
     fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {

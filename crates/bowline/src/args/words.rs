@@ -182,7 +182,7 @@ impl Word {
                 "doctor --kubeconfig=admin.conf",
             ],
             Self::Plan => &["--service=default/web", "--output=json"],
-            Self::Doctor => &["--kubeconfig=admin.conf", "--output=json"],
+            Self::Doctor => &["--kubeconfig=admin.conf", "--pre --cloud-provider=cloudscale"],
             Self::Explain => &["service/default/web", "service/web -n shop", "node/worker-1"],
             Self::Orphans => &["--kubeconfig=admin.conf", "--delete", "--cluster-name=old --gone"],
             Self::SupportBundle => &["--kubeconfig=admin.conf", "--file=bundle.tar.gz"],

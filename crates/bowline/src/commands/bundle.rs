@@ -86,7 +86,13 @@ async fn collect(options: &Options, surroundings: Surroundings, progress: &Progr
         Ok(kube) => of_cluster(&mut bundle, &kube, progress).await,
         Err(error) => bundle.miss("the cluster", error),
     }
-    let checks = Box::pin(super::doctor_checks(options, surroundings.clone(), progress)).await;
+    let checks = Box::pin(super::doctor_checks(
+        options,
+        surroundings.clone(),
+        progress,
+        false,
+    ))
+    .await;
     bundle.add("doctor.txt", render_text(&checks));
     bundle.add("doctor.json", render_json(&checks));
     progress.is_at("making plans");

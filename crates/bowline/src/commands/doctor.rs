@@ -5,7 +5,8 @@ use std::time::Duration;
 use bowline_cloud_provider::CloudProvider;
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
-    Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, render_json, render_text,
+    Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, examine_before,
+    render_json, render_text,
 };
 use bowline_manager::serving;
 use tokio::time::{Instant, timeout};
@@ -80,7 +81,9 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 #[must_use]
 pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
-    let work = async |progress: &Progress| Box::pin(checks(&options, surroundings, progress)).await;
+    let is_before = doctor.is_before;
+    let work =
+        async |progress: &Progress| Box::pin(checks(&options, surroundings, progress, is_before)).await;
     let checks = match reading::telling(&options, doctor.has_log, work) {
         Ok(checks) => checks,
         Err(error) => return super::complain(&[error], ""),
@@ -111,8 +114,13 @@ pub(super) fn status_of(outcomes: impl Iterator<Item = Outcome>) -> u8 {
     }
 }
 
-/// The checks that [`doctor`] prints.
-pub async fn checks(options: &Options, surroundings: Surroundings, progress: &Progress) -> Vec<Check> {
+/// The checks that [`doctor`] prints. `is_before`: those that make sense before a manager is installed.
+pub async fn checks(
+    options: &Options,
+    surroundings: Surroundings,
+    progress: &Progress,
+    is_before: bool,
+) -> Vec<Check> {
     progress.is_at("reading the configuration");
     let mut reading = Reading::new(options, surroundings);
     let mut checks = vec![flags(&reading.options)];
@@ -142,7 +150,11 @@ pub async fn checks(options: &Options, surroundings: Surroundings, progress: &Pr
         },
         None => SECURE_PORT.skipped("--secure-port is 0"),
     });
-    checks.extend(examine(&patient(&reading, cloud, "doctor", progress).await).await);
+    let patient = patient(&reading, cloud, "doctor", progress).await;
+    checks.extend(match is_before {
+        true => examine_before(&patient).await,
+        false => examine(&patient).await,
+    });
     checks
 }
 

@@ -161,6 +161,7 @@ mod tests {
             notes: Vec::new(),
             last_try: None,
             ailments: Vec::new(),
+            shown: Default::default(),
         }
     }
 

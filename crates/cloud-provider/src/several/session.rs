@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_plan::{Ailment, Answer, Plan, Refusal};
+use bowline_plan::{Ailment, Answer, Plan, Refusal, Shown};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use super::balancers::Balancers;
@@ -151,5 +151,9 @@ impl Reconcile<ServiceFacts> for InTurn {
 
     fn ailments(&self) -> Vec<Ailment> {
         self.part().session.ailments()
+    }
+
+    fn shown(&self) -> Shown {
+        self.part().session.shown()
     }
 }

@@ -401,7 +401,7 @@ async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Re
 }
 
 /// A Service that nobody has made.
-fn stand_in() -> Option<Arc<Service>> {
+pub(super) fn stand_in() -> Option<Arc<Service>> {
     let service = json!({
         "metadata": {
             "namespace": bowline_kube_io::rbac::NAMESPACE,
@@ -410,6 +410,7 @@ fn stand_in() -> Option<Arc<Service>> {
         },
         "spec": {
             "type": "LoadBalancer",
+            "sessionAffinity": "None",
             "ports": [{ "name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP" }],
         },
     });

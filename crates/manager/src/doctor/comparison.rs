@@ -143,8 +143,9 @@ mod tests {
         let mut why = Why::new(format!("service/default/{name}"));
         why.is.push("address 192.0.2.1".to_owned());
         let causes = causes.iter();
-        why.causes
-            .extend(causes.map(|(outcome, text, remedy)| Cause::new(*outcome, *text, *remedy)));
+        why.causes.extend(
+            causes.map(|(outcome, text, remedy)| Cause::new("service.differs", *outcome, *text, *remedy)),
+        );
         why
     }
 

@@ -87,7 +87,12 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             ),
         };
         if !text.is_empty() {
-            let cause = Cause::new(Outcome::Failed, format!("the cloud is not asked: {text}"), remedy);
+            let cause = Cause::new(
+                "cloud.provider",
+                Outcome::Failed,
+                format!("the cloud is not asked: {text}"),
+                remedy,
+            );
             let next = why.next.clone();
             why.first(cause, &next);
         }
@@ -95,18 +100,30 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             for check in permitted.iter().filter(|it| it.outcome == Outcome::Failed) {
                 let text = format!("the manager lacks permissions: {}", check.details.join("; "));
                 let next = why.next.clone();
-                why.first(Cause::new(Outcome::Failed, text, check.remedy.clone()), &next);
+                why.first(
+                    Cause::new(check.topic.id, Outcome::Failed, text, check.remedy.clone()),
+                    &next,
+                );
             }
             for check in [&works, &leads.check] {
                 if check.outcome == Outcome::Failed {
-                    let cause = Cause::new(Outcome::Failed, check.seen.clone(), check.remedy.clone());
+                    let cause = Cause::new(
+                        check.topic.id,
+                        Outcome::Failed,
+                        check.seen.clone(),
+                        check.remedy.clone(),
+                    );
                     why.first(cause, "nothing that can be relied on, until one manager leads");
                 }
             }
             let clocks = kubernetes::clocks(patient, kube);
             if clocks.outcome == Outcome::Warning {
-                why.causes
-                    .push(Cause::new(Outcome::Warning, clocks.seen, clocks.remedy));
+                why.causes.push(Cause::new(
+                    clocks.topic.id,
+                    Outcome::Warning,
+                    clocks.seen,
+                    clocks.remedy,
+                ));
             }
         }
         if let Target::Service(key) = target
@@ -129,8 +146,12 @@ fn of_failure(target: &Target, text: &str, remedy: &str) -> Why {
         Target::Node(name) => format!("node/{name}"),
     });
     why.is.push("not known: the cluster does not tell".to_owned());
-    why.causes
-        .push(Cause::new(Outcome::Failed, text.to_owned(), remedy.to_owned()));
+    why.causes.push(Cause::new(
+        "kubernetes.unread",
+        Outcome::Failed,
+        text.to_owned(),
+        remedy.to_owned(),
+    ));
     "nothing can be told, until the API server answers".clone_into(&mut why.next);
     why
 }
@@ -139,6 +160,7 @@ fn unknown(object: String, kind: &str) -> Why {
     let text = format!("there is no such {kind}");
     let mut why = Why::new(object);
     why.causes.push(Cause::new(
+        "object.missing",
         Outcome::Failed,
         text,
         "look at the name and the namespace",
@@ -175,8 +197,12 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
     let mut why = why::of_service(service, report, &known);
     if report.is_none() {
         let text = format!("the cloud gives {}", no_answer());
-        why.causes
-            .push(Cause::new(Outcome::Failed, text, "`doctor` says what it answers"));
+        why.causes.push(Cause::new(
+            "cloud.no-answer",
+            Outcome::Failed,
+            text,
+            "`doctor` says what it answers",
+        ));
     }
     why
 }
@@ -202,7 +228,7 @@ async fn of_node(
         let text = "this manager initialises no Nodes: --controllers switches cloud-node-controller off";
         let remedy = "whoever runs the manager switches it on, unless another one is to do it";
         why.first(
-            Cause::new(Outcome::Failed, text, remedy),
+            Cause::new("node.controller-off", Outcome::Failed, text, remedy),
             "nothing is done for Nodes here",
         );
     }

@@ -203,6 +203,18 @@ fn is_of_another_cloud(managers: &[Deployed], namespace: &str, own: Option<&str>
         && others.all(|other| own.clone().all(|own| own.is_apart_from(other)))
 }
 
+/// Those of these leases by which a cloud controller manager leads now.
+pub(super) fn managers_of<'a>(
+    held: impl IntoIterator<Item = &'a SeenLease>,
+    now: Timestamp,
+) -> impl Iterator<Item = &'a SeenLease> {
+    let is_manager =
+        |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
+    held.into_iter()
+        .filter(move |it| is_in_force(it, now))
+        .filter(is_manager)
+}
+
 /// What others hold besides: two managers undo each other's work, and each of them believes that it leads.
 fn judge_others<'a>(
     check: Check,
@@ -210,20 +222,13 @@ fn judge_others<'a>(
     held: impl IntoIterator<Item = &'a SeenLease>,
     now: Timestamp,
 ) -> Check {
-    let in_force = |it: &&SeenLease| is_in_force(it, now);
-    let is_manager =
-        |it: &&SeenLease| is_of_manager(&it.name) || it.writer.as_deref().is_some_and(is_of_manager);
     let by = |it: &SeenLease| {
         it.writer
             .as_ref()
             .map_or(String::new(), |by| format!(", written by {by}"))
     };
-    let others = held
-        .into_iter()
-        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION);
-    let others: Vec<String> = others
-        .filter(in_force)
-        .filter(is_manager)
+    let others: Vec<String> = managers_of(held, now)
+        .filter(|it| Some(it.name.as_str()) != own && it.name != OF_MIGRATION)
         .map(|it| format!("lease {}: {}{}", it.name, it.record.holder, by(it)))
         .collect();
     if others.is_empty() {
@@ -278,7 +283,7 @@ fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp) -> Check {
 }
 
 /// The name of the computer in a holder's: that of its pod, or of the node on the host's network. A random part follows.
-fn host(holder: &str) -> &str {
+pub(super) fn host(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 

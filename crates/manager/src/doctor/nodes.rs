@@ -113,7 +113,7 @@ fn is_foreign(answer: &InstanceResult) -> bool {
     matches!(answer, Ok(InstanceAnswer::Foreign))
 }
 
-fn is_missing(answer: &InstanceResult) -> bool {
+pub(super) fn is_missing(answer: &InstanceResult) -> bool {
     match answer {
         Ok(InstanceAnswer::Absent(_)) => true,
         Ok(InstanceAnswer::Present(_) | InstanceAnswer::Foreign) => false,

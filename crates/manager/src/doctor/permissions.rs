@@ -126,7 +126,7 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
 }
 
 /// The ServiceAccount of all manifests.
-const ACCOUNT: &str = "cloud-controller-manager";
+pub(super) const ACCOUNT: &str = "cloud-controller-manager";
 
 type Answers = Vec<(Question, Result<bool, KubeError>)>;
 

@@ -30,7 +30,25 @@ pub(super) fn of_finalizers(why: &mut Why, service: &Service) {
             others.join(", ")
         );
         let remedy = "whoever set that finalizer takes it off when his work is done: look for the controller of that name, and whether it runs";
-        why.causes.push(Cause::new(Outcome::Warning, text, remedy));
+        why.causes.push(Cause::new(
+            "service.finalizer-of-another",
+            Outcome::Warning,
+            text,
+            remedy,
+        ));
+    }
+}
+
+/// Who may connect: whoever is left out takes it for a load balancer that does not answer.
+pub(super) fn of_sources(why: &mut Why, service: &Service) {
+    let spec = service.spec.as_ref();
+    let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
+    let is_open = |range: &String| range.trim().ends_with("/0");
+    if let Some(ranges) = ranges.filter(|it| !it.is_empty() && !it.iter().any(is_open)) {
+        why.is.push(format!(
+            "only clients of {} are let in, by spec.loadBalancerSourceRanges",
+            ranges.join(", ")
+        ));
     }
 }
 
@@ -41,12 +59,14 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
     };
     let has_address = !facts::published_addresses(service).is_empty();
     if endpoints.ready == 0 {
-        let (text, remedy) = match endpoints.unready {
+        let (id, text, remedy) = match endpoints.unready {
             0 => (
+                "service.no-pods",
                 "no pod is behind it: its selector matches none".to_owned(),
                 "whoever owns the Service compares spec.selector with the labels of the pods (kubectl get pods --show-labels), and has them run",
             ),
             count => (
+                "service.pods-not-ready",
                 format!("none of the {count} pods behind it is ready"),
                 "whoever owns the Service looks at the pods (kubectl describe pod) and their readiness probe",
             ),
@@ -56,7 +76,7 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
         } else {
             Outcome::Warning
         };
-        why.causes.push(Cause::new(outcome, text, remedy));
+        why.causes.push(Cause::new(id, outcome, text, remedy));
         return;
     }
     why.is.push(format!(
@@ -93,7 +113,12 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
             pods.join(", ")
         );
         let remedy = "whoever owns the Service has pods run on Nodes that may be members, or sets externalTrafficPolicy to Cluster";
-        why.causes.push(Cause::new(Outcome::Failed, text, remedy));
+        why.causes.push(Cause::new(
+            "service.pods-on-no-member",
+            Outcome::Failed,
+            text,
+            remedy,
+        ));
     }
 }
 
@@ -145,7 +170,8 @@ pub(super) fn of_nodes(why: &mut Why, known: &Known<'_>) {
             ),
             false => "whoever runs the cluster adds Nodes, or lets some in".to_owned(),
         };
-        why.causes.push(Cause::new(Outcome::Failed, text, remedy));
+        why.causes
+            .push(Cause::new("service.no-member", Outcome::Failed, text, remedy));
     } else {
         why.is.extend(out);
         of_health(why, nodes, set);
@@ -169,6 +195,7 @@ fn of_health(why: &mut Why, nodes: &[Arc<Node>], set: NodeSet) {
         if unready.len() == count {
             let remedy = "whoever runs the cluster looks at the kubelets of these Nodes: behind a Node that is not ready, pods mostly do not answer";
             why.causes.push(Cause::new(
+                "service.no-member-ready",
                 Outcome::Failed,
                 format!("no member is ready: {}", unready.join(", ")),
                 remedy,
@@ -177,18 +204,48 @@ fn of_health(why: &mut Why, nodes: &[Arc<Node>], set: NodeSet) {
             why.is.push(text);
         }
     }
-    let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in members() {
-        *zones
-            .entry(node.labels.value(keys::LABEL_ZONE).unwrap_or("none"))
-            .or_default() += 1;
-    }
+    let zones = zones(nodes, set);
     if zones.len() > 1 {
-        let zones: Vec<String> = zones
-            .iter()
-            .map(|(zone, count)| format!("{zone} ({count})"))
-            .collect();
         why.is
-            .push(format!("they are in several zones: {}", zones.join(", ")));
+            .push(format!("they are in several zones: {}", in_words(&zones)));
+    }
+}
+
+/// The zones of the Nodes that may be members, by the label.
+fn zones(nodes: &[Arc<Node>], set: NodeSet) -> BTreeMap<&str, usize> {
+    let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| left_out_by(node, set).is_none()) {
+        let zone = node.labels.value(keys::LABEL_ZONE).unwrap_or("none");
+        *zones.entry(zone).or_default() += 1;
+    }
+    zones
+}
+
+fn in_words(zones: &BTreeMap<&str, usize>) -> String {
+    let zones = zones.iter().map(|(zone, count)| format!("{zone} ({count})"));
+    zones.collect::<Vec<_>>().join(", ")
+}
+
+/// Compares the zone of the load balancer with those of its members.
+pub(super) fn of_zone(why: &mut Why, zone: Option<&str>, known: &Known<'_>) {
+    let (Some(zone), Some(nodes), Some(set)) = (zone, known.nodes, known.node_set) else {
+        return;
+    };
+    let mut zones = zones(nodes, set);
+    zones.remove("none");
+    if zones.is_empty() {
+        return;
+    }
+    if !zones.contains_key(zone) {
+        let text = format!(
+            "the load balancer is in the zone {zone}, and no member is: they are in {}",
+            in_words(&zones)
+        );
+        let remedy = "if they share a private network only within their zone, no member can be reached. Whoever owns the Service has the load balancer made in the \
+                      zone of the Nodes (see the cloud's annotations), or whoever runs the cluster adds Nodes in its zone";
+        why.causes
+            .push(Cause::new("service.zone-differs", Outcome::Warning, text, remedy));
+    } else if zones.len() > 1 {
+        why.is.push(format!("the load balancer is in the zone {zone}"));
     }
 }

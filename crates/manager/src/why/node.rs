@@ -42,28 +42,41 @@ pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str
                 "the manager deletes it by itself when the cloud has proved that its instance is gone",
             ),
         };
-        Some(Cause::new(outcome, text + &near, remedy))
+        Some(Cause::new("node.no-instance", outcome, text + &near, remedy))
     };
     match answer {
         None => Some(Cause::new(
+            "node.instances-not-listed",
             Failed,
             "the cloud does not list its instances",
             "`doctor` says why",
         )),
         Some(Ok(InstanceAnswer::Foreign)) => {
             let text = "it is of another cloud, which has to do it".to_owned();
-            waits.then(|| Cause::new(Warning, text, remedy_of(FOREIGN)))
+            waits.then(|| Cause::new("node.foreign", Warning, text, remedy_of(FOREIGN)))
         }
         Some(Ok(InstanceAnswer::Present(_))) if waits => Some(Cause::new(
+            "node.waits",
             Warning,
             "an instance of its ID or name is there: see the Node's events, who leads, and what it may",
             "nobody has to do anything, unless it stays",
         )),
-        Some(Ok(InstanceAnswer::Present(one))) => (one.power == PowerState::Off)
-            .then(|| Cause::new(Warning, "its instance is switched off", "start it, or delete it")),
+        Some(Ok(InstanceAnswer::Present(one))) => (one.power == PowerState::Off).then(|| {
+            Cause::new(
+                "node.off",
+                Warning,
+                "its instance is switched off",
+                "start it, or delete it",
+            )
+        }),
         Some(Ok(InstanceAnswer::Absent(proof))) => missing(proof.to_string()),
         Some(Err(error)) if error.kind() == ErrorKind::NotFound => missing(error.to_string()),
-        Some(Err(error)) => Some(Cause::new(Failed, error.to_string(), "follow the text")),
+        Some(Err(error)) => Some(Cause::new(
+            "node.instance-unknown",
+            Failed,
+            error.to_string(),
+            "follow the text",
+        )),
     }
 }
 
@@ -117,14 +130,20 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
     why.causes.extend(of_answer(node, answer, near));
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";
-        why.causes.push(Cause::new(Warning, text, without_cloud()));
+        why.causes.push(Cause::new(
+            "node.without-provider-id",
+            Warning,
+            text,
+            without_cloud(),
+        ));
     }
     let is_same = |it: &&Arc<Node>| it.name != node.name && it.provider_id == node.provider_id;
     let others = known.nodes.unwrap_or_default().iter().filter(is_same);
     let others: Vec<&str> = others.map(|it| it.name.as_str()).collect();
     if node.provider_id.is_some() && !others.is_empty() {
         let text = format!("its provider ID is that of {} as well", others.join(", "));
-        why.causes.push(Cause::new(Warning, text, TWINS));
+        why.causes
+            .push(Cause::new("node.shared-provider-id", Warning, text, TWINS));
     }
     // Kubelets warn of much else.
     let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);

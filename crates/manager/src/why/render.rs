@@ -50,6 +50,7 @@ pub fn render_json(all: &[Why]) -> String {
     let all = all.iter().map(|why| {
         let causes = why.causes.iter().map(|cause| {
             json!({
+                "id": cause.id,
                 "outcome": cause.outcome.name(),
                 "text": cause.text,
                 "since": cause.since,

@@ -47,7 +47,7 @@ const MANIFESTS: [Manifest; 4] = [
         path: "deploy/cloudscale/config.yml",
         head: "Bowline for cloudscale.ch. Object names are those of cloudscale-cloud-controller-manager, so applying this over it, or\n\
 changing only the image in what is deployed, is the whole migration. The secret comes first:\n\
-\n  kubectl -n kube-system create secret generic cloudscale --from-literal=access-token=...",
+\n  kubectl -n kube-system create secret generic cloudscale --from-file=access-token",
         cloud: CLOUDS[0],
         only: None,
         with_accounts: false,

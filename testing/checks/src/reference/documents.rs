@@ -293,6 +293,16 @@ fn every_check_of_the_doctor_is_on_its_page() {
 }
 
 #[test]
+fn every_cause_of_explain_is_on_its_page() {
+    let page = std::fs::read_to_string(root().join("docs/guides/explain.md")).unwrap_or_default();
+    let rows = bowline_manager::why::CAUSES.iter();
+    let missing = rows
+        .map(|(id, meaning)| format!("| `{id}` | {meaning} |"))
+        .filter(|row| !page.contains(row));
+    assert_none(&missing.collect::<Vec<_>>());
+}
+
+#[test]
 fn every_path_of_where_to_change_exists() {
     let page = std::fs::read_to_string(root().join("docs/where-to-change.md")).unwrap_or_default();
     let words = page.split('`').skip(1).step_by(2);

@@ -9,33 +9,49 @@ use bowline_kube_api::{Effect, Fault as KubeFault, KubeApi, Permit, Status};
 use bowline_kube_io::{Kube, KubeOptions, SystemClock, TokioClock};
 use bowline_manager::FencingGate;
 use bowline_manager::config::{Config, Lookup};
-use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, examine, render_json, render_text};
+use bowline_manager::doctor::{
+    Check, Cloud, Outcome, Patient, examine, examine_before, render_json, render_text,
+};
 
-use super::under_test::{Ability, CloudUnderTest, Denial, Wish};
+use serde_json::json;
+
+use super::under_test::{Ability, CloudUnderTest, Denial, Instance, Wish};
 use super::world::{SECOND, World, tainted_node, web};
 
 /// What is printed about a world, behind a closed gate. Nothing was written, and no secret is shown.
 async fn found<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
-    let kube = Kube::with_service(
+    examined(world, Ok(reader(world)), false).await
+}
+
+/// What is printed before a manager is installed.
+async fn found_before<C: CloudUnderTest>(world: &World<C>) -> Vec<Check> {
+    examined(world, Ok(reader(world)), true).await
+}
+
+fn reader<C: CloudUnderTest>(world: &World<C>) -> Kube {
+    Kube::with_service(
         world.api.service(),
         KubeOptions {
             gate: Arc::new(FencingGate::closed(Arc::new(SystemClock))),
             clock: Arc::new(TokioClock::starting_at(world.api.now())),
             ..KubeOptions::new("bowline/conformance")
         },
-    );
-    examined(world, Ok(kube)).await
+    )
 }
 
-async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String>) -> Vec<Check> {
+async fn examined<C: CloudUnderTest>(
+    world: &World<C>,
+    kube: Result<Kube, String>,
+    is_before: bool,
+) -> Vec<Check> {
     let begun = world.since();
     let state = world.sim.state();
     let mut config = Config::default();
     config.settings.routes.is_wanted = C::ABILITIES.contains(&Ability::Routes);
-    let checks = examine(&Patient {
+    let patient = Patient {
         config: &config,
         lookup: Some(Lookup::Required),
-        is_manager: true,
+        is_manager: !is_before,
         kube,
         cloud: Cloud::Built(world.provider(), Duration::ZERO),
         cloud_clock: Default::default(),
@@ -43,8 +59,11 @@ async fn examined<C: CloudUnderTest>(world: &World<C>, kube: Result<Kube, String
         manifests: Default::default(),
         holder: "conformance".to_owned(),
         follows: ServerVersion::parse("1", "37"),
-    })
-    .await;
+    };
+    let checks = match is_before {
+        true => examine_before(&patient).await,
+        false => examine(&patient).await,
+    };
     let told = render_text(&checks) + &render_json(&checks);
     assert!(!told.contains(C::SECRET), "{told}");
     assert_eq!(world.writes(begun), Vec::<String>::new(), "{told}");
@@ -80,7 +99,10 @@ pub(super) async fn nothing_is_wrong_where_a_manager_works<C: CloudUnderTest>() 
         false => world.pass(SECOND * 10).await,
     }
     let checks = found(&world).await;
-    assert!(but(&checks, Outcome::Ok).is_empty(), "{}", render_text(&checks));
+    // In memory no answer tells the time.
+    let rest = but(&checks, Outcome::Ok);
+    let rest: Vec<&str> = rest.iter().map(|it| it.topic.id).collect();
+    assert_eq!(rest, ["kubernetes.clocks"], "{}", render_text(&checks));
     let routes = checks.iter().any(|check| check.topic.name == "routes are read");
     assert_eq!(routes, C::ABILITIES.contains(&Ability::Routes));
 }
@@ -278,7 +300,7 @@ pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTe
 
 pub(super) async fn without_an_api_server_the_cloud_is_asked_all_the_same<C: CloudUnderTest>() {
     let world = World::<C>::new();
-    let checks = examined(&world, Err("nowhere".to_owned())).await;
+    let checks = examined(&world, Err("nowhere".to_owned()), false).await;
     assert_eq!(outcome(&checks, "the API server answers"), Outcome::Failed);
     for name in [
         "the manager has its permissions",
@@ -317,4 +339,120 @@ pub(super) async fn what_may_not_be_written_is_told_by_its_rule<C: CloudUnderTes
         "{missing:#?}"
     );
     assert_eq!(outcome(&checks, "Nodes are read"), Outcome::Ok);
+}
+
+const EXTERNAL: &str = "Nodes wait for a manager of this cloud";
+const ALONE: &str = "no other manager works here";
+const EXAMPLE: &str = "a Service can get a load balancer";
+
+/// A cluster as it should be: kubelets wait, names are those of instances, and nobody else works there.
+pub(super) async fn before_the_installation_a_cluster_that_is_ready_has_no_failure<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    for name in ["n1", "n2"] {
+        world.sim.add_instance(&Instance::plain(name));
+        let mut node = tainted_node(name);
+        node["metadata"]["labels"] = json!({ "node-role.kubernetes.io/control-plane": "" });
+        node["status"]["nodeInfo"] = json!({ "kubeletVersion": "v1.36.1" });
+        world.apply(node);
+    }
+    let checks = found_before(&world).await;
+    let wrong = checks.iter().filter(|it| it.outcome == Outcome::Failed);
+    assert_eq!(wrong.count(), 0, "{}", render_text(&checks));
+    for name in [
+        EXTERNAL,
+        ALONE,
+        "instances are listed",
+        "load balancers are read",
+        "Nodes have their instances",
+        "Nodes can take the manager's pod",
+        "kubelets fit the API server",
+        "whoever asks may apply the manifests",
+    ] {
+        assert_eq!(
+            outcome(&checks, name),
+            Outcome::Ok,
+            "{name}: {}",
+            render_text(&checks)
+        );
+    }
+    if C::ABILITIES.contains(&Ability::LoadBalancers) {
+        let example = check(&checks, EXAMPLE);
+        assert_eq!(example.outcome, Outcome::Ok, "{example:?}");
+    }
+    assert_eq!(
+        outcome(&checks, "the manager has its permissions"),
+        Outcome::Skipped
+    );
+    for absent in [
+        "a process leads",
+        "a manager runs",
+        "Nodes are initialised",
+        "writes are admitted",
+    ] {
+        assert!(checks.iter().all(|it| it.topic.name != absent), "{absent}");
+    }
+}
+
+/// The three faults that a first installation has most often, and a manager of another cloud that is there.
+pub(super) async fn before_the_installation_names_kubelets_and_other_managers_are_told<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.sim.add_instance(&Instance::plain("worker-1.example"));
+    world.sim.add_instance(&Instance::plain("n2"));
+    world.apply(tainted_node("worker-1"));
+    let mut bare = tainted_node("n2");
+    bare["spec"] = json!({});
+    world.apply(bare);
+    let mut foreign = tainted_node("n3");
+    foreign["spec"] = json!({ "providerID": "elsewhere://n3" });
+    world.apply(foreign);
+    world.apply(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "ccm", "namespace": "kube-system" },
+        "spec": { "selector": { "matchLabels": { "app": "ccm" } }, "template": { "metadata": { "labels": { "app": "ccm" } },
+            "spec": { "containers": [{ "name": "ccm", "image": "example/elsewhere-cloud-controller-manager:v1",
+                "args": ["--cloud-provider=elsewhere"] }] } } },
+    }));
+    let checks = found_before(&world).await;
+    let external = check(&checks, EXTERNAL);
+    assert_eq!(external.outcome, Outcome::Failed, "{}", render_text(&checks));
+    assert_eq!(
+        external.details,
+        [
+            "with a provider ID of elsewhere: n3",
+            "without the taint and without provider ID: n2"
+        ]
+    );
+    assert!(
+        external.remedy.contains("--cloud-provider=external"),
+        "{external:?}"
+    );
+    let names = check(&checks, "Nodes have their instances");
+    assert_eq!(
+        (names.outcome, names.seen.as_str()),
+        (Outcome::Failed, "1 of 2"),
+        "{names:?}"
+    );
+    assert!(names.details[0].starts_with("worker-1: "), "{names:?}");
+    assert!(
+        names.details[0].contains("\"worker-1.example\", which may be this one"),
+        "{names:?}"
+    );
+    let alone = check(&checks, ALONE);
+    assert_eq!(alone.outcome, Outcome::Failed, "{alone:?}");
+    assert!(
+        alone
+            .seen
+            .starts_with("Deployment kube-system/ccm is a manager of elsewhere")
+            && alone.seen.contains("so only one of the two"),
+        "{alone:?}"
+    );
+}
+
+pub(super) async fn before_the_installation_unknown_credentials_are_told_once<C: CloudUnderTest>() {
+    let world = World::<C>::new();
+    world.join("n1");
+    world.sim.deny(Some(Denial::Unknown));
+    let checks = found_before(&world).await;
+    let failed = checks.iter().filter(|it| it.outcome == Outcome::Failed);
+    let failed: Vec<&str> = failed.map(|it| it.topic.name).collect();
+    assert_eq!(failed, ["instances are listed"], "{}", render_text(&checks));
 }

@@ -258,6 +258,22 @@ impl<C: CloudUnderTest> World<C> {
         })
     }
 
+    /// A provider of a process that ends with the fuse.
+    #[must_use]
+    pub fn provider_until(&self, fuse: &Fuse) -> Arc<dyn bowline_cloud_provider::CloudProvider> {
+        let writer = Writer {
+            number: 0,
+            all: Arc::default(),
+        };
+        let end = fuse::End::Cloud(self.cloud.clone());
+        self.sim.provider(Seat {
+            transport: Transport::memory(fuse.on(self.cloud.clone(), end, &writer)),
+            gate: Arc::new(bowline_cloud_http::OpenGate),
+            seed: self.seed,
+            metrics: bowline_cloud_http::Metrics::default(),
+        })
+    }
+
     /// Ends the oldest manager where it is, as a power cut does.
     pub async fn kill(&mut self) {
         let mut process = self.running.remove(0);

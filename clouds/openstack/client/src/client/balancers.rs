@@ -8,7 +8,9 @@ use crate::error::ApiError;
 use crate::operation;
 use crate::operation::Service;
 use crate::session::choices;
-use crate::wire::{ApiVersion, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer};
+use crate::wire::{
+    ApiVersion, BalancerQuota, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer,
+};
 
 impl Client {
     /// The versions of the API, in its own order: the last one is the newest.
@@ -47,6 +49,22 @@ impl Client {
         let ticket = self.session.ticket().await?;
         balancers.retain(|balancer| !ticket.is_foreign(balancer.project_id.as_deref()));
         Ok(balancers)
+    }
+
+    /// How many load balancers the project may have; -1 is no limit, `None` is that Octavia does not tell.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn load_balancer_quota(&self) -> Result<Option<i64>, ApiError> {
+        let ticket = self.session.ticket().await?;
+        let Some(project) = ticket.project() else {
+            return Ok(None);
+        };
+        let quota = self
+            .one::<BalancerQuota>(read(operation::QUOTAS_GET, &[project]))
+            .await?;
+        Ok(quota.and_then(|quota| quota.load_balancer))
     }
 
     /// One load balancer, or `None` if Octavia says that there is none.

@@ -7,8 +7,9 @@ use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation::{self, Operation};
 use crate::wire::{
-    Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NewFloatingIp, Port,
-    PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter, Wrapped,
+    Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NetworkQuota, NewFloatingIp,
+    Port, PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
+    Usage, Wrapped,
 };
 
 const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
@@ -181,6 +182,22 @@ impl Client {
             only_if(request, revision).json(&Wrapped(Router::ONE, &Routes { routes }))
         })
         .await
+    }
+
+    /// How many floating IPs the project has, and may have; `None` if Neutron does not tell.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn floating_ip_quota(&self) -> Result<Option<Usage>, ApiError> {
+        let ticket = self.session.ticket().await?;
+        let Some(project) = ticket.project() else {
+            return Ok(None);
+        };
+        let segments = [project, "details.json"];
+        let call = read(operation::QUOTA_DETAILS_GET, &segments);
+        let details = self.one::<NetworkQuota>(call).await?;
+        Ok(details.and_then(|details| details.floatingip))
     }
 
     /// The floating IPs that fulfil all conditions; without one, all of the project. To an administrator Neutron shows those of

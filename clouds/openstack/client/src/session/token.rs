@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_http::lenient::list;
 use bowline_cloud_http::{
     Class, CloudHttp, CredentialsFile, HeaderName, Method, Request, Response, Secret, SharedRead, Url,
 };
@@ -32,10 +33,21 @@ pub(crate) struct Ticket {
     token: Secret,
     catalog: Arc<Catalog>,
     project: Option<Arc<str>>,
+    roles: Arc<[String]>,
     serial: u64,
 }
 
 impl Ticket {
+    /// The project that the token is for; `None` if it is for none.
+    pub(crate) fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
+    /// The names of the roles that its user has there.
+    pub(crate) fn roles(&self) -> &[String] {
+        &self.roles
+    }
+
     /// What asks a list for nothing but the token's project. To an administrator it would show all projects' things.
     pub(crate) fn of_project(&self) -> Vec<(&'static str, String)> {
         let project = self.project.iter();
@@ -221,6 +233,14 @@ struct Token {
     catalog: Catalog,
     #[serde(default)]
     project: Option<Project>,
+    #[serde(default, deserialize_with = "list")]
+    roles: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    #[serde(default)]
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -316,6 +336,7 @@ impl Store {
             token,
             catalog: Arc::new(answer.catalog),
             project: answer.project.map(|project| project.id),
+            roles: answer.roles.into_iter().map(|role| role.name).collect(),
             serial: state.made,
         };
         if is_current {

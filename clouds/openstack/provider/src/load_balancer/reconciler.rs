@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     Reconciler, RefusalBook, Service, ServiceFacts, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
-use bowline_plan::{Ailment, Refusal};
+use bowline_plan::{Ailment, Refusal, Shown};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -321,31 +321,59 @@ impl Reconciler for Balancers {
 
     fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
         let identity = intent.identity();
-        // Several Services may share a load balancer.
-        let is_of_service = |pool: &&Pool| {
-            names::is_pool_of(&pool.name, &identity.name)
-                || names::mark_on_pool(&pool.description, &identity.service).is_some()
-        };
         let of_pool = |pool: &Pool| {
-            let (words, is_total) = match pool.operating_status {
-                _ if pool.admin_state_up == Some(false) => ("it is switched off (admin_state_up)", true),
-                OperatingStatus::Error => ("no member answers", true),
-                OperatingStatus::Degraded => ("some members do not answer", false),
+            let (words, is_total, remedy) = match pool.operating_status {
+                _ if pool.admin_state_up == Some(false) => {
+                    ("it is switched off (admin_state_up)", true, SWITCH_ON)
+                }
+                OperatingStatus::Error => ("no member answers", true, ""),
+                OperatingStatus::Degraded => ("some members do not answer", false, ""),
                 _ => return None,
             };
             let text = format!("pool {}: {words}", pool.name);
-            Some(Ailment { text, is_total })
+            Some(Ailment {
+                text,
+                is_total,
+                remedy,
+            })
         };
         let pools = observed.parts.values().flat_map(|parts| &parts.pools);
-        let of_pools = pools.filter(is_of_service).filter_map(of_pool);
+        let of_pools = pools
+            .filter(|pool| is_of_service(identity, pool))
+            .filter_map(of_pool);
         let mut balancers = observed.balancers.iter();
         let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
         let off = used.filter(|there| there.admin_state_up == Some(false));
         let off = off.map(|there| Ailment {
             text: format!("load balancer {}: it is switched off (admin_state_up)", there.id),
             is_total: true,
+            remedy: SWITCH_ON,
         });
         off.into_iter().chain(of_pools).collect()
+    }
+
+    fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
+        let identity = intent.identity();
+        let mut balancers = observed.balancers.iter();
+        let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
+        let mut shown = Shown {
+            zone: used.and_then(|it| it.availability_zone.clone()),
+            members: Vec::new(),
+        };
+        for parts in observed.parts.values() {
+            for pool in parts.pools.iter().filter(|pool| is_of_service(identity, pool)) {
+                let state = match pool.operating_status {
+                    OperatingStatus::Online => "(answers)",
+                    OperatingStatus::Error => "(does not answer)",
+                    // Which of several it is, only a list of each member would tell.
+                    _ => "",
+                };
+                let members = parts.members.get(&pool.id).into_iter().flatten();
+                let members = members.map(|member| (member.name.as_str(), state));
+                shown.add_members(&format!("pool {}", pool.name), members);
+            }
+        }
+        shown
     }
 
     fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
@@ -364,6 +392,15 @@ impl Reconciler for Balancers {
     fn predict(&self, seen: &mut Seen, step: &CloudStep) {
         learn::predict(seen, step);
     }
+}
+
+/// What to do about what is switched off.
+const SWITCH_ON: &str = "whoever switched it off switches it on again: openstack loadbalancer set --enable, or openstack loadbalancer pool set --enable";
+
+/// Whether a pool is the Service's: several may share a load balancer.
+fn is_of_service(identity: &Identity, pool: &Pool) -> bool {
+    names::is_pool_of(&pool.name, &identity.name)
+        || names::mark_on_pool(&pool.description, &identity.service).is_some()
 }
 
 impl LoadBalancer for Balancers {

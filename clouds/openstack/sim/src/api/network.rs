@@ -61,6 +61,7 @@ impl Call<'_> {
                 let subnet = subnet.ok_or_else(|| ApiError::no("SubnetNotFound", "Subnet", id))?;
                 self.one("subnet", self.wire().subnet(subnet))
             }
+            ("GET", ["quotas", project, "details.json"]) => self.network_quota(project),
             (_, ["ports", rest @ ..]) => self.ports(rest),
             (_, ["routers", rest @ ..]) => self.routers(rest),
             (_, ["floatingips", rest @ ..]) => self.floating_ips(rest),
@@ -68,6 +69,19 @@ impl Call<'_> {
             (_, ["security-group-rules", rest @ ..]) => self.security_group_rules(rest),
             _ => self.no_such_path(),
         }
+    }
+
+    /// Networking API v2.0, "Show quota details for a tenant"; of what is simulated.
+    fn network_quota(&self, project: &str) -> Answer {
+        let own = self.state.floating_ips.values();
+        let used = own.filter(|it| it.meta.project == project).count();
+        let limit = self.state.behaviour.quota.floating_ips;
+        let limit = limit.map_or(value!(-1), |most| value!(most));
+        let floating = value!({ "limit": limit, "used": used, "reserved": 0 });
+        Ok(json(
+            StatusCode::OK,
+            &value!({ "quota": { "floatingip": floating } }),
+        ))
     }
 
     pub(super) fn sees_network(&self, network: &Network) -> bool {

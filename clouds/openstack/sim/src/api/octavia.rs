@@ -160,6 +160,12 @@ impl Call<'_> {
             ["pools", pool, "members", rest @ ..] => self.members(pool, rest),
             ["pools", rest @ ..] => self.pools(rest),
             ["healthmonitors", rest @ ..] => self.monitors(rest),
+            ["quotas", _] if self.method() == "GET" => {
+                // Load Balancer API v2, "Show Project Quota"; of what is simulated.
+                let most = self.state.behaviour.quota.load_balancers;
+                let most = most.map_or(value!(-1), |most| value!(most));
+                self.one("quota", value!({ "load_balancer": most }))
+            }
             _ => self.no_such_path(),
         }
     }

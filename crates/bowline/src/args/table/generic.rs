@@ -227,7 +227,15 @@ const OUTPUT: Flag = Flag::new(
 )
 .short('o');
 
-pub(super) static DOCTOR: &[Flag] = &[OUTPUT];
+pub(super) static DOCTOR: &[Flag] = &[
+    OUTPUT,
+    Flag::new(
+        "pre",
+        Kind::Bool,
+        "false",
+        "Check the cluster and the cloud before a manager is installed. Give the flags, variables and files that the manager will get.",
+    ),
+];
 
 pub(super) static VERSION: &[Flag] = &[OUTPUT];
 

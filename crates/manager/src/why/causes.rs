@@ -1,0 +1,74 @@
+//! What programs know causes by: all ids in one list.
+
+use crate::doctor::TOPICS;
+
+/// What stands before the reason of the condition that tells of the last try.
+pub(super) const LAST_TRY: &str = "last-try.";
+
+/// What stands before the reason of an event.
+pub(super) const EVENT: &str = "event.";
+
+/// The ids of causes that are neither checks of `doctor`, nor reasons of the condition or of events, with what they mean.
+pub const CAUSES: &[(&str, &str)] = &[
+    ("cloud.busy", "the cloud is changing the load balancer"),
+    ("cloud.no-answer", "the cloud gives no answer in time"),
+    (
+        "kubernetes.unread",
+        "the object cannot be read from the API server",
+    ),
+    ("node.controller-off", "the manager initialises no Nodes"),
+    (
+        "node.foreign",
+        "the Node waits, and its provider ID is of another cloud",
+    ),
+    (
+        "node.instance-unknown",
+        "the cloud's answer about the instance is an error",
+    ),
+    (
+        "node.instances-not-listed",
+        "the cloud does not list its instances",
+    ),
+    ("node.no-instance", "the cloud has no instance for the Node"),
+    ("node.off", "the instance is switched off"),
+    ("node.shared-provider-id", "several Nodes have one provider ID"),
+    ("node.waits", "the instance is there, and the Node still waits"),
+    (
+        "node.without-provider-id",
+        "the Node has neither a provider ID nor the taint",
+    ),
+    ("object.missing", "there is no such object"),
+    ("service.differs", "the load balancer is not as the Service asks"),
+    (
+        "service.finalizer-of-another",
+        "somebody else's finalizer holds the deletion",
+    ),
+    ("service.members-down", "members do not answer"),
+    ("service.no-member", "no Node may be a member"),
+    ("service.no-member-ready", "no member is ready"),
+    ("service.no-plan", "no plan could be made"),
+    ("service.no-pods", "no pod is behind the Service"),
+    (
+        "service.of-another-class",
+        "the Service is of a class that this manager does not serve",
+    ),
+    ("service.pods-not-ready", "no pod behind the Service is ready"),
+    (
+        "service.pods-on-no-member",
+        "externalTrafficPolicy is Local, and the pods run on Nodes that are no members",
+    ),
+    ("service.refused", "what the Service asks for is not possible"),
+    ("service.unserved", "the manager serves no Services"),
+    (
+        "service.zone-differs",
+        "no member is in the zone of the load balancer",
+    ),
+];
+
+/// Whether an id is one that programs can know.
+pub(super) fn is_listed(id: &str) -> bool {
+    id.starts_with(LAST_TRY)
+        || id.starts_with(EVENT)
+        || CAUSES.iter().any(|(known, _)| *known == id)
+        || TOPICS.iter().any(|topic| topic.id == id)
+}
