@@ -10,7 +10,7 @@ use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::doctor::Outcome;
+use crate::outcome::Outcome;
 
 mod members;
 pub(crate) mod node;
