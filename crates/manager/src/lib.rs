@@ -19,6 +19,7 @@ mod manifest;
 pub mod metrics;
 pub mod migration;
 pub mod orphans;
+mod outcome;
 mod parts;
 pub mod plan;
 mod reviews;

@@ -11,7 +11,7 @@ use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::doctor::Outcome;
+use crate::outcome::Outcome;
 
 mod causes;
 mod members;

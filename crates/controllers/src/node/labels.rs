@@ -76,7 +76,8 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skippe
         set(&mut changes, node, pair.present, value);
         set(&mut changes, node, pair.beta, value);
     }
-    further(&mut changes, node, metadata, Present::Stays, &mut skipped);
+    let labels = metadata.additional_labels.iter();
+    further(&mut changes, node, labels, Present::Stays, &mut skipped);
     (changes, skipped)
 }
 
@@ -94,15 +95,10 @@ pub fn refreshed(node: &Node, metadata: &InstanceMetadata, kept: bool) -> (Chang
             set(&mut changes, node, pair.beta, value);
         }
     }
-    if kept {
-        further(&mut changes, node, metadata, Present::Replaced, &mut skipped);
-        return (changes, skipped);
-    }
-    for (key, value) in &metadata.additional_labels {
-        if metadata.moving_labels.contains(&&**key) && node.labels.contains(key) && is_fit_value(value) {
-            set(&mut changes, node, key, value);
-        }
-    }
+    let moves = |key: &str| metadata.moving_labels.contains(&key) && node.labels.contains(key);
+    let labels = metadata.additional_labels.iter();
+    let labels = labels.filter(|(key, _)| kept || moves(key));
+    further(&mut changes, node, labels, Present::Replaced, &mut skipped);
     (changes, skipped)
 }
 
@@ -113,15 +109,15 @@ enum Present {
     Replaced,
 }
 
-/// The cloud's further labels. One with an empty value counts.
-fn further(
+/// These of the cloud's further labels. One with an empty value counts.
+fn further<'a>(
     changes: &mut Changes,
     node: &Node,
-    metadata: &InstanceMetadata,
+    labels: impl Iterator<Item = (&'a String, &'a String)>,
     rule: Present,
     skipped: &mut Vec<Skipped>,
 ) {
-    for (key, value) in &metadata.additional_labels {
+    for (key, value) in labels {
         if is_reserved(key) {
             skipped.push(Skipped::Reserved(key.clone()));
             continue;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use crate::outcome::Outcome;
+
 /// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
@@ -29,32 +31,6 @@ impl Category {
             Self::Cloud => "cloud",
             Self::Nodes => "nodes",
             Self::Services => "services",
-        }
-    }
-}
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// As it should be.
-    Ok,
-    /// Worth a look.
-    Warning,
-    /// The manager cannot do its work, or a part of it.
-    Failed,
-    /// There was nothing to go by, because of an earlier failure.
-    Skipped,
-}
-
-impl Outcome {
-    /// The word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
         }
     }
 }

@@ -1,6 +1,5 @@
 //! A cluster around the provider: Nodes, Services, and the service controller without a manager.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +32,7 @@ pub(crate) struct World {
     pub(crate) cloud: CloudStack,
     pub(crate) services: Services,
     service_loop: ServiceLoop,
-    nodes: Mutex<Vec<Arc<Node>>>,
+    pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
     is_router_broken: AtomicBool,
 }
 
@@ -148,10 +147,6 @@ impl World {
 
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         self.nodes.lock().unwrap().clone()
-    }
-
-    pub(crate) fn nodes_mut(&mut self) -> &mut Vec<Arc<Node>> {
-        self.nodes.get_mut().unwrap()
     }
 
     pub(crate) fn remove_node(&self, name: &str) {
@@ -347,27 +342,6 @@ impl World {
                 format!("{} {} {port} {}", item.list, item.protocol, cidrs.join(","))
             })
             .collect()
-    }
-
-    /// The ports that are served: with a rule that has members, and open.
-    pub(crate) fn served(&self) -> Vec<u16> {
-        let openings = [self.openings(), self.acl_items()].concat();
-        let is_open = |port: u16| {
-            openings
-                .iter()
-                .any(|open| open.split(' ').any(|word| word == port.to_string()))
-        };
-        let rules = self.sim.rules().into_iter();
-        let served = rules.filter(|rule| rule.members.len() == MACHINES.len() && is_open(rule.public_port));
-        served.map(|rule| rule.public_port).collect()
-    }
-
-    /// The ID of the one address that rules are on.
-    #[track_caller]
-    pub(crate) fn address_of_rules(&self) -> String {
-        let addresses: BTreeSet<String> = self.sim.rules().into_iter().map(|rule| rule.address).collect();
-        assert_eq!(addresses.len(), 1, "{addresses:?}");
-        addresses.into_iter().collect()
     }
 
     /// The one address that is held.

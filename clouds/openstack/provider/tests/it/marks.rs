@@ -131,15 +131,12 @@ pub(crate) fn put_cluster(world: &World, uid: &str) {
 #[tokio::test(start_paused = true)]
 async fn one_that_a_tag_gives_to_another_cluster_is_neither_taken_nor_deleted() {
     let mut world = World::with_nodes(3);
-    as_upstream(&world).await;
+    as_upstream(&mut world).await;
     let theirs = balancers(&world)[0];
     world.sim.edit_load_balancer(theirs, |it| {
         it.part.meta.tags.push("kube_cluster_id_c2".to_owned());
     });
-    world.configure(|options| {
-        options.cluster_uid = Some("c1".to_owned());
-        options.manages_security_groups = true;
-    });
+    world.configure(|options| options.cluster_uid = Some("c1".to_owned()));
     let named = world.annotation("web", "load-balancer-id").unwrap();
     world.remove_annotation("web", "load-balancer-id");
     world.remove_annotation("web", "load-balancer-address");
