@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,17 +9,9 @@ use crate::options::{Access, Flavor, Options};
 use crate::sim::CloudscaleSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes CloudscaleSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
-
     /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
@@ -81,14 +72,5 @@ impl Builder {
         self.vip_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
             .floating_range(v4_range([127, 79, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> CloudscaleSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        CloudscaleSim { shared, running }
     }
 }

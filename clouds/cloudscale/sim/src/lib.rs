@@ -9,7 +9,6 @@
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod api;
 mod builder;
@@ -17,6 +16,7 @@ mod error;
 mod fields;
 mod options;
 mod sim;
+mod snapshot;
 mod state;
 mod traffic;
 mod wire;
@@ -27,4 +27,3 @@ pub use builder::Builder;
 pub use model::{ServerStatus, Tags, Target};
 pub use options::{Access, Flavor};
 pub use sim::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, region_of};
-pub use snapshot::Snapshot;

@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,17 +9,9 @@ use crate::options::{Options, UserSpec};
 use crate::sim::CloudstackSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes CloudstackSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
-
     /// Adds a user. Without any, there is an ordinary one of the account `team` with [`CloudstackSim::API_KEY`] and
     /// [`CloudstackSim::SECRET_KEY`]. The first user's account owns what names no owner.
     #[must_use]
@@ -67,14 +58,5 @@ impl Builder {
         self.settings.data_plane = true;
         self.public_range(v4_range([127, 77, 0, 0], 24))
             .guest_range(v4_range([127, 78, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> CloudstackSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        CloudstackSim { shared, running }
     }
 }

@@ -10,10 +10,10 @@
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod api;
 mod builder;
+mod by_hand;
 mod error;
 mod jobs;
 mod operation;
@@ -22,6 +22,8 @@ mod params;
 mod router;
 mod signature;
 mod sim;
+mod snapshot;
+mod specs;
 mod state;
 mod traffic;
 mod wire;
@@ -33,8 +35,7 @@ pub use jobs::{JobRecord, JobStatus};
 pub use model::{AddressState, Owner, RuleState, Tag, VmState};
 pub use operation::Operation;
 pub use options::{Role, UserSpec};
-pub use sim::{
-    AclItemSpec, AddressSpec, CloudstackSim, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec,
-    VmSpec, VpcSpec,
+pub use sim::CloudstackSim;
+pub use specs::{
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
 };
-pub use snapshot::Snapshot;

@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,17 +9,9 @@ use crate::options::{CatalogUrls, Options, Service};
 use crate::sim::OpenstackSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes OpenstackSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
-
     /// The name and the password of the user of the first project. Default: `demo`, `demo`.
     #[must_use]
     pub fn user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
@@ -109,14 +100,5 @@ impl Builder {
         self.settings.data_plane = true;
         self.external_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> OpenstackSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        OpenstackSim { shared, running }
     }
 }

@@ -11,7 +11,6 @@
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod api;
 mod builder;
@@ -21,6 +20,7 @@ mod options;
 mod place;
 mod query;
 mod sim;
+mod snapshot;
 mod state;
 mod traffic;
 mod wire;
@@ -32,5 +32,4 @@ pub use model::Id;
 pub use model::balancing::Provisioning;
 pub use options::{CatalogUrls, Service};
 pub use sim::{FloatingIpSpec, NetworkSpec, NicSpec, OpenstackSim, ServerSpec, SubnetSpec, UserSpec};
-pub use snapshot::Snapshot;
 pub use state::Home;

@@ -13,15 +13,17 @@
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod announcements;
 mod api;
 mod builder;
+mod by_hand;
 mod error;
 mod operation;
 mod options;
 mod sim;
+mod snapshot;
+mod specs;
 mod state;
 mod traffic;
 mod wire;
@@ -33,5 +35,6 @@ pub use builder::Builder;
 pub use model::{Assignment, BlockStatus, NetworkStatus, ServerStatus, Tag};
 pub use operation::Operation;
 pub use options::{LOCATIONS, Scope};
-pub use sim::{BlockSpec, NetworkSpec, PhoenixnapSim, ServerSpec, TokenRequest};
-pub use snapshot::Snapshot;
+pub use sim::PhoenixnapSim;
+pub use specs::{BlockSpec, NetworkSpec, ServerSpec};
+pub use state::TokenRequest;

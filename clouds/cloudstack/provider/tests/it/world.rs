@@ -333,15 +333,19 @@ impl World {
 
     /// What ACL lists let in: `list protocol port cidrs`.
     pub(crate) fn acl_items(&self) -> Vec<String> {
-        let items = self.sim.snapshot().acl_items;
-        items
-            .iter()
-            .map(|item| {
-                let cidrs: Vec<&str> = item.cidrs.iter().map(String::as_str).collect();
-                let port = item.ports.unwrap_or_default().0;
-                format!("{} {} {port} {}", item.list, item.protocol, cidrs.join(","))
-            })
-            .collect()
+        let items = self.sim.snapshot()["acl_items"].take();
+        let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+        let list = |it: &Value| it.as_array().cloned().unwrap_or_default();
+        let told = list(&items).into_iter().map(|item| {
+            let cidrs: Vec<String> = list(&item["cidrs"]).iter().map(word).collect();
+            let (port, cidrs) = (item["ports"][0].as_u64().unwrap_or_default(), cidrs.join(","));
+            format!(
+                "{} {} {port} {cidrs}",
+                word(&item["list"]),
+                word(&item["protocol"])
+            )
+        });
+        told.collect()
     }
 
     /// The one address that is held.
@@ -362,10 +366,7 @@ impl World {
     #[track_caller]
     pub(crate) fn check_nothing_left(&self, what: &str) {
         let left = self.sim.snapshot();
-        assert!(
-            left.addresses.is_empty() && left.acl_items.is_empty(),
-            "{what}: {left:#?}"
-        );
+        assert_eq!(left, json!({ "addresses": [], "acl_items": [] }), "{what}");
         assert!(self.sim.rules().is_empty(), "{what}");
     }
 }

@@ -183,9 +183,9 @@ impl ScenarioCloud for Lab {
 
     fn leftovers(&self) -> Vec<String> {
         let left = self.world.sim.snapshot();
-        let addresses = left.addresses.iter().map(|it| format!("{it:?}"));
-        let items = left.acl_items.iter().map(|it| format!("{it:?}"));
-        addresses.chain(items).chain(self.world.rules()).collect()
+        let kinds = ["addresses", "acl_items"].into_iter();
+        let left = kinds.flat_map(|kind| left[kind].as_array().into_iter().flatten());
+        left.map(ToString::to_string).chain(self.world.rules()).collect()
     }
 
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {

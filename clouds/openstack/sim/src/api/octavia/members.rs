@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::protocols::word;
+use super::protocols::{check_reserved, word};
 use super::tree::Tree;
 use super::{Kind, Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
@@ -323,13 +323,5 @@ impl Call<'_> {
         body.only(&["members"])?;
         let members = body.objects("members")?;
         members.ok_or_else(|| ApiError::octavia_failure("'UnsetType' object is not iterable"))
-    }
-}
-
-/// An address that no member may have: `reserved_ips` of Octavia's configuration, where nobody set it.
-pub(super) fn check_reserved(address: IpAddr) -> Result<(), ApiError> {
-    match address == IpAddr::from([169, 254, 169, 254]) {
-        false => Ok(()),
-        true => Err(ApiError::invalid_option(address, "member address")),
     }
 }

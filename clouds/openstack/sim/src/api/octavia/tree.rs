@@ -1,7 +1,6 @@
 //! The parts that come with a new load balancer, a new listener or a new pool: all of them or none.
 
-use super::members::check_reserved;
-use super::protocols::{check_pool, port_space, word};
+use super::protocols::{check_pool, check_reserved, port_space, word};
 use super::{Kind, Parent};
 use crate::api::Call;
 use crate::error::ApiError;
