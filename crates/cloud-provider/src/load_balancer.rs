@@ -411,8 +411,8 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
 
     /// Is told how a reconcile of a Service's balancer ended, for series under names of the provider's own. One that was
     /// overtaken by a change is not told of; the one that follows is.
-    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let _ = (kind, took, has_failed);
+    fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let _ = (service, kind, took, has_failed);
     }
 
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bowline_plan::Refusal;
 use futures::future::{self, BoxFuture, FutureExt as _};
@@ -10,8 +11,8 @@ use super::session::{InTurn, Part};
 use super::{Cloud, Known, services_of};
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile, Service, ServiceClasses,
-    ServiceFacts, ServicesView, facts,
+    Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile, ReconcileKind, Service,
+    ServiceClasses, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// The load balancers of several clouds.
@@ -19,6 +20,8 @@ pub(super) struct Balancers {
     clouds: Vec<Balancing>,
     /// Which clouds a Service may have something in, by its UID, as far as this process had to do with it.
     served: Mutex<BTreeMap<String, BTreeSet<usize>>>,
+    /// What the reconcile under way of a Service is to do in which clouds, for the series of each.
+    under_way: Mutex<BTreeMap<ServiceKey, Vec<(usize, bool)>>>,
     /// Which cloud showed an object, by its ID.
     found: Mutex<Known>,
 }
@@ -71,6 +74,7 @@ impl Balancers {
         Self {
             clouds,
             served: Mutex::default(),
+            under_way: Mutex::default(),
             found: Mutex::default(),
         }
     }
@@ -158,6 +162,7 @@ impl Balancers {
 impl Begin<ServiceFacts> for Balancers {
     fn begin(self: Arc<Self>, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
         let parts = self.parts(&facts)?;
+        lock(&self.under_way).insert(ServiceKey::of(&facts.service), parts.clone());
         let parts = parts.into_iter().map(|(cloud, is_wanted)| {
             let balancing = &self.clouds[cloud];
             let session = Arc::clone(&balancing.load_balancer).begin(balancing.facts(&facts, is_wanted))?;
@@ -243,6 +248,15 @@ impl LoadBalancer for Balancers {
             )));
         };
         Arc::clone(&self.clouds[cloud].load_balancer).begin_removal(orphan, facts)
+    }
+
+    fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let parts = lock(&self.under_way).remove(service).unwrap_or_default();
+        for (cloud, is_wanted) in parts {
+            let kind = if is_wanted { kind } else { ReconcileKind::Delete };
+            let load_balancer = &self.clouds[cloud].load_balancer;
+            load_balancer.reconciled(service, kind, took, has_failed);
+        }
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

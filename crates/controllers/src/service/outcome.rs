@@ -231,7 +231,7 @@ impl ServiceController {
         if let Some((kind, begun)) = begun.filter(|_| !goes_on) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let provider = &self.provider.load_balancer;
-            provider.reconciled(kind, begun.elapsed(), has_failed);
+            provider.reconciled(key, kind, begun.elapsed(), has_failed);
         }
     }
 
