@@ -482,7 +482,7 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
             format!("{EVENT}{}", note.reason),
             Outcome::Warning,
             text,
-            follow,
+            remedy_of(note.reason),
         ));
     }
 }

@@ -175,6 +175,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         doctors (LoadBalancers) {
             a_balancer_that_is_lost_is_told,
+            what_a_load_balancer_consists_of_is_explained,
             an_api_that_answers_404_to_everything_is_one_failure,
         }
         doctors (OtherProjects) {

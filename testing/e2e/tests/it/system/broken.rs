@@ -3,6 +3,8 @@
 //! Each case begins with a cluster in which all is well: three Nodes, a manager deployed as a DaemonSet, a Service with its address.
 //! Then one thing breaks. The words are looked for in what one command prints, `doctor` or `explain` of the object.
 
+mod blind;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
