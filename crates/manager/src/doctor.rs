@@ -35,7 +35,7 @@ use crate::manifest;
 use crate::why::{Known, Unserved};
 
 pub use explain::{Target, explain};
-pub use report::{Category, Check, DOCUMENTATION, Outcome, Topic, render_json, render_text};
+pub use report::{Category, Check, DOCUMENTATION, Outcome, Topic, render_json, render_json_of, render_text};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);
