@@ -36,6 +36,7 @@ mod reviews;
 mod service;
 mod shape;
 mod shown;
+mod trial;
 mod waits;
 mod watch;
 pub mod workloads;
@@ -55,6 +56,7 @@ pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
 pub use shown::{Endpoints, SeenEvent, SeenLease};
+pub use trial::{TrialKind, TrialObject};
 pub use watch::{watch_config_map, watch_nodes, watch_services};
 pub use written::Written;
 

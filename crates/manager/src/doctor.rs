@@ -38,7 +38,7 @@ use crate::why::{Known, Unserved};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
-pub use report::{Category, Check, DOCUMENTATION, Topic, render_json, render_text};
+pub use report::{Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_text};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -25,6 +25,7 @@ pub mod plan;
 mod reviews;
 pub mod serving;
 mod tasks;
+pub mod traffic;
 pub mod why;
 
 pub use fencing::FencingGate;

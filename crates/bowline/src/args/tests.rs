@@ -1,5 +1,6 @@
 mod classes_and_clouds;
 mod manifests;
+mod traffic;
 mod words;
 
 use std::time::Duration;

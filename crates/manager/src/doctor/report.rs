@@ -19,6 +19,8 @@ pub enum Category {
     Nodes,
     /// Services that ask for load balancers.
     Services,
+    /// The way of traffic.
+    Traffic,
 }
 
 impl Category {
@@ -31,6 +33,7 @@ impl Category {
             Self::Cloud => "cloud",
             Self::Nodes => "nodes",
             Self::Services => "services",
+            Self::Traffic => "traffic",
         }
     }
 }
@@ -179,6 +182,12 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
 /// One JSON object, with one of each check in it.
 #[must_use]
 pub fn render_json(checks: &[Check]) -> String {
+    render_json_of(SCHEMA, checks)
+}
+
+/// The same for another command, whose JSON is called otherwise.
+#[must_use]
+pub fn render_json_of(schema: &str, checks: &[Check]) -> String {
     let all = checks.iter().map(|check| {
         json!({
             "id": check.topic.id,
@@ -192,7 +201,7 @@ pub fn render_json(checks: &[Check]) -> String {
         })
     });
     let checks = all.collect::<serde_json::Value>();
-    format!("{:#}", json!({ "schema": SCHEMA, "checks": checks }))
+    format!("{:#}", json!({ "schema": schema, "checks": checks }))
 }
 
 #[cfg(test)]

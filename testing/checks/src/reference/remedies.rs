@@ -13,6 +13,7 @@ use crate::root;
 
 /// The words that the program takes before its flags.
 const COMMANDS: &[&str] = &[
+    "check",
     "completion",
     "doctor",
     "explain",
@@ -241,6 +242,7 @@ fn known_flags() -> BTreeSet<String> {
         &bowline::args::DOCTOR,
         &bowline::args::EXPLAIN,
         &bowline::args::ORPHANS,
+        &bowline::args::CHECK,
         &bowline::args::SUPPORT_BUNDLE,
     ];
     let groups = bowline::args::flag_table().iter().chain(more);
