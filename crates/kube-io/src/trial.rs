@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON, MERGE, segment};
-use crate::reads::{lenient, read};
+use crate::shape::{lenient, read};
 
 /// A kind of object of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
