@@ -352,17 +352,47 @@ fn heard(ways: Vec<(String, Way)>, port: u16) -> Heard {
         proxied => format!(", {proxied} of them asked by the API server"),
     };
     let seen = format!("{} of {all} at node port {port}{how}", answering + proxied);
-    let check = if !silent.is_empty() {
-        let seen = format!("{seen}; not {}", silent.join(", "));
-        let remedy = "look there at kube-proxy and the network plugin, and whether a firewall or a security group closes the node port";
-        NODES.failed(seen, remedy).with(lines)
-    } else if unknown.is_empty() {
+    lines.extend(unknown.iter().map(|(node, why)| format!("{node}: {why}")));
+    let check = if answering + proxied == 0 || silent.is_empty() && !unknown.is_empty() {
+        // Neither this computer nor the API server may have a way to their network.
+        NODES.skipped(format!("{seen}; the others cannot be reached from here"))
+    } else if silent.is_empty() {
         NODES.ok(seen)
     } else {
-        let lines = unknown.into_iter().map(|(node, why)| format!("{node}: {why}"));
-        NODES
-            .skipped(format!("{seen}; the others cannot be reached from here"))
-            .with(lines.collect())
+        let seen = format!("{seen}; not {}", silent.join(", "));
+        let remedy = "look there at kube-proxy and the network plugin, and whether a firewall or a security group closes the node port";
+        NODES.failed(seen, remedy)
     };
+    let check = check.with(lines);
     Heard { check, silent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(ways: Vec<Way>) -> (Outcome, usize) {
+        let named = ways
+            .into_iter()
+            .enumerate()
+            .map(|(number, way)| (number.to_string(), way));
+        let heard = heard(named.collect(), 30_000);
+        (heard.check.outcome, heard.check.details.len())
+    }
+
+    #[test]
+    fn a_node_is_silent_only_where_others_are_reached_in_the_same_way() {
+        let silent = || Way::Silent("no route".to_owned());
+        let unknown = || Way::Unknown("forbidden".to_owned());
+        assert_eq!(outcome(vec![Way::Direct, Way::Proxied]), (Outcome::Ok, 0));
+        assert_eq!(outcome(vec![Way::Direct, silent()]), (Outcome::Failed, 1));
+        assert_eq!(outcome(vec![Way::Direct, unknown()]), (Outcome::Failed, 1));
+        assert_eq!(outcome(vec![Way::Proxied, unknown()]), (Outcome::Skipped, 1));
+        assert_eq!(
+            outcome(vec![silent(), silent()]),
+            (Outcome::Skipped, 2),
+            "nothing is known of their network"
+        );
+        assert_eq!(outcome(Vec::new()), (Outcome::Skipped, 0));
+    }
 }
