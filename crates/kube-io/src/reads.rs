@@ -2,10 +2,10 @@
 
 mod pages;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Node, NodeName, ServerVersion, Service, ServiceKey};
+use bowline_cloud_provider::{Node, NodeName, Pairs, ServerVersion, Service, ServiceKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -143,7 +143,7 @@ pub(crate) struct Names {
     #[serde(deserialize_with = "lenient")]
     pub(crate) resource_version: String,
     #[serde(deserialize_with = "lenient")]
-    pub(crate) annotations: Option<BTreeMap<String, String>>,
+    pub(crate) annotations: Option<Pairs<String>>,
 }
 
 #[derive(Default, Deserialize)]
