@@ -50,6 +50,7 @@ pub mod spelling;
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use asker::Asker;
 pub use bowline_plan as plan;
+pub use bowline_plan::Pairs;
 pub use classes::{ClassError, ServiceClasses};
 pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};

@@ -569,7 +569,7 @@ fn annotate(service: &mut Service, annotations: &[(String, Option<String>)]) {
     let present = service.metadata.annotations.get_or_insert_default();
     for (key, value) in annotations {
         match value {
-            Some(value) => present.insert(key.clone(), value.clone()),
+            Some(value) => present.insert(key.as_str(), value.clone()),
             None => present.remove(key),
         };
     }
@@ -727,11 +727,8 @@ mod tests {
         ])
         .predict(&mut service);
         KubeWrite::AnnotateService(vec![("a".into(), None)]).predict(&mut service);
-        let annotations = service.metadata.annotations.unwrap();
-        assert_eq!(
-            annotations.into_iter().collect::<Vec<_>>(),
-            [("b".to_owned(), "2".to_owned())]
-        );
+        let written = crate::Pairs::from([("b", "2".to_owned())]);
+        assert_eq!(service.metadata.annotations, Some(written));
     }
 
     #[test]
@@ -750,9 +747,6 @@ mod tests {
         }
         .predict(&mut service);
         assert_eq!(service.spec.unwrap().load_balancer_ip, None);
-        assert_eq!(
-            service.metadata.annotations,
-            Some(std::collections::BTreeMap::new())
-        );
+        assert_eq!(service.metadata.annotations, Some(crate::Pairs::default()));
     }
 }

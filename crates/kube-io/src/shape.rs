@@ -1,8 +1,8 @@
 //! What every kind of object has in common, as far as it is read.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::Pairs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -79,7 +79,7 @@ pub(crate) struct Names {
     #[serde(deserialize_with = "lenient")]
     pub(crate) resource_version: String,
     #[serde(deserialize_with = "lenient")]
-    pub(crate) annotations: Option<BTreeMap<String, String>>,
+    pub(crate) annotations: Option<Pairs<String>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -465,7 +465,7 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
             let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
             let mut facts = facts(spec, is_wanted, &[]);
             let mut service = Service::clone(&facts.service);
-            service.metadata.annotations = Some(BTreeMap::from([(key.to_owned(), "id".to_owned())]));
+            service.metadata.annotations = Some([(key.to_owned(), "id".to_owned())].into_iter().collect());
             facts.service = Arc::new(service);
             facts
         };

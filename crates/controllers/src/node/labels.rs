@@ -113,13 +113,13 @@ enum Present {
 fn further<'a>(
     changes: &mut Changes,
     node: &Node,
-    labels: impl Iterator<Item = (&'a String, &'a String)>,
+    labels: impl Iterator<Item = (&'a str, &'a String)>,
     rule: Present,
     skipped: &mut Vec<Skipped>,
 ) {
     for (key, value) in labels {
         if is_reserved(key) {
-            skipped.push(Skipped::Reserved(key.clone()));
+            skipped.push(Skipped::Reserved(key.to_owned()));
             continue;
         }
         if !is_fit_key(key) || !is_fit_value(value) {
@@ -129,12 +129,12 @@ fn further<'a>(
         match (node.labels.value(key), rule) {
             (Some(present), _) if present == value => {}
             (Some(present), Present::Stays) => skipped.push(Skipped::Present {
-                key: key.clone(),
+                key: key.to_owned(),
                 value: value.clone(),
                 present: present.to_owned(),
             }),
             (None, _) | (Some(_), Present::Replaced) => {
-                changes.insert(key.clone(), value.clone());
+                changes.insert(key.to_owned(), value.clone());
             }
         }
     }
@@ -245,6 +245,10 @@ mod tests {
         }
     }
 
+    fn further_labels(pairs: &[(&str, &str)]) -> bowline_cloud_provider::Pairs<String> {
+        changes(pairs).into_iter().collect()
+    }
+
     fn changes(pairs: &[(&str, &str)]) -> Changes {
         pairs
             .iter()
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn further_labels_are_set_where_the_key_is_free_and_not_reserved() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[
+            additional_labels: further_labels(&[
                 ("example.com/rack", "a1"),
                 ("node.kubernetes.io/bad", "x"),
                 ("kubernetes.io/bad", "x"),
@@ -315,7 +319,7 @@ mod tests {
     #[test]
     fn further_labels_are_kept_true_where_that_is_asked_for() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[
+            additional_labels: further_labels(&[
                 ("example.com/host", "b"),
                 ("example.com/empty", ""),
                 ("example.com/same", "x"),
@@ -347,7 +351,7 @@ mod tests {
     #[test]
     fn a_label_that_moves_follows_its_instance_and_comes_to_no_node_that_lacks_it() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[("example.com/host", "h2"), ("example.com/rack", "r2")]),
+            additional_labels: further_labels(&[("example.com/host", "h2"), ("example.com/rack", "r2")]),
             moving_labels: &["example.com/host", "example.com/gone"],
             ..InstanceMetadata::default()
         };
