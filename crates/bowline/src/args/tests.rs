@@ -1,6 +1,6 @@
 mod classes_and_clouds;
+mod command_lines;
 mod manifests;
-mod words;
 
 use std::time::Duration;
 
