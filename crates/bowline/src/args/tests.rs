@@ -1,7 +1,7 @@
 mod classes_and_clouds;
+mod command_lines;
 mod manifests;
 mod traffic;
-mod words;
 
 use std::time::Duration;
 

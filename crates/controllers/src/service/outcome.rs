@@ -421,3 +421,21 @@ impl ServiceController {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cloud_took_and_failed_is_nobodys_refusal() {
+        for (by, reason) in [
+            (RefusedBy::Plan, "refused"),
+            (RefusedBy::Denial, "denied"),
+            (RefusedBy::Cloud, "invalid"),
+            (RefusedBy::Failure, "failed"),
+        ] {
+            let refusal = Refusal::new("pool web is in ERROR").by(by);
+            assert_eq!(Failure::refused("", &refusal).reason.name(), reason);
+        }
+    }
+}
