@@ -262,6 +262,30 @@ macro_rules! builder {
     };
 }
 
+/// Methods of a builder that set one field each: name, argument, field and value.
+///
+/// ```ignore
+/// impl Builder {
+///     bowline_cloud_kit::setters! {
+///         /// The range of public addresses. Default: 203.0.113.0/24.
+///         public_range(range: IpNet) options.public = range.trunc();
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),+) $($field:ident).+ = $value:expr;)+) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self, $($argument: $type),+) -> Self {
+                self.$($field).+ = $value;
+                self
+            }
+        )+
+    };
+}
+
 /// The methods of a builder that no cloud has of its own. It has the fields `settings: Settings` and `behaviour`, and a
 /// method `data_plane`.
 ///
@@ -285,32 +309,15 @@ macro_rules! knobs {
             }
         }
 
-        /// Where ids and jitter come from: the same seed gives the same ones. Default: 0.
-        #[must_use]
-        pub fn seed(mut self, seed: u64) -> Self {
-            self.settings.seed = seed;
-            self
-        }
-
-        /// Wall time. Default: a clock that starts at a fixed time.
-        #[must_use]
-        pub fn clock(mut self, clock: $crate::Clock) -> Self {
-            self.settings.clock = ::std::option::Option::Some(clock);
-            self
-        }
-
-        /// The time that passes before each request is carried out. Default: none.
-        #[must_use]
-        pub fn latency(mut self, latency: ::std::time::Duration) -> Self {
-            self.settings.latency = latency;
-            self
-        }
-
-        /// The switches to begin with.
-        #[must_use]
-        pub fn behaviour(mut self, behaviour: $behaviour) -> Self {
-            self.behaviour = behaviour;
-            self
+        $crate::setters! {
+            /// Where ids and jitter come from: the same seed gives the same ones. Default: 0.
+            seed(seed: u64) settings.seed = seed;
+            /// Wall time. Default: a clock that starts at a fixed time.
+            clock(clock: $crate::Clock) settings.clock = ::std::option::Option::Some(clock);
+            /// The time that passes before each request is carried out. Default: none.
+            latency(latency: ::std::time::Duration) settings.latency = latency;
+            /// The switches to begin with.
+            behaviour(behaviour: $behaviour) behaviour = behaviour;
         }
     };
 }

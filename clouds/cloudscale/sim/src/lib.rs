@@ -6,6 +6,18 @@
 //!
 //! In a test, [`CloudscaleSim::service`] is called in memory; [`CloudscaleSim::serve`] and the program `cloudscale-sim`
 //! put it on a socket.
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `api.rs`, which routes, and `api/`: a file for each kind |
+//! | how a field is read and refused | `fields.rs`, `error.rs` |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;

@@ -252,16 +252,14 @@ impl State {
             return "changing".to_owned();
         }
         let (mut up, mut down) = (0, 0);
-        if self.behaviour.status_follows_members {
-            for member in self
-                .pools_of(balancer.uuid)
-                .flat_map(|pool| self.members_of(pool.uuid))
-            {
-                match self.monitor_status(member) {
-                    MonitorStatus::Up => up += 1,
-                    MonitorStatus::Down => down += 1,
-                    _ => {}
-                }
+        for member in self
+            .pools_of(balancer.uuid)
+            .flat_map(|pool| self.members_of(pool.uuid))
+        {
+            match self.monitor_status(member) {
+                MonitorStatus::Up => up += 1,
+                MonitorStatus::Down => down += 1,
+                _ => {}
             }
         }
         let status = match (up, down) {

@@ -65,7 +65,6 @@ impl State {
     }
 
     /// The next 10.N.0.0/16 that no network and no VPC has, or 127.N.0.0/16 if the first network is there.
-
     fn next_range(&self) -> IpNet {
         let home = self.networks.get(&self.home.network).map(|it| it.cidr.addr());
         let (first, from) = match home {
@@ -80,7 +79,6 @@ impl State {
     }
 
     /// The next /24 of a VPC that no tier has.
-
     fn next_tier_range(&self, vpc: &Vpc) -> Option<IpNet> {
         let taken: Vec<IpNet> = self.networks.values().map(|it| it.cidr).collect();
         let mut ranges = vpc.cidr.subnets(24).ok()?;
@@ -138,7 +136,6 @@ impl State {
     }
 
     /// The id, or why there is no such address.
-
     pub(crate) fn insert_address(&mut self, spec: AddressSpec) -> Result<String, String> {
         let zone = self.home.zone.clone();
         let id = match spec.address {

@@ -7,6 +7,19 @@
 //!
 //! In a test, [`CloudstackSim::service`] is called in memory; [`CloudstackSim::serve`] and the program `cloudstack-sim`
 //! put it on a socket. Every call is `/client/api`, so the journal and fault rules know requests by their command.
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `operation.rs` lists the commands, `api.rs` routes them, `api/` has a file for each kind |
+//! | what a job does when its time has come | `jobs/effects.rs` |
+//! | what the virtual router really runs | `router.rs` |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` and `by_hand.rs`, over HTTP `api/admin.rs` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;

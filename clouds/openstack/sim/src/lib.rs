@@ -8,6 +8,20 @@
 //!
 //! In a test, [`OpenstackSim::service`] is called in memory; [`OpenstackSim::serve`] and the program `openstack-sim` put
 //! it on a socket.
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `place.rs` reads its path, `api.rs` finds the service, `api/` has a file for each kind |
+//! | what all kinds of Octavia have in common | `api/octavia/kind.rs` |
+//! | how a field is read and refused | `fields.rs`, `error.rs` |
+//! | filters and pages of lists | `query.rs` |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim`, over HTTP `api/admin.rs` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;

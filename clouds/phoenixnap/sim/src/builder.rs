@@ -12,6 +12,11 @@ use crate::state::State;
 bowline_cloud_kit::builder!(Builder makes PhoenixnapSim);
 
 impl Builder {
+    bowline_cloud_kit::setters! {
+        /// The range of the servers' private addresses. Default: 10.10.0.0/16.
+        private_range(range: IpNet) options.private = range.trunc();
+    }
+
     /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
     #[must_use]
     pub fn credentials(
@@ -36,13 +41,6 @@ impl Builder {
         } else {
             format!("/{path}")
         };
-        self
-    }
-
-    /// The range of the servers' private addresses. Default: 10.10.0.0/16.
-    #[must_use]
-    pub fn private_range(mut self, range: IpNet) -> Self {
-        self.options.private = range.trunc();
         self
     }
 

@@ -73,7 +73,6 @@ impl State {
     }
 
     /// The id, or why there is no such block.
-
     pub(crate) fn insert_block(&mut self, spec: BlockSpec) -> Result<String, String> {
         let location = located(spec.location);
         let free = || self.free_range(&location, DEFAULT_LENGTH, false);

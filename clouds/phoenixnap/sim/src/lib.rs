@@ -10,6 +10,17 @@
 //!
 //! The cloud announces no address itself: on real servers kube-vip does that, by ARP, on the block's network. Here a
 //! stand-in is told who announces what, see [`Announcement`].
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `operation.rs` lists the calls, `api.rs` routes them, `api/` has a file for each kind |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` and `by_hand.rs`, over HTTP `api/admin.rs` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;

@@ -7,6 +7,9 @@ use crate::behaviour::JobFaultKind;
 use crate::error::ApiError;
 use crate::state::State;
 
+/// The poll of this number is the first to tell that a job is done.
+const POLLS: u32 = 2;
+
 /// The most ended jobs that are remembered, so that a program can run for ever.
 const KEPT_JOBS: usize = 10_000;
 
@@ -35,7 +38,7 @@ impl State {
             due: end,
             fault,
             end: None,
-            patience: self.behaviour.job_polls,
+            patience: POLLS,
         };
         self.jobs.all.insert(id.clone(), job);
         self.jobs.open.push(id.clone());
