@@ -30,6 +30,9 @@ const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 /// Flags of other programs that texts of ours name.
 const FLAGS_OF_OTHERS: &[&str] = &[
     "--as",
+    "--disable-cloud-controller",
+    "--enable",
+    "--hostname-override",
     "--list",
     "--previous",
     "--provider-id",
