@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServerVersion, ServiceKey};
-use bowline_conformance::cloud::{CloudUnderTest as _, Wish, service, web};
-use bowline_kube_api::{Permit, Status};
+use bowline_conformance::cloud::{Wish, web};
+use bowline_kube_api::Permit;
 use bowline_kube_io::{Kube, KubeOptions, SystemClock, TokioClock};
 use bowline_manager::FencingGate;
 use bowline_manager::config::{Config, Lookup};

@@ -2,12 +2,13 @@
 
 use bowline_cloud_kit::Fault;
 use bowline_cloudscale_sim::{Access, MonitorStatus};
-use bowline_conformance::cloud::{Denial, EXCLUDED, Instance, service, tainted_node};
+use bowline_conformance::cloud::{CloudUnderTest as _, Denial, EXCLUDED, Instance, service, tainted_node};
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use bowline_manager::controllers::ControllerSelection;
+use bowline_manager::doctor::Cloud;
 use serde_json::json;
 
-use super::{BOWLINE, Broken, CCM, Case, GO, daemon_set, pod, ready, stuck};
+use super::{BOWLINE, CCM, Case, GO, daemon_set, pod, ready, stuck};
 use crate::system::world::TOKEN;
 pub(super) fn managers() -> Vec<Case> {
     vec![
