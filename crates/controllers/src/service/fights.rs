@@ -124,7 +124,7 @@ impl Fights {
             }
         }
         if let Some(keys) = self.untold.get_mut(&Part::Annotations) {
-            keys.extend(diff.keys().filter(|key| self.entries.contains_key(*key)).cloned());
+            keys.extend(diff.keys().filter(|key| self.entries.contains_key(key)).cloned());
         }
         if is_idle && !is_asked_already {
             asked.look_after(self.idle_row.again());
