@@ -169,7 +169,7 @@ pub(super) async fn annotations_and_address_of_a_service_are_written(scope: Scop
             .as_ref()
             .unwrap()
             .text("example.com/uuid"),
-        "1"
+        Some("1")
     );
     let late = kube.set_load_balancer_ip(&seen, "192.0.2.1", &[]).await;
     assert!(late.unwrap_err().is_conflict());
