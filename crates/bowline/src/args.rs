@@ -22,7 +22,7 @@ use bowline_manager::doctor::Target;
 
 pub use flag::{Flag, Group, Status};
 pub use options::{
-    ApiServerOptions, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
+    ApiServerOptions, Beside, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
     SplitStream,
 };
 pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
