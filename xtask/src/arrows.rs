@@ -23,6 +23,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let graph = Graph::read(workspace)?;
     let mut faults = check::faults(&graph);
     faults.extend(rooms::faults(workspace.root(), PROVIDERS)?);
+    let folders = graph.ours().map(|(_, folder, _)| folder);
+    let shipped = folders.filter(|folder| folder.starts_with("crates/") || folder.ends_with("/client"));
+    faults.extend(rooms::circles_of(workspace.root(), &shipped.collect::<Vec<_>>())?);
     for fault in &faults {
         eprintln!("{fault}");
     }

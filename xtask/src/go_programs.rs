@@ -21,7 +21,7 @@ pub(crate) struct GoPrograms {
 }
 
 impl GoPrograms {
-    /// Helm, and the API server and etcd unless a person has their own.
+    /// Helm, the manager beside which ours runs, and the API server and etcd unless a person has their own.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl GoPrograms {
             Some(minor) => minor.parse()?,
             None => Version::wanted()?,
         };
-        let mut programs = vec![GoProgram::helm()];
+        let mut programs = vec![GoProgram::helm(), GoProgram::peer(version)];
         if env::var_os("KUBEBUILDER_ASSETS").is_some() {
             println!("control plane: taken from KUBEBUILDER_ASSETS");
         } else {

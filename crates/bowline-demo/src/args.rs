@@ -7,7 +7,15 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::cloud;
-use crate::control_plane::Kind;
+
+/// Which API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In this process.
+    Embedded,
+    /// kube-apiserver and etcd, built from their published modules.
+    Real,
+}
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

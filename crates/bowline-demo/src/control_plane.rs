@@ -14,16 +14,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
-use crate::args::Args;
-
-/// Which API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// In this process.
-    Embedded,
-    /// kube-apiserver and etcd, built from their published modules.
-    Real,
-}
+use crate::args::{Args, Kind};
 
 /// How long the child may take to stop its servers and to remove its files.
 const STOP_DEADLINE: Duration = Duration::from_millis(1500);

@@ -33,8 +33,8 @@ mod what_if;
 mod workload;
 
 pub use args::Args;
+pub use args::Kind as ControlPlaneKind;
 pub use cloud::NAMES as CLOUDS;
-pub use control_plane::Kind as ControlPlaneKind;
 pub use narrative::{Narrator, Output};
 pub use tokio_util::sync::CancellationToken;
 

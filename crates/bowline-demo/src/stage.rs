@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::Api;
-use crate::args::Args;
+use crate::args::{Args, Kind};
 use crate::cloud::{self, Cloud};
-use crate::control_plane::{ControlPlane, Kind};
+use crate::control_plane::ControlPlane;
 use crate::manager::{Log, Manager};
 use crate::narrative::Narrator;
 use crate::page::{self, Board, Hands, Page};

@@ -15,17 +15,20 @@ mod validate;
 mod value;
 mod words;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServiceKey};
 use bowline_manager::doctor::Target;
+use bowline_manager::traffic::Wanted;
 
 pub use flag::{Flag, Group, Status};
 pub use options::{
     ApiServerOptions, Beside, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
     SplitStream,
 };
-pub use table::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
+pub use table::{CHECK, DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 pub use value::Kind;
 
 use words::{PLUGIN, Word};
@@ -45,6 +48,8 @@ pub enum Invocation {
     Explain(Box<Options>, ExplainOptions),
     /// Print what nobody asks for any more in the cloud, and perhaps delete it.
     Orphans(Box<Options>, OrphansOptions),
+    /// Try whether traffic comes through.
+    CheckTraffic(Box<Options>, TrafficOptions),
     /// Collect what a bug report needs.
     SupportBundle(Box<Options>, BundleOptions),
     /// A command without a word about which cloud is meant: the deployed manager knows.
@@ -112,6 +117,21 @@ pub struct OrphansOptions {
     pub cluster_uid: Option<String>,
     /// Whether the command line gives the name of the cluster.
     pub names_cluster: bool,
+    /// The form of the output.
+    pub output: OutputForm,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
+}
+
+/// What the words `check traffic` take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrafficOptions {
+    /// What is made.
+    pub wanted: Wanted,
+    /// How long each step may take.
+    pub patience: Duration,
+    /// Whether nobody has to be asked.
+    pub is_sure: bool,
     /// The form of the output.
     pub output: OutputForm,
     /// Whether the log is wanted on stderr, because a flag says how much of it.
@@ -280,6 +300,7 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         ),
         Word::Run | Word::Version | Word::Completion | Word::Help => Invocation::Run(options),
         Word::Orphans => Invocation::Orphans(options, orphans_options(&flags, &mut errors)),
+        Word::Check => Invocation::CheckTraffic(options, traffic_options(&flags, &mut errors)),
         Word::Plan => Invocation::Plan(options, plan_options(&flags, &mut errors)),
         Word::Doctor => Invocation::Doctor(
             options,
@@ -356,6 +377,48 @@ fn orphans_options(flags: &parse::Flags, errors: &mut Vec<String>) -> OrphansOpt
         errors.push("--yes answers the question of --delete, which is not given".to_owned());
     }
     orphans
+}
+
+fn traffic_options(flags: &parse::Flags, errors: &mut Vec<String>) -> TrafficOptions {
+    if !matches!(flags.objects(), [what] if what == "traffic") {
+        errors.push("say what to check: traffic".to_owned());
+    }
+    let mut annotations = BTreeMap::new();
+    for text in flags.list("annotation") {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => {
+                annotations.insert(key.to_owned(), value.to_owned());
+            }
+            _ => errors.push(format!("--annotation must be KEY=VALUE, got {text:?}")),
+        }
+    }
+    let port = u16::try_from(flags.int("port")).unwrap_or_default();
+    if port == 0 {
+        errors.push(format!(
+            "--port must be from 1 to 65535, got {}",
+            flags.int("port")
+        ));
+    }
+    let patience = Duration::try_from(flags.duration("timeout")).unwrap_or_default();
+    if patience.is_zero() {
+        errors.push("--timeout must be more than nothing".to_owned());
+    }
+    let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
+    TrafficOptions {
+        wanted: Wanted {
+            namespace: given("namespace"),
+            image: flags.text("image"),
+            port,
+            class: given("class"),
+            annotations,
+            excluded_node: given("exclude-node").map(NodeName::new),
+            keeps: flags.switch("keep"),
+        },
+        patience,
+        is_sure: flags.switch("yes"),
+        output: output(flags, errors),
+        has_log: has_log(flags),
+    }
 }
 
 /// The help of the command that is named, or of all.

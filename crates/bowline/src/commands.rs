@@ -10,6 +10,7 @@ mod reading;
 mod run;
 mod taken;
 mod terminal;
+mod traffic;
 
 use std::io::Write as _;
 
@@ -24,6 +25,7 @@ pub use explain::explain;
 pub use orphans::orphans;
 pub use plan::{plan, plan_reports};
 pub use run::{run, run_until};
+pub use traffic::check_traffic;
 
 /// Exit statuses, which scripts and supervisors go by.
 pub mod exit {
@@ -34,7 +36,8 @@ pub mod exit {
     pub const FAILURE: u8 = 1;
     /// The program panicked: a defect, and nothing was tidied up. Also [`TO_DO`].
     pub const PANIC: u8 = 2;
-    /// A plan has changes; a check is a warning; something is to be done about an object; there are orphans.
+    /// A plan has changes; a check is a warning, or skipped by `check traffic`; something is to be done about an object; there are
+    /// orphans.
     pub const TO_DO: u8 = 2;
     /// The provider cannot be built, or a controller ended.
     pub const FATAL: u8 = 255;
@@ -80,6 +83,7 @@ pub fn start(invocation: Invocation, surroundings: Surroundings) -> u8 {
         Invocation::Doctor(options, of_doctor) => doctor(*options, &of_doctor, surroundings),
         Invocation::Explain(options, of_explain) => explain(*options, &of_explain, surroundings),
         Invocation::Orphans(options, of_orphans) => orphans(*options, &of_orphans, surroundings),
+        Invocation::CheckTraffic(options, of_traffic) => check_traffic(*options, of_traffic, surroundings),
         Invocation::SupportBundle(options, of_bundle) => support_bundle(*options, &of_bundle, surroundings),
         Invocation::Unsaid(unsaid) => taken::with_deployed(*unsaid, surroundings),
         Invocation::Print(text) => print(&text),

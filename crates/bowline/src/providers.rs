@@ -646,6 +646,33 @@ mod tests {
         assert_eq!(site.or_go_on("openstack", answer, "all"), Ok("some"));
     }
 
+    /// Nothing starts with one cloud of two.
+    #[cfg(all(feature = "cloudscale", feature = "openstack"))]
+    #[tokio::test]
+    async fn of_several_clouds_the_one_without_configuration_is_named() {
+        let cloud = |name: &str| CloudOptions {
+            name: name.to_owned(),
+            config: None,
+            classes: bowline_cloud_provider::ServiceClasses::default(),
+        };
+        let mut options = options("cloudscale,openstack", true);
+        options.several = vec![cloud("cloudscale"), cloud("openstack")];
+        let with_token = site(&[("CLOUDSCALE_ACCESS_TOKEN", "secret")]);
+        for (site, named) in [
+            (site(&[]), "\"cloudscale\": no CLOUDSCALE_ACCESS_TOKEN configured"),
+            (with_token, "\"openstack\": "),
+        ] {
+            let text = error(&options, &site).await;
+            assert!(
+                text.starts_with(&format!("could not init cloud provider {named}")),
+                "{text}"
+            );
+        }
+        options.several[1].name = "nimbus".to_owned();
+        let text = ProviderError::to_string(&check(&options).unwrap_err());
+        assert!(text.contains("unknown cloud provider \"nimbus\""), "{text}");
+    }
+
     #[cfg(feature = "paper")]
     #[tokio::test]
     async fn paper_needs_to_know_where_its_api_is_and_marks_what_it_makes() {

@@ -1,10 +1,11 @@
 //! Ways to read what APIs write carelessly, for `#[serde(deserialize_with = ...)]`.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+use bowline_plan::Pairs;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
@@ -44,12 +45,12 @@ where
 /// # Errors
 ///
 /// What is there is neither `null` nor a map of this.
-pub fn map<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+pub fn map<'de, D, T>(deserializer: D) -> Result<Pairs<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
-    let map: BTreeMap<String, Option<T>> = or_default(deserializer)?;
+    let map: Pairs<Option<T>> = or_default(deserializer)?;
     Ok(map
         .into_iter()
         .map(|(key, value)| (key, value.unwrap_or_default()))

@@ -1,12 +1,11 @@
 //! Instances: one answer about an instance, for many Nodes at once.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use crate::{CloudError, Node, NodeAddress};
+use crate::{CloudError, Node, NodeAddress, Pairs};
 
 mod directory;
 mod index;
@@ -120,7 +119,7 @@ pub struct InstanceMetadata {
     /// `status.addresses` in order.
     pub addresses: Vec<NodeAddress>,
     /// Further labels, set only where the Node does not have the key.
-    pub additional_labels: BTreeMap<String, String>,
+    pub additional_labels: Pairs<String>,
     /// The keys of those that tell where the instance is at the moment: a Node that has one gets its new value, too.
     pub moving_labels: &'static [&'static str],
 }

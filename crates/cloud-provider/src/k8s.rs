@@ -4,10 +4,10 @@
 //! What nobody reads has no field, so it may be whatever it likes and takes no memory: a cluster can have thousands of
 //! Services that want no load balancer.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::Pairs;
 
 /// A Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -26,7 +26,7 @@ pub struct Service {
 #[serde(default, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "named as in the API, whose reference describes them")]
 pub struct ObjectMeta {
-    pub annotations: Option<BTreeMap<String, String>>,
+    pub annotations: Option<Pairs<String>>,
     pub creation_timestamp: Option<Timestamp>,
     pub deletion_timestamp: Option<Timestamp>,
     pub finalizers: Option<Vec<String>>,

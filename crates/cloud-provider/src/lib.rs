@@ -23,6 +23,7 @@ pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 
 mod annotation;
+mod asker;
 mod classes;
 pub mod effects;
 mod erased;
@@ -47,7 +48,9 @@ pub mod several;
 pub mod spelling;
 
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
+pub use asker::Asker;
 pub use bowline_plan as plan;
+pub use bowline_plan::Pairs;
 pub use classes::{ClassError, ServiceClasses};
 pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};
@@ -69,7 +72,7 @@ pub use node::{
 pub use provider::{
     Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
 };
-pub use refusals::{Asker, RefusalBook, Refusals};
+pub use refusals::{RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts};

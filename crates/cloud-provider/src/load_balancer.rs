@@ -423,8 +423,8 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
 
     /// Is told how a reconcile of a Service's balancer ended, for series under names of the provider's own. One that was
     /// overtaken by a change is not told of; the one that follows is.
-    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let _ = (kind, took, has_failed);
+    fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let _ = (service, kind, took, has_failed);
     }
 
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
@@ -581,7 +581,7 @@ fn annotate(service: &mut Service, annotations: &[(String, Option<String>)]) {
     let present = service.metadata.annotations.get_or_insert_default();
     for (key, value) in annotations {
         match value {
-            Some(value) => present.insert(key.clone(), value.clone()),
+            Some(value) => present.insert(key.as_str(), value.clone()),
             None => present.remove(key),
         };
     }
@@ -739,11 +739,8 @@ mod tests {
         ])
         .predict(&mut service);
         KubeWrite::AnnotateService(vec![("a".into(), None)]).predict(&mut service);
-        let annotations = service.metadata.annotations.unwrap();
-        assert_eq!(
-            annotations.into_iter().collect::<Vec<_>>(),
-            [("b".to_owned(), "2".to_owned())]
-        );
+        let written = crate::Pairs::from([("b", "2".to_owned())]);
+        assert_eq!(service.metadata.annotations, Some(written));
     }
 
     #[test]
@@ -762,9 +759,6 @@ mod tests {
         }
         .predict(&mut service);
         assert_eq!(service.spec.unwrap().load_balancer_ip, None);
-        assert_eq!(
-            service.metadata.annotations,
-            Some(std::collections::BTreeMap::new())
-        );
+        assert_eq!(service.metadata.annotations, Some(crate::Pairs::default()));
     }
 }

@@ -98,8 +98,9 @@ impl<T, S> Memory<T, S> {
         those.find_map(|(_, held_back)| self.look_within(*held_back))
     }
 
-    /// The same for what an earlier process may have created.
-    pub(crate) fn sought_as_inherited(&self) -> Option<Duration> {
+    /// The same for what an earlier process may have created. Where a write to Kubernetes comes before the creation, the plan asks; else
+    /// [`Reconciler::is_root`](crate::Reconciler::is_root) says which step waits.
+    pub fn sought_as_inherited(&self) -> Option<Duration> {
         self.look_within(self.inherited)
     }
 

@@ -274,7 +274,7 @@ impl OrphanFacts {
         service.metadata.namespace = owner.key.as_ref().map(|key| key.namespace.to_string());
         service.metadata.name = owner.key.as_ref().map(|key| key.name.to_string());
         service.metadata.uid = Some(owner.uid.clone());
-        service.metadata.annotations = Some(owner.annotations.clone());
+        service.metadata.annotations = Some(owner.annotations.clone().into_iter().collect());
         service.metadata.deletion_timestamp = Some(self.now);
         service.spec = Some(ServiceSpec {
             type_: Some("LoadBalancer".to_owned()),

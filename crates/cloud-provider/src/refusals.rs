@@ -5,58 +5,17 @@
 //! ([`Reconciler::refusal_of`](crate::Reconciler::refusal_of)), and its plan may ask [`Refusals`] in order to go on with other
 //! parts. A new process begins with an empty book, and tries once more.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
+use crate::asker::pause;
 use crate::sent::{Inherited, SentBook};
-use crate::{AnnotationSpec, Changeability, Kept, ServiceFacts};
-
-/// How long a write is held back that was refused once. The time doubles with each further refusal.
-const SHORTEST: Duration = Duration::from_secs(5);
+use crate::{Asker, Kept};
 
 /// The longest time for which a write is held back.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
-
-/// Who asks the cloud for something, what is asked for, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
-    /// The UID of the Service.
-    pub uid: String,
-    /// What people ask for, as a number: another one lifts all refusals.
-    pub asked: u64,
-    /// Whether a sync began with the Service before; see [`ServiceFacts::has_begun`].
-    pub has_begun: bool,
-    /// The wall time of the question.
-    pub now: Timestamp,
-}
-
-impl Asker {
-    /// The Service of a reconcile. What a person asks for is in the spec and in the annotations of `table`, but for what is written
-    /// here: `spec.loadBalancerIP`, whose address is another step anyway, and annotations of the provider's own.
-    #[must_use]
-    pub fn of(facts: &ServiceFacts, table: &[AnnotationSpec]) -> Self {
-        let metadata = &facts.service.metadata;
-        let mut hash = DefaultHasher::new();
-        facts.is_wanted.hash(&mut hash);
-        let mut spec = facts.service.spec.clone().unwrap_or_default();
-        spec.load_balancer_ip = None;
-        format!("{spec:?}").hash(&mut hash);
-        let asked = table.iter().filter(|spec| spec.change != Changeability::Written);
-        for spec in asked {
-            let value = metadata.annotations.as_ref().and_then(|all| all.get(spec.key));
-            value.hash(&mut hash);
-        }
-        Self {
-            uid: metadata.uid.clone().unwrap_or_default(),
-            asked: hash.finish(),
-            has_begun: facts.has_begun,
-            now: facts.now,
-        }
-    }
-}
 
 /// A write that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +33,6 @@ impl<S> Refused<S> {
         let passed = Duration::try_from(now.duration_since(self.since));
         passed.is_ok_and(|passed| passed < pause(self.times, LONGEST))
     }
-}
-
-/// How long a write is held back after so many refusals in a row, or losses, but no longer than `longest`.
-pub(crate) fn pause(times: u32, longest: Duration) -> Duration {
-    let doublings = times.saturating_sub(1).min(16);
-    SHORTEST.saturating_mul(1 << doublings).min(longest)
 }
 
 /// What was refused to each Service, for as long as the process lives. A field of the provider; see
@@ -298,7 +251,7 @@ mod tests {
             let mut service = serde_json::json!({ "spec": { "loadBalancerIP": "192.0.2.1" } });
             service["spec"][field] = value;
             let service = serde_json::from_value(service).unwrap();
-            Asker::of(&ServiceFacts::alone(Arc::new(service)), &[]).asked
+            Asker::of(&crate::ServiceFacts::alone(Arc::new(service)), &[]).asked
         };
         let before = asked("loadBalancerIP", serde_json::Value::Null);
         assert_eq!(asked("loadBalancerIP", "192.0.2.2".into()), before);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::refusals::pause;
+use crate::asker::pause;
 use crate::{Asker, Kept};
 
 /// The longest time for which a creation is held back.

@@ -257,7 +257,7 @@ pub mod facts {
     ) -> Vec<&'a str> {
         let annotations = service.metadata.annotations.iter().flatten();
         annotations
-            .map(|(key, _)| key.as_str())
+            .map(|(key, _)| key)
             .filter(|key| key.starts_with(prefix) && known.iter().all(|spec| spec.key != *key))
             .collect()
     }

@@ -161,7 +161,8 @@ pub struct ServiceController {
     balanced: Mutex<Option<Balanced>>,
     known_identities: Mutex<KnownIdentities>,
     annotated_from: Mutex<WrittenFrom>,
-    tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
+    /// Each in a place of its own, because a map keeps room for nearly as many again.
+    tracked: Mutex<BTreeMap<ServiceKey, Box<Tracked>>>,
     left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
     background_dedup: Mutex<BTreeMap<usize, EventDedup>>,

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::client::Kube;
+use crate::client::{AccountToken, Kube, Token, Tokens};
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON, segment};
-use crate::reads::read;
+use crate::shape::read;
 use crate::waits::{LONGEST_WAIT, Waits};
 
 /// The lifetime that is asked for. This and the numbers below are those of Kubernetes' `controller-manager` library.
@@ -45,27 +45,6 @@ impl Kube {
         });
         self.speaking(|speaker| speaker.account = Some(account))
     }
-}
-
-/// The token of one ServiceAccount. Whoever needs it waits for it; it is asked for once for all.
-pub(crate) struct AccountToken {
-    kube: Kube,
-    namespace: String,
-    name: String,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    token: Option<Token>,
-    failure: Option<(Instant, KubeError)>,
-}
-
-struct Token {
-    /// `Bearer ...`, marked as sensitive, so that it does not show.
-    header: HeaderValue,
-    renewed_at: Instant,
-    expires_at: Instant,
 }
 
 impl Token {
@@ -115,7 +94,7 @@ impl AccountToken {
         let failure = match self.granted(if has_token { 1 } else { TRIES }).await {
             Ok(token) => {
                 let header = token.header.clone();
-                *state = State {
+                *state = Tokens {
                     token: Some(token),
                     failure: None,
                 };

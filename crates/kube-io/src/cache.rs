@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::error::KubeError;
 use crate::events::ObjectRef;
-use crate::reads::version_number;
+use crate::shape::version_number;
 use doubts::Doubts;
 
 pub(crate) use doubts::Settled;
@@ -475,7 +475,7 @@ fn announce<T: CacheKey>(listeners: &[Listener<T>], before: Option<Arc<T>>, afte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::{Bearer, Found, Listing, Seen};
+    use crate::shape::{Bearer, Found, Listing, Seen};
 
     fn listing(names: &[&str], version: &str) -> Listing<Node> {
         let objects = names.iter().map(|name| Seen::whole(node(name, "1", "1")));

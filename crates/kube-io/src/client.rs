@@ -10,17 +10,19 @@ use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderValue, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tower::buffer::Buffer;
 use tower::util::BoxService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::account::AccountToken;
 use crate::clock::{Clock, SystemClock};
 use crate::connect::credentials::Credentials;
 use crate::drain::Writes;
-use crate::exchange::Rank;
+use crate::error::KubeError;
 use crate::intern::Interner;
 use crate::metrics::KubeMetrics;
+use crate::rank::Rank;
 
 /// How long a request may take, from being sent to the last byte of its answer. A page of 100 large Nodes comes in well
 /// under a second; the API server itself gives up on a request after 60 s.
@@ -39,7 +41,7 @@ pub type Body = Full<Bytes>;
 /// What an answer brings along, bit by bit.
 pub(crate) type Answer = UnsyncBoxBody<Bytes, BoxError>;
 
-type Inner = BoxService<Request<Body>, Response<Answer>, BoxError>;
+pub(crate) type Inner = BoxService<Request<Body>, Response<Answer>, BoxError>;
 
 /// Who carries a request to the API server, and brings the answer.
 pub(crate) type Carrier = Buffer<Request<Body>, <Inner as Service<Request<Body>>>::Future>;
@@ -47,21 +49,18 @@ pub(crate) type Carrier = Buffer<Request<Body>, <Inner as Service<Request<Body>>
 /// More requests than are ever under way.
 const HANDED_OVER: usize = 1024;
 
-/// This service, whatever its types, in a task of its own that requests are handed over to. The task is not needed; but without
-/// it the heap of a process with 1,000 Nodes was measured to be twice as large (10.3 instead of 4.9 MiB).
-pub(crate) fn carrier<S, B>(service: S) -> Carrier
+/// This service in a task of its own that requests are handed over to. The task is not needed; but without it the heap of a process with
+/// 1,000 Nodes was measured to be twice as large (10.3 instead of 4.9 MiB).
+pub(crate) fn carrier(service: Inner) -> Carrier {
+    Buffer::new(service, HANDED_OVER)
+}
+
+/// An answer whatever its body is.
+pub(crate) fn answer<B>(answer: Response<B>) -> Response<Answer>
 where
-    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
-    S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
-    let erased = |answer: Response<B>| answer.map(|body| body.map_err(Into::into).boxed_unsync());
-    Buffer::new(
-        service.map_response(erased).map_err(Into::into).boxed(),
-        HANDED_OVER,
-    )
+    answer.map(|body| body.map_err(Into::into).boxed_unsync())
 }
 
 /// Has a request carried. The future is boxed, because the compiler does not see through its type that it may be sent.
@@ -173,18 +172,39 @@ pub(crate) struct Speaker {
     pub(crate) account: Option<Arc<AccountToken>>,
 }
 
+/// The token of one ServiceAccount. Whoever needs it waits for it; it is asked for once for all.
+pub(crate) struct AccountToken {
+    pub(crate) kube: Kube,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) state: Mutex<Tokens>,
+}
+
+/// What of it is known.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    pub(crate) token: Option<Token>,
+    pub(crate) failure: Option<(Instant, KubeError)>,
+}
+
+/// A token, and how long it is good.
+pub(crate) struct Token {
+    /// `Bearer ...`, marked as sensitive, so that it does not show.
+    pub(crate) header: HeaderValue,
+    pub(crate) renewed_at: Instant,
+    pub(crate) expires_at: Instant,
+}
+
 impl Kube {
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
     #[must_use]
     pub fn with_service<S, B>(service: S, options: KubeOptions) -> Self
     where
-        S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+        S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>> + Send + 'static,
         S::Future: Send + 'static,
-        S::Error: Into<BoxError>,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let own = carrier(service);
+        let own = carrier(service.map_response(answer).map_err(Into::into).boxed());
         let lines = Lines::default();
         Self::assemble(own.clone(), own, "in-memory", None, lines, options)
     }
@@ -274,6 +294,12 @@ impl Kube {
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.speaking(|speaker| speaker.gate = gate)
+    }
+
+    /// The same connections for a user whose writes can be brought to their end by themselves.
+    #[must_use]
+    pub fn with_writes(&self, writes: &Writes) -> Self {
+        self.speaking(|speaker| speaker.writes = Some(writes.clone()))
     }
 
     /// The same connections with another bound on how long one request may take.

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::client::Kube;
 use crate::error::KubeError;
 
 /// The writes of one user of the client, such as a controller that has to stop: none begins any more, and those that are
@@ -75,14 +74,6 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.writes.lock().under_way -= 1;
         self.writes.shared.changed.notify_waiters();
-    }
-}
-
-impl Kube {
-    /// The same connections for a user whose writes can be brought to their end by themselves.
-    #[must_use]
-    pub fn with_writes(&self, writes: &Writes) -> Self {
-        self.speaking(|speaker| speaker.writes = Some(writes.clone()))
     }
 }
 

@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use crate::client::Kube;
 use crate::clock::Clock;
 use crate::error::KubeError;
-use crate::exchange::{Call, JSON, MERGE, Rank, segment};
+use crate::exchange::{Call, JSON, MERGE, segment};
+use crate::rank::Rank;
 
 mod correlate;
 mod wire;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::NodeName;
 use bowline_transport::{BoxError, GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
@@ -19,42 +20,12 @@ use crate::connect::credentials::{Credentials, Presented};
 use crate::error::{self, KubeError};
 use crate::fence::Fence;
 use crate::metrics::Measured;
+use crate::rank::Rank;
 use crate::rbac::Asked;
 
 /// How long the API server may take to open a watch: it answers as soon as it has understood the question. A request that it
 /// makes wait for its turn is cut off after 15 s at most, and rarely waits so long.
 const OPENING: Duration = Duration::from_secs(10);
-
-/// How a request stands to the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rank {
-    /// Waits for its turn.
-    Ordinary,
-    /// Gives way to everything else.
-    Event,
-    /// Waits for nobody: leadership must not be lost because the controllers are busy. One at a time by construction.
-    Lease,
-    /// Waits for nobody and holds no slot: watches, of which there are a few, and the lists that they begin with.
-    Watch,
-}
-
-/// Which connections a request takes. What is slow in one pool keeps nobody waiting in another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pool {
-    Ordinary,
-    Watches,
-    Leases,
-}
-
-impl Rank {
-    fn pool(self) -> Pool {
-        match self {
-            Self::Ordinary | Self::Event => Pool::Ordinary,
-            Self::Watch => Pool::Watches,
-            Self::Lease => Pool::Leases,
-        }
-    }
-}
 
 /// A request to be sent. It cannot be printed: the body of a token review is a secret.
 pub(crate) struct Call {
@@ -144,6 +115,10 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 /// A name as a path segment or query value.
 pub(crate) fn segment(name: &str) -> Cow<'_, str> {
     utf8_percent_encode(name, SEGMENT).into()
+}
+
+pub(crate) fn node_path(name: &NodeName, subresource: &str) -> String {
+    format!("/api/v1/nodes/{}{subresource}", segment(name.as_str()))
 }
 
 impl Kube {

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::events::ObjectRef;
-use crate::exchange::{Call, JSON, Rank, segment};
+use crate::exchange::{Call, JSON, segment};
+use crate::rank::Rank;
 
 mod answer;
 mod election;

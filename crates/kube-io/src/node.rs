@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::KubeError;
 use crate::intern::Interner;
-use crate::reads::{Seen, names};
+use crate::shape::{Seen, names};
 
 /// Annotations that nearly every Node has and no controller or cloud asks for, so they are not kept.
 const DROPPED: [&str; 4] = [

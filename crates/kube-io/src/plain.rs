@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
-use crate::reads::read;
+use crate::shape::read;
 
 /// Objects that are asked for at once: one page, and what is beyond is left out.
 const MOST: usize = 2_000;

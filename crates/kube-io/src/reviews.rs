@@ -12,7 +12,7 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON};
 use crate::rbac::Question;
-use crate::reads::read;
+use crate::shape::read;
 
 /// A user as the API server knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::KubeError;
-use crate::reads::{Names, Seen, names};
+use crate::shape::{Names, Seen, names};
 
 /// The types of Services. The API server writes one into every Service, `ClusterIP` where none was asked for.
 const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];

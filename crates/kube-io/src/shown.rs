@@ -11,7 +11,7 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
 use crate::lease::LeaseRecord;
-use crate::reads::{lenient, read};
+use crate::shape::{lenient, read};
 use crate::writers::last_of;
 
 /// Objects that are asked for at once: one page, and what is beyond is left out.

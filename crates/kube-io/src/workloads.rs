@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
-use crate::reads::{lenient, read};
+use crate::shape::{lenient, read};
 
 /// Objects that are asked for at once: one page, and what is beyond is left out.
 const MOST: usize = 1_000;

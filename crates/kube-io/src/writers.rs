@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::events::ObjectRef;
-use crate::exchange::{Call, Rank, segment};
-use crate::reads::read;
+use crate::exchange::{Call, segment};
+use crate::rank::Rank;
+use crate::shape::read;
 
 #[derive(Deserialize)]
 struct List {

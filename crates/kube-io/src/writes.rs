@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, JSON, MERGE, STRATEGIC, segment};
+use crate::exchange::{Call, JSON, MERGE, STRATEGIC, node_path, segment};
 use crate::patch::{self, NodePatch};
 use crate::reads::decode_answer;
 use crate::written::{self, Written};
@@ -227,8 +227,4 @@ impl Kube {
 fn service_path(key: &ServiceKey, subresource: &str) -> String {
     let (namespace, name) = (segment(&key.namespace), segment(&key.name));
     format!("/api/v1/namespaces/{namespace}/services/{name}{subresource}")
-}
-
-pub(crate) fn node_path(name: &NodeName, subresource: &str) -> String {
-    format!("/api/v1/nodes/{}{subresource}", segment(name.as_str()))
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::error::KubeError;
-use crate::reads::{Listed, about, read};
+use crate::reads::{Listed, about};
+use crate::shape::read;
 
 /// Which object was written, and the version that it has since then. Whatever else it holds is brought by its watch.
 #[derive(Debug, Clone, PartialEq, Eq)]

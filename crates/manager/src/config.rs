@@ -1,5 +1,7 @@
 //! What a manager is told at its start: plain values, checked by whoever reads the command line.
 
+pub(crate) mod tls;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +16,7 @@ pub use bowline_controllers::route::{RouteSettings, RouteTiming};
 
 use crate::controllers::{ControllerName, ControllerSelection};
 use crate::migration::Migration;
-pub use crate::serving::{CipherSuites, Groups, UnservableError};
+pub use tls::{CipherSuites, Groups, UnservableError};
 
 /// Everything a [`Manager`](crate::Manager) has to know.
 #[derive(Debug, Clone, PartialEq)]

@@ -33,11 +33,12 @@ use tokio::time::{Instant, timeout};
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 use crate::manifest;
+pub use crate::outcome::Outcome;
 use crate::why::{Known, Unserved};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
-pub use report::{Category, Check, DOCUMENTATION, Outcome, Topic, render_json, render_text};
+pub use report::{Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_text};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -19,11 +19,13 @@ mod manifest;
 pub mod metrics;
 pub mod migration;
 pub mod orphans;
+mod outcome;
 mod parts;
 pub mod plan;
 mod reviews;
 pub mod serving;
 mod tasks;
+pub mod traffic;
 pub mod why;
 
 pub use fencing::FencingGate;

@@ -28,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 pub use access::Reviews;
 pub use authorities::{Authorities, AuthoritiesError};
 pub use certificate::CertificateError;
-pub use tls::{CipherSuites, Groups, UnservableError};
 pub use zpages::Pages;
 
 use crate::config::{AccessConfig, ServingConfig};

@@ -11,7 +11,7 @@ use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::doctor::Outcome;
+use crate::outcome::Outcome;
 
 mod causes;
 mod members;
@@ -494,7 +494,7 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
             format!("{EVENT}{}", note.reason),
             Outcome::Warning,
             text,
-            follow,
+            remedy_of(note.reason),
         ));
     }
 }

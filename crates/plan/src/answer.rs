@@ -146,6 +146,8 @@ pub enum RefusedBy {
     Denial,
     /// The cloud: it cannot do what it was asked for.
     Cloud,
+    /// The cloud: it took what it was asked for, and failed by itself.
+    Failure,
 }
 
 /// How many refusals are told in full: more would not fit into an event.

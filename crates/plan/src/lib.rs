@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What to do next about a call that failed is a [`Class`], one for all clouds. It stands here because the HTTP stack and the
-//! contract both need it and neither may know the other.
+//! contract both need it and neither may know the other. So do [`Pairs`], the small map of what clouds and Kubernetes note on objects.
 //!
 //! This crate is pure: no runtime, no IO, no clock, no randomness. It does not know Kubernetes and it knows no cloud.
 
@@ -18,6 +18,7 @@ mod answer;
 mod diff;
 mod event;
 mod failure;
+mod pairs;
 mod render;
 mod step;
 
@@ -25,6 +26,7 @@ pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
 pub use failure::{Class, Classified, speaks_of_limit};
+pub use pairs::Pairs;
 pub use render::{
     Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, Shown, render_json, render_text,
 };

@@ -12,9 +12,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -310,9 +310,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -366,9 +366,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -434,9 +434,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -481,9 +481,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -615,9 +615,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)
@@ -850,9 +850,9 @@ matchConditions:
   - name: load-balancer
     expression: |-
       has(object.spec.type) && object.spec.type == 'LoadBalancer'
-  - name: no-class
+  - name: class
     expression: |-
-      !has(object.spec.loadBalancerClass)
+      {{ include "bowline.admission.class" . }}
   - name: not-being-deleted
     expression: |-
       !has(object.metadata.deletionTimestamp)

@@ -1,3 +1,21 @@
+{{/* CEL: whether the manager serves the Service's class, by the flags load-balancer-class and load-balancer-without-class. */}}
+{{- define "bowline.admission.class" -}}
+{{- $classes := list -}}
+{{- $without := "true" -}}
+{{- $flags := include "bowline.extraFlags" . | fromYamlArray -}}
+{{- range $flag, $value := .Values.flags }}{{ $flags = prepend $flags (dict "name" (replace "_" "-" $flag) "text" (include "bowline.text" $value)) }}{{ end -}}
+{{- range $flags -}}
+  {{- if eq .name "load-balancer-class" }}{{ $classes = append $classes .text }}{{ end -}}
+  {{- if eq .name "load-balancer-without-class" }}{{ $without = .text }}{{ end -}}
+{{- end -}}
+{{- $without = not (has (lower $without) (list "false" "f" "0")) -}}
+{{- if $classes -}}
+has(object.spec.loadBalancerClass) ? object.spec.loadBalancerClass in {{ toJson $classes }} : {{ $without }}
+{{- else -}}
+!has(object.spec.loadBalancerClass)
+{{- end -}}
+{{- end }}
+
 {{/* What selects the pods. It is the Go manager's: the selector of an object that is there cannot be changed. */}}
 {{- define "bowline.selector" -}}
 {{- $settings := include "bowline.settings" . | fromYaml -}}

@@ -1,5 +1,6 @@
 //! Ranges of addresses, and counting through them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -36,6 +37,43 @@ pub fn nth(range: IpNet, host: u128) -> IpAddr {
 /// The first address of a range after the network's own, if a host can have it.
 pub fn first_host(range: IpNet) -> Option<IpAddr> {
     (host_count(range) > 2).then(|| nth(range, 1))
+}
+
+/// Which addresses of which range are in use, and where the search for the next one begins. Ranges are named by ids.
+/// The host number `FIRST` is handed out first; those below are for routers and the like.
+#[derive(Debug, Default)]
+pub struct Leases<K, const FIRST: u64> {
+    taken: BTreeSet<(K, IpAddr)>,
+    cursors: BTreeMap<K, u128>,
+}
+
+impl<K: Copy + Ord, const FIRST: u64> Leases<K, FIRST> {
+    /// Takes the next free address of a range, other than this one, in turn.
+    pub fn next(&mut self, key: K, range: IpNet, other_than: Option<IpAddr>) -> Option<IpAddr> {
+        let hosts = host_count(range);
+        let first = u128::from(FIRST).min(hosts.saturating_sub(2)).max(1);
+        let cursor = self.cursors.entry(key).or_insert(first);
+        for _ in 0..hosts.min(1 << 20) {
+            let host = *cursor;
+            // Host 0 is the network and the last one the broadcast address.
+            *cursor = if host + 2 >= hosts { 1 } else { host + 1 };
+            let address = nth(range, host);
+            if host + 1 < hosts && Some(address) != other_than && self.taken.insert((key, address)) {
+                return Some(address);
+            }
+        }
+        None
+    }
+
+    /// Takes one address; whether it was free.
+    pub fn take(&mut self, key: K, address: IpAddr) -> bool {
+        self.taken.insert((key, address))
+    }
+
+    /// Makes an address free.
+    pub fn release(&mut self, key: K, address: IpAddr) {
+        self.taken.remove(&(key, address));
+    }
 }
 
 #[cfg(test)]

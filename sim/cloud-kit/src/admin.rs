@@ -5,7 +5,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::dataplane::Carrier;
 use crate::service::{self, Reply, no_content};
+use crate::shared::Shared;
+use crate::snapshot::Inspect;
 
 /// What a request did; nothing if it names something that is not there; or why it is bad.
 pub type Done = Result<Option<Reply>, String>;
@@ -56,7 +59,7 @@ pub fn done(is_done: bool) -> Done {
 /// # Errors
 ///
 /// If the body is no object or does not fit.
-pub fn switches<B: Serialize + DeserializeOwned>(behaviour: &mut B, method: &Method, body: &[u8]) -> Done {
+fn switches<B: Serialize + DeserializeOwned>(behaviour: &mut B, method: &Method, body: &[u8]) -> Done {
     match method.as_str() {
         "GET" => shown(behaviour),
         "PUT" => {
@@ -70,4 +73,28 @@ pub fn switches<B: Serialize + DeserializeOwned>(behaviour: &mut B, method: &Met
         }
         _ => Ok(None),
     }
+}
+
+/// What all simulators have below `/_sim/`, and behind it what is the cloud's own, by the segments of its path:
+///
+/// - `GET|PUT /_sim/behaviour`: the switches; a PUT may name some of them only
+/// - `GET /_sim/snapshot`, `GET /_sim/invariants`
+/// - `GET /_sim/bound`: where the data plane really listens
+pub fn paths<S: Carrier + Inspect>(
+    shared: &Shared<S>,
+    method: &Method,
+    path: &str,
+    body: &[u8],
+    own: impl FnOnce(&mut S, &[&str]) -> Done,
+) -> Option<Reply> {
+    let segments: Vec<&str> = path.split('/').collect();
+    answer(
+        shared.write(|state| match (method.as_str(), segments.as_slice()) {
+            (_, ["behaviour"]) => switches(state.behaviour(), method, body),
+            ("GET", ["snapshot"]) => shown(&state.snapshot()),
+            ("GET", ["invariants"]) => shown(&state.violations()),
+            ("GET", ["bound"]) => shown(state.bound()),
+            (_, segments) => own(state, segments),
+        }),
+    )
 }

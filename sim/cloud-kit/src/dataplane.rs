@@ -27,10 +27,10 @@ mod udp;
 
 pub use config::{
     Algorithm, Config, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig, Probe, ProxyVersion,
-    Timeouts, Transport,
+    Timeouts, Transport, codes,
 };
 
-pub use follow::{Bound, Carrier, Following, follow};
+pub use follow::{Bound, Carrier, Following, Moved, follow};
 
 use pool::PoolState;
 

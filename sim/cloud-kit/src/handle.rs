@@ -13,17 +13,12 @@ use crate::project::Project;
 ///
 /// ```ignore
 /// impl ExampleSim {
-///     bowline_cloud_kit::handle!(State, Behaviour, Builder);
+///     bowline_cloud_kit::handle!(State, Behaviour);
 /// }
 /// ```
 #[macro_export]
 macro_rules! handle {
-    ($state:ty, $behaviour:ty, $builder:ty) => {
-        /// Settings for a new one.
-        pub fn builder() -> $builder {
-            <$builder>::default()
-        }
-
+    ($state:ty, $behaviour:ty) => {
         /// The API as an in-memory `tower::Service`.
         pub fn service(&self) -> $crate::CloudService {
             self.running.service()
@@ -46,6 +41,19 @@ macro_rules! handle {
         /// The fault rules.
         pub fn faults(&self) -> &$crate::Faults {
             self.running.faults()
+        }
+
+        /// The end state without ids and times, see [`bowline_cloud_kit::Inspect`].
+        pub fn snapshot(&self) -> $crate::Value {
+            $crate::Inspect::snapshot(&*self.read())
+        }
+
+        /// What must never be and is, and writes that met on one object, in words; empty if all is well.
+        pub fn check_invariants(&self) -> ::std::vec::Vec<::std::string::String> {
+            let mut found = $crate::Inspect::violations(&*self.read());
+            let overlaps = self.journal().overlaps();
+            found.extend(overlaps.iter().map(::std::string::ToString::to_string));
+            found
         }
 
         /// The switches now.
@@ -119,14 +127,52 @@ pub trait Double: Project {
     fn set_switches(&self, switches: Value) -> serde_json::Result<()>;
 }
 
-/// Makes a handle a [`Double`]. Its objects are named by the fields of the state, each a map by ID.
+/// The kinds of objects of a handle's state, which makes it a [`Double`]: how they are listed, read and changed by hand. Each has the
+/// field of the state, a map by ID, the type of the object, and if wished for the names of the methods that answer all of them in
+/// order of creation, that answer one, and that change one in any way.
 ///
 /// ```ignore
-/// bowline_cloud_kit::double!(ExampleSim: servers, load_balancers);
+/// bowline_cloud_kit::double! {
+///     ExampleSim by Uuid;
+///     servers: Server, all servers, one server, edit edit_server;
+///     volumes: Volume;
+/// }
 /// ```
 #[macro_export]
 macro_rules! double {
-    ($handle:ty: $($kind:ident),+) => {
+    ($handle:ident by &str; $($kinds:tt)+) => {
+        $crate::double!(@id $handle, &str, id, id; $($kinds)+);
+    };
+    ($handle:ident by $type:ty; $($kinds:tt)+) => {
+        $crate::double!(@id $handle, $type, id, &id; $($kinds)+);
+    };
+    (
+        @id $handle:ident, $type:ty, $id:ident, $key:expr;
+        $($kind:ident: $object:ty $(, all $all:ident)? $(, one $one:ident)? $(, edit $edit:ident)?;)+
+    ) => {
+        impl $handle {
+            $(
+                $(
+                    #[doc = concat!("All `", stringify!($all), "` in order of creation.")]
+                    pub fn $all(&self) -> ::std::vec::Vec<$object> {
+                        self.read().$kind.values().cloned().collect()
+                    }
+                )?
+                $(
+                    #[doc = concat!("One of `", stringify!($kind), "`.")]
+                    pub fn $one(&self, $id: $type) -> ::std::option::Option<$object> {
+                        self.read().$kind.get($key).cloned()
+                    }
+                )?
+                $(
+                    #[doc = concat!("Changes one of `", stringify!($kind), "` in any way.")]
+                    pub fn $edit(&self, $id: $type, change: impl FnOnce(&mut $object)) {
+                        self.write(|state| state.$kind.get_mut($key).map(change));
+                    }
+                )?
+            )+
+        }
+
         impl $crate::Double for $handle {
             fn journal(&self) -> &$crate::Journal {
                 self.running.journal()
@@ -153,7 +199,7 @@ macro_rules! double {
                             for (key, there) in &mut state.$kind {
                                 let key = key.to_string();
                                 if key == id {
-                                    *there = ::serde_json::from_value(object)?;
+                                    *there = ::serde_json::from_value::<$object>(object)?;
                                     return Ok(true);
                                 }
                             }
@@ -174,6 +220,69 @@ macro_rules! double {
                 Ok(())
             }
         }
+    };
+}
+
+/// The builder of a simulator, and how one is begun and ends. The crate has an `Options`, a `Behaviour`, a `State` that is
+/// made of both, and an `Api` over it.
+///
+/// ```ignore
+/// bowline_cloud_kit::builder!(Builder makes ExampleSim);
+/// ```
+#[macro_export]
+macro_rules! builder {
+    ($builder:ident makes $sim:ident) => {
+        /// Settings of a new simulator. Everything has a default.
+        #[derive(Debug, Default)]
+        pub struct $builder {
+            options: Options,
+            behaviour: Behaviour,
+            settings: $crate::Settings,
+        }
+
+        impl $sim {
+            /// Settings for a new one.
+            pub fn builder() -> $builder {
+                $builder::default()
+            }
+        }
+
+        impl $builder {
+            $crate::knobs!(Behaviour);
+
+            /// Builds it. Needs a tokio runtime, whose clock it follows.
+            pub fn build(self) -> $sim {
+                let (shared, running) = self.settings.start(
+                    |seed, clock| State::new(self.options, self.behaviour, seed, clock),
+                    |shared| Api { shared },
+                );
+                $sim { shared, running }
+            }
+        }
+    };
+}
+
+/// Methods of a builder that set one field each: name, argument, field and value.
+///
+/// ```ignore
+/// impl Builder {
+///     bowline_cloud_kit::setters! {
+///         /// The range of public addresses. Default: 203.0.113.0/24.
+///         public_range(range: IpNet) options.public = range.trunc();
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),+) $($field:ident).+ = $value:expr;)+) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self, $($argument: $type),+) -> Self {
+                self.$($field).+ = $value;
+                self
+            }
+        )+
     };
 }
 
@@ -200,32 +309,15 @@ macro_rules! knobs {
             }
         }
 
-        /// Where ids and jitter come from: the same seed gives the same ones. Default: 0.
-        #[must_use]
-        pub fn seed(mut self, seed: u64) -> Self {
-            self.settings.seed = seed;
-            self
-        }
-
-        /// Wall time. Default: a clock that starts at a fixed time.
-        #[must_use]
-        pub fn clock(mut self, clock: $crate::Clock) -> Self {
-            self.settings.clock = ::std::option::Option::Some(clock);
-            self
-        }
-
-        /// The time that passes before each request is carried out. Default: none.
-        #[must_use]
-        pub fn latency(mut self, latency: ::std::time::Duration) -> Self {
-            self.settings.latency = latency;
-            self
-        }
-
-        /// The switches to begin with.
-        #[must_use]
-        pub fn behaviour(mut self, behaviour: $behaviour) -> Self {
-            self.behaviour = behaviour;
-            self
+        $crate::setters! {
+            /// Where ids and jitter come from: the same seed gives the same ones. Default: 0.
+            seed(seed: u64) settings.seed = seed;
+            /// Wall time. Default: a clock that starts at a fixed time.
+            clock(clock: $crate::Clock) settings.clock = ::std::option::Option::Some(clock);
+            /// The time that passes before each request is carried out. Default: none.
+            latency(latency: ::std::time::Duration) settings.latency = latency;
+            /// The switches to begin with.
+            behaviour(behaviour: $behaviour) behaviour = behaviour;
         }
     };
 }

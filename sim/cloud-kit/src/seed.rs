@@ -14,6 +14,12 @@ pub struct Seed {
     rng: Arc<Mutex<ChaCha8Rng>>,
 }
 
+impl Default for Seed {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
 impl Seed {
     /// The stream that belongs to `value`.
     pub fn new(value: u64) -> Self {

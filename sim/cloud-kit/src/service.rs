@@ -319,3 +319,16 @@ pub fn no_content() -> Reply {
     *reply.status_mut() = StatusCode::NO_CONTENT;
     reply
 }
+
+/// Scheme and host for links: as the caller named them, else `unnamed`.
+pub fn base_url<B>(request: &Request<B>, unnamed: &str) -> String {
+    let uri = request.uri();
+    let header = request
+        .headers()
+        .get(header::HOST)
+        .and_then(|value| value.to_str().ok());
+    match header.or_else(|| uri.authority().map(http::uri::Authority::as_str)) {
+        Some(host) => format!("{}://{host}", uri.scheme_str().unwrap_or("http")),
+        None => unnamed.to_owned(),
+    }
+}

@@ -13,17 +13,11 @@ use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::journal::Journal;
 use crate::kind::Kind;
-use crate::registry::Registry;
+use crate::registry::{Registry, State};
 use crate::store::Store;
 
 /// Namespaces that every cluster has.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// What changes under the lock.
-pub(crate) struct State {
-    pub(crate) store: Store,
-    pub(crate) random: StdRng,
-}
 
 pub(crate) struct Core {
     state: Mutex<State>,

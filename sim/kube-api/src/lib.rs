@@ -252,6 +252,35 @@ impl KubeApi {
             .is_ok()
     }
 
+    /// Does once what another program does in a real cluster: deletes what is in the namespaces that are being deleted, and those of them
+    /// that nothing keeps any more.
+    pub fn empty_namespaces(&self) {
+        let Some(namespaces) = Kind::named("Namespace") else {
+            return;
+        };
+        let mut state = self.core.lock();
+        let leaving = state.store.all(namespaces);
+        let leaving = leaving.filter(|(_, it)| path::at(it, "metadata.deletionTimestamp").is_some());
+        let leaving: Vec<_> = leaving.map(|(key, _)| key.clone()).collect();
+        for key in leaving {
+            let mut is_empty = true;
+            for kind in KINDS.iter().filter(|kind| kind.namespaced) {
+                let all = state.store.all(kind);
+                let inside: Vec<_> = all.filter(|((namespace, _), _)| *namespace == key.1).collect();
+                let names: Vec<String> = inside.into_iter().map(|((_, name), _)| name.clone()).collect();
+                is_empty &= names.is_empty();
+                for name in names {
+                    let mut registry = self.core.registry(&mut state, false);
+                    // One with a finalizer stays for now.
+                    let _ = registry.delete(kind, &key.1, &name, &registry::Preconditions::default());
+                }
+            }
+            if is_empty {
+                state.store.delete(namespaces, &key);
+            }
+        }
+    }
+
     /// The requests so far.
     pub fn journal(&self) -> &Journal {
         &self.core.journal

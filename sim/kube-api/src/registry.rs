@@ -3,18 +3,24 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 use crate::canonical::canonicalize;
-use crate::core::State;
 use crate::kind::{Change, Context, Kind, Part};
 use crate::meta;
 use crate::path::{at, list, remove, set, text, texts};
 use crate::status::Status;
-use crate::store::key_of;
+use crate::store::{Store, key_of};
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
+
+/// What changes under the lock.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) random: StdRng,
+}
 
 /// How an update comes by its object.
 pub(crate) enum Update<'a> {

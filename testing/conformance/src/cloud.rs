@@ -175,6 +175,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         doctors (LoadBalancers) {
             a_balancer_that_is_lost_is_told,
+            what_a_load_balancer_consists_of_is_explained,
             an_api_that_answers_404_to_everything_is_one_failure,
         }
         doctors (OtherProjects) {
@@ -244,7 +245,7 @@ impl Scenario {
 }
 
 /// The modules of scenarios that look no different from one place of a cloud to another.
-const OF_ANY_PLACE: [&str; 4] = ["doctors::", "leadership::", "lifecycle::", "nodes::"];
+const OF_ANY_PLACE: [&str; 5] = ["doctors::", "leadership::", "lifecycle::", "nodes::", "orphans::"];
 
 /// Every scenario, for this cloud; in a further place those that the place may change.
 #[must_use]

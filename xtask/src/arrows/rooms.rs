@@ -1,4 +1,5 @@
-//! The rooms inside of a provider: the same in every cloud, and who may look into which.
+//! The rooms inside of a provider: the same in every cloud, and who may look into which. And in every other crate that is shipped:
+//! no files that look into each other.
 //!
 //! A room is a module; its files are its own. What counts is the text `crate::` with what follows it: imports are written so,
 //! and a module that names its parent's types does not make a circle. Tests are left out.
@@ -59,16 +60,30 @@ const ROOMS: &[&str] = &[
 ///
 /// When a source cannot be read.
 pub(super) fn faults(root: &Path, providers: &[&str]) -> Result<Vec<String>> {
+    told(root, providers, of_sources)
+}
+
+/// The circles of files in other crates, each looked at by itself.
+///
+/// # Errors
+///
+/// When a source cannot be read.
+pub(super) fn circles_of(root: &Path, folders: &[&str]) -> Result<Vec<String>> {
+    told(root, folders, |sources| circles(&looks(sources)))
+}
+
+fn told(
+    root: &Path,
+    folders: &[&str],
+    found: fn(&BTreeMap<String, String>) -> Vec<String>,
+) -> Result<Vec<String>> {
     let mut faults = Vec::new();
-    for folder in providers {
+    for folder in folders {
         let mut sources = BTreeMap::new();
         let src = root.join(folder).join("src");
         read(&src, "", &mut sources).with_context(|| format!("cannot read {}", src.display()))?;
-        faults.extend(
-            of_sources(&sources)
-                .into_iter()
-                .map(|fault| format!("{folder}: {fault}")),
-        );
+        let found = found(&sources).into_iter();
+        faults.extend(found.map(|fault| format!("{folder}: {fault}")));
     }
     Ok(faults)
 }
@@ -104,10 +119,7 @@ fn of_sources(sources: &BTreeMap<String, String>) -> Vec<String> {
         .filter(|room| !sources.contains_key(**room))
         .map(|room| format!("has no room `{room}`"))
         .collect();
-    let looks: BTreeMap<&str, BTreeSet<&str>> = sources
-        .iter()
-        .map(|(module, text)| (module.as_str(), looked_into(module, text, sources)))
-        .collect();
+    let looks = looks(sources);
     for (module, into) in &looks {
         for (room, never) in NEVER.iter().filter(|(room, _)| is_within(module, room)) {
             let seen = |it: &&&str| never.iter().any(|no| is_within(it, no)) && !is_within(it, room);
@@ -120,6 +132,14 @@ fn of_sources(sources: &BTreeMap<String, String>) -> Vec<String> {
     }
     faults.extend(circles(&looks));
     faults
+}
+
+/// What each source looks into.
+fn looks(sources: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
+    let looks = sources.iter();
+    looks
+        .map(|(module, text)| (module.as_str(), looked_into(module, text, sources)))
+        .collect()
 }
 
 fn is_within(module: &str, room: &str) -> bool {

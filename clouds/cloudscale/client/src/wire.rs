@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_http::lenient::{list, or_default, shared};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
 pub use self::floating_ip::FloatingIp;
@@ -34,43 +34,11 @@ fn is_empty(tags: &Tags) -> bool {
     tags.is_empty()
 }
 
-/// Tags of an object that the API showed.
-///
-/// Pairs instead of a map: the smallest map has room for eleven, most objects have one tag, and the list of a project has a
-/// thousand objects.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ShownTags(Box<[(String, String)]>);
-
-impl ShownTags {
-    /// The value of a tag; `None` if the object has no such tag.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(there, _)| there == key)?;
-        Some(value)
-    }
-}
-
-impl FromIterator<(String, String)> for ShownTags {
-    fn from_iter<T: IntoIterator<Item = (String, String)>>(tags: T) -> Self {
-        Self(tags.into_iter().collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for ShownTags {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let tags: Tags = or_default(deserializer)?;
-        Ok(tags.into_iter().collect())
-    }
-}
-
-/// A reference to another object: its id, with its name where the API gives one.
+/// A reference to another object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stub<Id> {
     /// The object's id.
     pub uuid: Id,
-    /// The object's name.
-    #[serde(default)]
-    pub name: Option<String>,
 }
 
 /// A reference to something that has a word for a name: a zone, a region, a flavor.

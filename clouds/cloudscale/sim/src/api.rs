@@ -3,8 +3,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::service::{json, no_content};
-use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
+use bowline_cloud_kit::service::{base_url, json, no_content};
+use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared, admin};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode, header};
@@ -19,7 +19,6 @@ use crate::options::Access;
 use crate::state::State;
 use crate::wire::Wire;
 
-mod admin;
 mod floating_ips;
 mod health_monitors;
 mod listeners;
@@ -133,9 +132,7 @@ impl Cloud for Api {
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-        let reply = admin::answer(&mut self.lock(), method, path, body);
-        self.shared.ring();
-        reply
+        admin::paths(&self.shared, method, path, body, |_, _| Ok(None))
     }
 }
 
@@ -249,19 +246,8 @@ fn empty_project(method: &Method, segments: &[&str]) -> Answer {
 
 /// Scheme and host for links: set, or as the caller named them.
 fn base(state: &State, request: &Request<Bytes>) -> String {
-    if let Some(base) = &state.options.base_url {
-        return base.clone();
-    }
-    let scheme = request.uri().scheme_str().unwrap_or("http");
-    let host = request
-        .headers()
-        .get(header::HOST)
-        .and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str));
-    match host {
-        Some(host) => format!("{scheme}://{host}"),
-        None => "https://api.cloudscale.ch".to_owned(),
-    }
+    let set = state.options.base_url.clone();
+    set.unwrap_or_else(|| base_url(request, "https://api.cloudscale.ch"))
 }
 
 /// One admitted request and the state it works on.

@@ -33,9 +33,6 @@ bowline_cloud_kit::switches! {
         /// How long after its creation lists do not show an object.
         list_lag as "list_lag_ms" with "millis": Duration = Duration::ZERO,
             on_demand() "Lists do not show an object for this time after its creation.";
-        /// Whether the answer to a POST of a load balancer says `changing` even if it is ready at once.
-        create_answers_changing: bool = true,
-            documented(SDK) "The answer to a POST of a load balancer says `changing`.";
         /// What becomes of a write that meets another one on the same load balancer.
         overlap: OverlapMode = OverlapMode::ApplyAtOnce,
             assumed(OverlapMode::ApplyAtOnce => OverlapMode::Refuse(409), "Clients of the vendor write one thing \
@@ -44,9 +41,6 @@ bowline_cloud_kit::switches! {
         /// Status with which writes are refused while a load balancer is `changing`; `None` accepts them.
         refuse_writes_while_changing: Option<u16> = None,
             assumed(None => Some(409), NOBODY) "A write to a load balancer that is `changing` is taken or refused.";
-        /// Whether a DELETE of something that is still being created is refused with 400.
-        refuse_delete_while_creating: bool = true,
-            documented(CLIENTS) "A DELETE of what is still being created is refused with 400.";
         /// Whether a pool may have several members with the same address and port.
         duplicate_members: bool = true,
             assumed(true => false, OCTAVIA)
@@ -102,9 +96,6 @@ bowline_cloud_kit::switches! {
         /// The least `delay_s` of a `udp-connect` monitor; `None` accepts all.
         min_udp_connect_delay_s: Option<u32> = None,
             assumed(None => Some(3), OCTAVIA) "A shorter delay of a `udp-connect` monitor is refused.";
-        /// Whether the status of a load balancer follows the health of its members.
-        status_follows_members: bool = true,
-            documented(CLIENTS) "The status of a load balancer follows the health of its members.";
         /// What a monitored member shows before its health is known.
         unprobed_member: MonitorStatus = MonitorStatus::Up,
             assumed(MonitorStatus::Up => MonitorStatus::Changing, NOBODY)
@@ -116,6 +107,9 @@ bowline_cloud_kit::switches! {
         quota: Quota = Quota::default(),
             on_demand() "What exceeds a limit of the project is refused.";
     } and {
+        "the answer to a POST of a load balancer": documented(SDK) "It says `changing`.";
+        "a DELETE of what is still being created": documented(CLIENTS) "It is refused with 400.";
+        "the status of a load balancer": documented(CLIENTS) "It follows the health of the members.";
         "the name of a load balancer": documented(CLIENTS) "Several may have the same.";
         "the deletion of a load balancer": documented(CLIENTS)
             "Its pools, listeners, members and monitors go with it; floating IPs lose their target.";

@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,28 +9,24 @@ use crate::options::{Access, Flavor, Options};
 use crate::sim::CloudscaleSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes CloudscaleSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
+    bowline_cloud_kit::setters! {
+        /// The base of all links, without a slash at the end. Default: as the caller named the host.
+        base_url(base_url: impl Into<String>) options.base_url = Some(base_url.into());
+        /// The range of the servers' private addresses. Default: 10.20.0.0/16.
+        private_range(range: IpNet) options.private = range.trunc();
+        /// The range of the load balancers' public IPv4 addresses. Default: 198.19.0.0/16.
+        vip_range(range: IpNet) options.vip_v4 = range.trunc();
+        /// The range of floating IPv4 addresses. Default: 198.51.100.0/24.
+        floating_range(range: IpNet) options.floating_v4 = range.trunc();
+    }
 
     /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
         self.options.tokens.set(token.into(), access);
-        self
-    }
-
-    /// The base of all links, without a slash at the end. Default: as the caller named the host.
-    #[must_use]
-    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
-        self.options.base_url = Some(base_url.into());
         self
     }
 
@@ -49,27 +44,6 @@ impl Builder {
         self
     }
 
-    /// The range of the servers' private addresses. Default: 10.20.0.0/16.
-    #[must_use]
-    pub fn private_range(mut self, range: IpNet) -> Self {
-        self.options.private = range.trunc();
-        self
-    }
-
-    /// The range of the load balancers' public IPv4 addresses. Default: 198.19.0.0/16.
-    #[must_use]
-    pub fn vip_range(mut self, range: IpNet) -> Self {
-        self.options.vip_v4 = range.trunc();
-        self
-    }
-
-    /// The range of floating IPv4 addresses. Default: 198.51.100.0/24.
-    #[must_use]
-    pub fn floating_range(mut self, range: IpNet) -> Self {
-        self.options.floating_v4 = range.trunc();
-        self
-    }
-
     /// Makes the load balancers carry traffic, see [`bowline_cloud_kit::dataplane`]. Default: no.
     ///
     /// Moves the ranges of load balancers, servers' private addresses and floating IPs into the loopback range
@@ -81,14 +55,5 @@ impl Builder {
         self.vip_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
             .floating_range(v4_range([127, 79, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> CloudscaleSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        CloudscaleSim { shared, running }
     }
 }

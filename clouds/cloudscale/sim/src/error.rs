@@ -62,8 +62,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "detail", text)
     }
 
-    pub(crate) fn quota(kind: &str) -> Self {
-        Self::detail(format!("The quota for {kind} is exceeded."))
+    /// That there is room for one more of a kind.
+    pub(crate) fn unless_full(most: Option<usize>, used: usize, kind: &str) -> Result<(), Self> {
+        match most.is_some_and(|most| used >= most) {
+            true => Err(Self::detail(format!("The quota for {kind} is exceeded."))),
+            false => Ok(()),
+        }
     }
 
     /// A write on something that cannot take it now. `status` is a switch of the simulator.

@@ -6,10 +6,21 @@
 //!
 //! In a test, [`CloudscaleSim::service`] is called in memory; [`CloudscaleSim::serve`] and the program `cloudscale-sim`
 //! put it on a socket.
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `api.rs`, which routes, and `api/`: a file for each kind |
+//! | how a field is read and refused | `fields.rs`, `error.rs` |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod api;
 mod builder;
@@ -17,6 +28,7 @@ mod error;
 mod fields;
 mod options;
 mod sim;
+mod snapshot;
 mod state;
 mod traffic;
 mod wire;
@@ -27,4 +39,3 @@ pub use builder::Builder;
 pub use model::{ServerStatus, Tags, Target};
 pub use options::{Access, Flavor};
 pub use sim::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, region_of};
-pub use snapshot::Snapshot;

@@ -7,10 +7,10 @@ use bowline_cloud_kit::{Running, Shared};
 use uuid::Uuid;
 
 use crate::behaviour::Behaviour;
-use crate::builder::Builder;
-use crate::model::{FloatingIp, HealthMonitor, Listener, LoadBalancer, Member, Pool, Server, Subnet};
+use crate::model::{
+    FloatingIp, HealthMonitor, Listener, LoadBalancer, Member, Network, Pool, Server, Subnet,
+};
 use crate::options::{Access, region};
-use crate::snapshot::{self, Snapshot};
 use crate::state::State;
 
 mod manual;
@@ -26,10 +26,21 @@ pub struct CloudscaleSim {
     pub(crate) running: Running,
 }
 
-bowline_cloud_kit::double!(CloudscaleSim: servers, networks, subnets, load_balancers, pools, members, listeners, monitors, floating_ips);
+bowline_cloud_kit::double! {
+    CloudscaleSim by Uuid;
+    servers: Server, all servers, one server;
+    networks: Network;
+    subnets: Subnet, all subnets;
+    load_balancers: LoadBalancer, all load_balancers, one load_balancer, edit edit_load_balancer;
+    pools: Pool, all pools;
+    members: Member, all members, edit edit_member;
+    listeners: Listener, all listeners, edit edit_listener;
+    monitors: HealthMonitor, all health_monitors, edit edit_health_monitor;
+    floating_ips: FloatingIp, all floating_ips;
+}
 
 impl CloudscaleSim {
-    bowline_cloud_kit::handle!(State, Behaviour, Builder);
+    bowline_cloud_kit::handle!(State, Behaviour);
 
     /// Accepts a token, or changes what it may do.
     pub fn set_token(&self, token: impl Into<String>, access: Access) {
@@ -41,51 +52,9 @@ impl CloudscaleSim {
         self.write(|state| state.options.tokens.remove(token));
     }
 
-    /// The end state without ids and times.
-    pub fn snapshot(&self) -> Snapshot {
-        snapshot::take(&self.read())
-    }
-
-    /// Duplicates and parts without their whole, in words; empty if all is well.
-    pub fn check_invariants(&self) -> Vec<String> {
-        let mut found = snapshot::violations(&self.read());
-        found.extend(self.journal().overlaps().iter().map(ToString::to_string));
-        found
-    }
-
     /// The default private subnet.
     pub fn private_subnet(&self) -> Uuid {
         self.read().home.private
-    }
-
-    /// All servers in order of creation.
-    pub fn servers(&self) -> Vec<Server> {
-        self.read().servers.values().cloned().collect()
-    }
-
-    /// One server.
-    pub fn server(&self, uuid: Uuid) -> Option<Server> {
-        self.read().servers.get(&uuid).cloned()
-    }
-
-    /// All load balancers in order of creation.
-    pub fn load_balancers(&self) -> Vec<LoadBalancer> {
-        self.read().load_balancers.values().cloned().collect()
-    }
-
-    /// One load balancer.
-    pub fn load_balancer(&self, uuid: Uuid) -> Option<LoadBalancer> {
-        self.read().load_balancers.get(&uuid).cloned()
-    }
-
-    /// All pools in order of creation.
-    pub fn pools(&self) -> Vec<Pool> {
-        self.read().pools.values().cloned().collect()
-    }
-
-    /// All members in order of creation.
-    pub fn members(&self) -> Vec<Member> {
-        self.read().members.values().cloned().collect()
     }
 
     /// The members of one pool in order of creation.
@@ -93,30 +62,10 @@ impl CloudscaleSim {
         self.read().members_of(pool).cloned().collect()
     }
 
-    /// All listeners in order of creation.
-    pub fn listeners(&self) -> Vec<Listener> {
-        self.read().listeners.values().cloned().collect()
-    }
-
-    /// All health monitors in order of creation.
-    pub fn health_monitors(&self) -> Vec<HealthMonitor> {
-        self.read().monitors.values().cloned().collect()
-    }
-
-    /// All subnets, those of the provider included.
-    pub fn subnets(&self) -> Vec<Subnet> {
-        self.read().subnets.values().cloned().collect()
-    }
-
-    /// All floating IPs in order of creation.
-    pub fn floating_ips(&self) -> Vec<FloatingIp> {
-        self.read().floating_ips.values().cloned().collect()
-    }
-
     /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has
     /// no other address than 127.0.0.1, where servers' addresses cannot be bound.
     pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.write(|state| state.moved.insert((transport, wanted), actual));
+        self.write(|state| state.moved.set(transport, wanted, actual));
     }
 }
 

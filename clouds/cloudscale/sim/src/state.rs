@@ -1,13 +1,13 @@
 //! Everything a project holds, and the clock-driven changes to it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_kit::addresses::{first_host, host_count, nth};
+use bowline_cloud_kit::addresses::{Leases, first_host};
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed, Simulated};
+use bowline_cloud_kit::dataplane::Bound;
+use bowline_cloud_kit::{Clock, Moved, Seed, Simulated};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -20,11 +20,8 @@ use crate::model::{
 };
 use crate::options::Options;
 
-/// The first host number handed out of a subnet; those below are for routers and the like.
-const FIRST_HOST: u128 = 10;
-
 /// The state of one simulated project. All maps keep the order of creation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) behaviour: Behaviour,
@@ -47,13 +44,12 @@ pub(crate) struct State {
     /// What the data plane listens on.
     pub(crate) bound: Vec<Bound>,
     /// Where members really are that cannot be bound at their own place.
-    pub(crate) moved: BTreeMap<(Transport, SocketAddr), SocketAddr>,
-    taken: BTreeSet<(Uuid, IpAddr)>,
-    cursors: BTreeMap<Uuid, u128>,
+    pub(crate) moved: Moved,
+    addresses: Leases<Uuid, 10>,
 }
 
 /// The networks that exist from the start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Home {
     pub(crate) public_network: Uuid,
     pub(crate) public_v4: Uuid,
@@ -79,26 +75,12 @@ impl State {
             floating_v6: id(),
         };
         let mut state = Self {
+            options,
             behaviour,
             seed,
             clock,
-            servers: IndexMap::new(),
-            networks: IndexMap::new(),
-            subnets: IndexMap::new(),
-            load_balancers: IndexMap::new(),
-            pools: IndexMap::new(),
-            members: IndexMap::new(),
-            listeners: IndexMap::new(),
-            monitors: IndexMap::new(),
-            floating_ips: IndexMap::new(),
-            listed_from: BTreeMap::new(),
             home,
-            lane_locks: BTreeMap::new(),
-            bound: Vec::new(),
-            moved: BTreeMap::new(),
-            taken: BTreeSet::new(),
-            cursors: BTreeMap::new(),
-            options,
+            ..Self::default()
         };
         state.furnish();
         state
@@ -144,7 +126,7 @@ impl State {
 
     pub(crate) fn insert_subnet(&mut self, subnet: Subnet) {
         if let Some(gateway) = subnet.gateway {
-            self.taken.insert((subnet.uuid, gateway));
+            self.addresses.take(subnet.uuid, gateway);
         }
         self.subnets.insert(subnet.uuid, subnet);
     }
@@ -152,19 +134,8 @@ impl State {
     /// Reserves the next free address of a subnet.
     pub(crate) fn allocate(&mut self, subnet: Uuid) -> Result<Address, ApiError> {
         let cidr = self.subnets.get(&subnet).ok_or_else(ApiError::not_found)?.cidr;
-        let hosts = host_count(cidr);
-        let cursor = self
-            .cursors
-            .entry(subnet)
-            .or_insert_with(|| FIRST_HOST.min(hosts.saturating_sub(1)));
-        for _ in 0..hosts.min(1 << 20) {
-            let host = *cursor;
-            // Host 0 is the network and the last one the broadcast address.
-            *cursor = if host + 2 >= hosts { 1 } else { host + 1 };
-            let address = nth(cidr, host);
-            if self.taken.insert((subnet, address)) {
-                return Ok(Address { address, subnet });
-            }
+        if let Some(address) = self.addresses.next(subnet, cidr, None) {
+            return Ok(Address { address, subnet });
         }
         Err(ApiError::detail(format!("No free address in subnet {cidr}.")))
     }
@@ -177,7 +148,7 @@ impl State {
                 "{address} is not a valid IP for the specified subnet."
             )));
         }
-        if !self.taken.insert((subnet, address)) {
+        if !self.addresses.take(subnet, address) {
             return Err(ApiError::detail(format!(
                 "The address {address} is already in use."
             )));
@@ -186,7 +157,7 @@ impl State {
     }
 
     pub(crate) fn release(&mut self, address: &Address) {
-        self.taken.remove(&(address.subnet, address.address));
+        self.addresses.release(address.subnet, address.address);
     }
 
     /// Removes a load balancer with all its parts; floating IPs lose their target.
@@ -281,16 +252,14 @@ impl State {
             return "changing".to_owned();
         }
         let (mut up, mut down) = (0, 0);
-        if self.behaviour.status_follows_members {
-            for member in self
-                .pools_of(balancer.uuid)
-                .flat_map(|pool| self.members_of(pool.uuid))
-            {
-                match self.monitor_status(member) {
-                    MonitorStatus::Up => up += 1,
-                    MonitorStatus::Down => down += 1,
-                    _ => {}
-                }
+        for member in self
+            .pools_of(balancer.uuid)
+            .flat_map(|pool| self.members_of(pool.uuid))
+        {
+            match self.monitor_status(member) {
+                MonitorStatus::Up => up += 1,
+                MonitorStatus::Down => down += 1,
+                _ => {}
             }
         }
         let status = match (up, down) {

@@ -1,17 +1,17 @@
 //! Load balancers that carry traffic: the state as a description for the data plane, and health back into the state.
 
-use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bowline_cloud_kit::clock::pending;
 use bowline_cloud_kit::dataplane::{
     self, Bound, Carrier, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig,
-    Probe, ProxyVersion, Timeouts, Transport,
+    Probe, ProxyVersion, Timeouts, Transport, codes,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::behaviour::Behaviour;
 use crate::model::{
     Algorithm, HealthMonitor, HttpProbe, Listener, ListenerProtocol, Member, MonitorKind, Pool, PoolProtocol,
     Target,
@@ -19,8 +19,14 @@ use crate::model::{
 use crate::state::State;
 
 impl Carrier for State {
+    type Behaviour = Behaviour;
+
     fn wanted(&self) -> (Config, Option<Instant>) {
         (config(self), next_change(self))
+    }
+
+    fn behaviour(&mut self) -> &mut Behaviour {
+        &mut self.behaviour
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {
@@ -127,21 +133,14 @@ fn member(state: &State, protocol: PoolProtocol, member: &Member) -> MemberConfi
         PoolProtocol::Udp => Transport::Udp,
         PoolProtocol::Tcp | PoolProtocol::Proxy | PoolProtocol::Proxyv2 => Transport::Tcp,
     };
-    let place = |transport, port| {
-        let wanted = SocketAddr::new(member.address, port);
-        state.moved.get(&(transport, wanted)).copied().unwrap_or(wanted)
-    };
-    let traffic = place(transport, member.protocol_port);
-    let probed = match member.monitor_port {
-        // A port of its own is one for health checks, which are TCP.
-        Some(port) if port != member.protocol_port => place(Transport::Tcp, port),
-        _ => traffic,
-    };
     MemberConfig {
-        address: traffic.ip(),
-        port: traffic.port(),
-        monitor_port: probed.port(),
         enabled: member.enabled,
+        ..state.moved.member(
+            transport,
+            member.address,
+            member.protocol_port,
+            member.monitor_port,
+        )
     }
 }
 
@@ -177,23 +176,5 @@ fn http(probe: &HttpProbe, tls: bool) -> Probe {
             .iter()
             .filter_map(|text| codes(text))
             .collect(),
-    }
-}
-
-/// `200` or `200-204`.
-fn codes(text: &str) -> Option<RangeInclusive<u16>> {
-    let (low, high) = text.split_once('-').unwrap_or((text, text));
-    Some(low.trim().parse().ok()?..=high.trim().parse().ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_one_or_a_range() {
-        assert_eq!(codes("200"), Some(200..=200));
-        assert_eq!(codes("200-204"), Some(200..=204));
-        assert_eq!(codes("x"), None);
     }
 }

@@ -18,6 +18,7 @@
 //! "Error handling") of Apache CloudStack 4.22.
 
 mod accepted;
+mod caller;
 mod client;
 mod cookies;
 mod envelope;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{Class, SharedRead};
 
-use crate::client::Caller;
+use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::settings::Project;
 use crate::sign::Parameters;

@@ -31,7 +31,6 @@ mod step;
 use self::annotations::annotation_table;
 use self::apply::Writer;
 use self::intent::Intent;
-use self::members::Members;
 use self::observe::learn::{self, Learned};
 use self::observe::observed::{Observed, Seen};
 use self::observe::reads::Reads;
@@ -100,28 +99,29 @@ impl Reconciler for Balancers {
 
     fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
         let mut shown = Shown::default();
-        let (Intent::Wanted(wanted), Some(index)) = (intent, &observed.instances) else {
+        let Intent::Wanted(wanted) = intent else {
             return shown;
         };
+        let index = observed.instances.as_deref();
         for (id, members) in &observed.members {
             let rule = observed.rules.iter().find(|rule| rule.id == *id);
-            let names: Vec<&str> = members
-                .iter()
-                .map(|member| {
-                    index
-                        .with_id(member)
-                        .map_or(member.as_str(), |it| it.name.as_str())
-                })
-                .collect();
-            let rule = rule.map_or_else(|| id.to_string(), |rule| rule.name.clone());
-            shown.add_members(&format!("rule {rule}"), names.into_iter().map(|name| (name, "")));
+            let rule = rule.map_or(id.as_str(), |rule| rule.name.as_str());
+            let names = members.iter().map(|member| {
+                let mut nodes = wanted.nodes.iter();
+                let node = nodes.find(|node| node.instance_id.as_ref() == Some(member));
+                let listed = || index.and_then(|index| index.with_id(member));
+                node.map(|node| node.node.as_str())
+                    .or_else(|| listed().map(|instance| instance.name.as_str()))
+                    .unwrap_or(member.as_str())
+            });
+            shown.add_members(&format!("rule {rule}"), names.map(|name| (name, "")));
         }
         if !observed.members.is_empty() {
             let text = "CloudStack checks no health: it does not tell whether a member answers";
             shown.members.push(text.to_owned());
         }
-        let left_out = Members::find(&wanted.nodes, index).missing();
-        shown.members.extend(left_out);
+        let found = observed.members_of(&wanted.nodes);
+        shown.members.extend(found.and_then(|found| found.missing()));
         shown
     }
 

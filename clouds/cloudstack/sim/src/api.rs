@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::jobs::{Effect, Order};
 use crate::model::{Owner, Tag};
 use crate::operation::{Operation, is_read};
-use crate::options::Role;
+use crate::options::{PATH, Role};
 use crate::params::Params;
 use crate::state::State;
 
@@ -28,9 +28,6 @@ mod networks;
 mod rules;
 mod tags;
 mod virtual_machines;
-
-/// Where the API is.
-pub(crate) const PATH: &str = "/client/api";
 
 /// The payload of an answer, or why there is none.
 type Answer = Result<Value, ApiError>;
@@ -121,8 +118,8 @@ impl Cloud for Api {
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-        self.shared
-            .write(|state| admin::answer(state, method, path, body))
+        let own = |state: &mut State, segments: &[&str]| admin::answer(state, method, segments, body);
+        bowline_cloud_kit::admin::paths(&self.shared, method, path, body, own)
     }
 }
 

@@ -25,9 +25,6 @@ bowline_cloud_kit::switches! {
         /// The time that a job takes once those before it on its network are done. Its effect comes at the end.
         job_time as "job_time_ms" with "millis": Duration = Duration::ZERO,
             documented(API) "A command that changes something begins a job, which takes this time.";
-        /// The poll that is the first one to tell that a job is done.
-        job_polls: u32 = 2,
-            on_demand() "The poll of this number is the first to tell that a job is done.";
         /// Whether a job is carried out by the poll that tells its end, so that one that nobody asks after never ends.
         jobs_wait_for_polls: bool = false,
             on_demand() "A job is carried out by the poll that tells its end.";
@@ -62,9 +59,6 @@ bowline_cloud_kit::switches! {
         /// Whether ordinary users see virtual machines that are destroyed and not yet expunged, as root admins do.
         users_see_destroyed: bool = false,
             documented(SETTINGS) "Users see virtual machines that are destroyed and not yet expunged.";
-        /// Whether public addresses that nobody has are listed.
-        lists_free_addresses: bool = true,
-            on_demand() "Public addresses that nobody has are listed.";
         /// Whether a rule is made on a public address that is still on its way to somebody.
         pending_addresses_take_rules: bool = false,
             read(RULES) "A rule is made only on an address that is `Allocated`; the switch takes any.";

@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,50 +9,25 @@ use crate::options::{Options, UserSpec};
 use crate::sim::CloudstackSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes CloudstackSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
+    bowline_cloud_kit::setters! {
+        /// The server's version, see [`Behaviour::version`]. Default: `4.22.0.0`.
+        version(version: impl Into<String>) behaviour.version = version.into();
+        /// The name of the zone. Default: `Zurich-1`.
+        zone(name: impl Into<String>) options.zone = name.into();
+        /// The range of the first network. Default: 10.1.0.0/16.
+        guest_range(range: IpNet) options.guest = range.trunc();
+        /// The range of public addresses. Default: 203.0.113.0/24.
+        public_range(range: IpNet) options.public = range.trunc();
+    }
 
     /// Adds a user. Without any, there is an ordinary one of the account `team` with [`CloudstackSim::API_KEY`] and
     /// [`CloudstackSim::SECRET_KEY`]. The first user's account owns what names no owner.
     #[must_use]
     pub fn user(mut self, user: UserSpec) -> Self {
         self.options.users.push(user);
-        self
-    }
-
-    /// The server's version, see [`Behaviour::version`]. Default: `4.22.0.0`.
-    #[must_use]
-    pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.behaviour.version = version.into();
-        self
-    }
-
-    /// The name of the zone. Default: `Zurich-1`.
-    #[must_use]
-    pub fn zone(mut self, name: impl Into<String>) -> Self {
-        self.options.zone = name.into();
-        self
-    }
-
-    /// The range of the first network. Default: 10.1.0.0/16.
-    #[must_use]
-    pub fn guest_range(mut self, range: IpNet) -> Self {
-        self.options.guest = range.trunc();
-        self
-    }
-
-    /// The range of public addresses. Default: 203.0.113.0/24.
-    #[must_use]
-    pub fn public_range(mut self, range: IpNet) -> Self {
-        self.options.public = range.trunc();
         self
     }
 
@@ -67,14 +41,5 @@ impl Builder {
         self.settings.data_plane = true;
         self.public_range(v4_range([127, 77, 0, 0], 24))
             .guest_range(v4_range([127, 78, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> CloudstackSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        CloudstackSim { shared, running }
     }
 }

@@ -7,13 +7,26 @@
 //!
 //! In a test, [`CloudstackSim::service`] is called in memory; [`CloudstackSim::serve`] and the program `cloudstack-sim`
 //! put it on a socket. Every call is `/client/api`, so the journal and fault rules know requests by their command.
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `operation.rs` lists the commands, `api.rs` routes them, `api/` has a file for each kind |
+//! | what a job does when its time has come | `jobs/effects.rs` |
+//! | what the virtual router really runs | `router.rs` |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` and `by_hand.rs`, over HTTP `api/admin.rs` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod api;
 mod builder;
+mod by_hand;
 mod error;
 mod jobs;
 mod operation;
@@ -22,6 +35,8 @@ mod params;
 mod router;
 mod signature;
 mod sim;
+mod snapshot;
+mod specs;
 mod state;
 mod traffic;
 mod wire;
@@ -33,8 +48,7 @@ pub use jobs::{JobRecord, JobStatus};
 pub use model::{AddressState, Owner, RuleState, Tag, VmState};
 pub use operation::Operation;
 pub use options::{Role, UserSpec};
-pub use sim::{
-    AclItemSpec, AddressSpec, CloudstackSim, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec,
-    VmSpec, VpcSpec,
+pub use sim::CloudstackSim;
+pub use specs::{
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
 };
-pub use snapshot::Snapshot;

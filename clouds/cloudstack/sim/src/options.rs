@@ -7,6 +7,15 @@ use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+/// Where the API is.
+pub(crate) const PATH: &str = "/client/api";
+
+/// The API key of the user who is there if none is named.
+pub(crate) const API_KEY: &str = "simulated-api-key";
+
+/// The secret key of that user.
+pub(crate) const SECRET_KEY: &str = "simulated-secret-key";
+
 /// What a user may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

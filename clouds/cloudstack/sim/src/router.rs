@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{LoadBalancerRule, RuleState};
-use crate::state::State;
+use crate::model::LoadBalancerRule;
 
 /// The routers by the ID of their network.
 #[derive(Debug, Default)]
@@ -38,36 +37,24 @@ impl Routers {
         let routers = self.0.iter();
         routers.filter_map(|(network, router)| Some((network.as_str(), router.complaint.as_deref()?)))
     }
-}
 
-/// What haproxy cannot read in a rule: `acl network_allowed src 10.0.0.0/8,192.0.2.0/24` names no network.
-fn complaint(rule: &LoadBalancerRule) -> Option<String> {
-    let list = rule.cidrs.as_deref().filter(|list| list.contains(','))?;
-    Some(format!("rule {} lists clients as `{list}`", rule.name))
-}
-
-impl State {
     /// Tells the router of a network all of its rules.
-    pub(crate) fn tell_router(&mut self, network: &str) {
-        let is_told = |rule: &&LoadBalancerRule| rule.network == network && rule.state != RuleState::Revoke;
-        let rules: Vec<LoadBalancerRule> = self.rules.values().filter(is_told).cloned().collect();
-        let router = self.routers.0.entry(network.to_owned()).or_default();
+    pub(crate) fn tell(&mut self, network: &str, rules: Vec<LoadBalancerRule>) {
+        let router = self.0.entry(network.to_owned()).or_default();
         router.complaint = rules.iter().find_map(complaint);
         if router.complaint.is_none() {
             router.running = rules;
         }
     }
 
-    /// The same for several networks.
-    pub(crate) fn tell_routers(&mut self, networks: impl IntoIterator<Item = String>) {
-        for network in networks {
-            self.tell_router(&network);
-        }
+    /// Forgets a router and what it runs.
+    pub(crate) fn remove(&mut self, network: &str) {
+        self.0.remove(network);
     }
+}
 
-    /// Starts a router anew, which is told everything then. If haproxy cannot read it, it does not start.
-    pub(crate) fn restart_router(&mut self, network: &str) {
-        self.routers.0.remove(network);
-        self.tell_router(network);
-    }
+/// What haproxy cannot read in a rule: `acl network_allowed src 10.0.0.0/8,192.0.2.0/24` names no network.
+fn complaint(rule: &LoadBalancerRule) -> Option<String> {
+    let list = rule.cidrs.as_deref().filter(|list| list.contains(','))?;
+    Some(format!("rule {} lists clients as `{list}`", rule.name))
 }

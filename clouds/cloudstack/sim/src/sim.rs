@@ -5,26 +5,17 @@ use std::net::{IpAddr, SocketAddr};
 use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::{Mark, Running, Shared};
 
-use crate::api;
 use crate::behaviour::{Behaviour, JobFault};
-use crate::builder::Builder;
 use crate::jobs::JobRecord;
-use crate::model::{AclItem, FirewallRule, LoadBalancerRule, Network, PublicAddress, VirtualMachine, Vpc};
+use crate::model::{
+    AclItem, AclList, FirewallRule, LoadBalancerRule, Network, PublicAddress, VirtualMachine, Vpc,
+};
 use crate::operation::Operation;
-use crate::snapshot::{self, Snapshot};
+use crate::options;
 use crate::state::State;
 
 mod manual;
 mod project;
-mod specs;
-
-pub(crate) use manual::{
-    insert_acl_item, insert_address, insert_firewall_rule, insert_network, insert_project, insert_rule,
-    insert_vm, insert_vpc,
-};
-pub use specs::{
-    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
-};
 
 /// A simulated Apache CloudStack. Clones share it.
 #[derive(Clone, Debug)]
@@ -33,19 +24,29 @@ pub struct CloudstackSim {
     pub(crate) running: Running,
 }
 
-bowline_cloud_kit::double!(CloudstackSim: vms, networks, vpcs, addresses, rules, firewall, acl_lists, acl_items);
+bowline_cloud_kit::double! {
+    CloudstackSim by &str;
+    vms: VirtualMachine, all vms, one vm, edit edit_vm;
+    networks: Network, all networks, edit edit_network;
+    vpcs: Vpc, all vpcs;
+    addresses: PublicAddress, edit edit_address;
+    rules: LoadBalancerRule, all rules;
+    firewall: FirewallRule, all firewall_rules;
+    acl_lists: AclList;
+    acl_items: AclItem, all acl_items;
+}
 
 impl CloudstackSim {
     /// The API key of the user who is there if none is named.
-    pub const API_KEY: &str = "simulated-api-key";
+    pub const API_KEY: &str = options::API_KEY;
 
     /// The secret key of the user who is there if none is named.
-    pub const SECRET_KEY: &str = "simulated-secret-key";
+    pub const SECRET_KEY: &str = options::SECRET_KEY;
 
     /// The path of the API, below the base URL.
-    pub const PATH: &str = api::PATH;
+    pub const PATH: &str = options::PATH;
 
-    bowline_cloud_kit::handle!(State, Behaviour, Builder);
+    bowline_cloud_kit::handle!(State, Behaviour);
 
     /// The commands since a mark in the journal, in order of arrival, polls of jobs left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {
@@ -78,16 +79,6 @@ impl CloudstackSim {
         self.read().jobs.records()
     }
 
-    /// The end state without ids, addresses and times.
-    pub fn snapshot(&self) -> Snapshot {
-        snapshot::take(&self.read())
-    }
-
-    /// Duplicates and parts without their whole, in words; empty if all is well.
-    pub fn check_invariants(&self) -> Vec<String> {
-        snapshot::violations(&self.read())
-    }
-
     /// The id of the zone that is there from the start.
     pub fn zone(&self) -> String {
         self.read().home.zone.clone()
@@ -96,26 +87,6 @@ impl CloudstackSim {
     /// The id of the isolated network `k8s` that is there from the start.
     pub fn network(&self) -> String {
         self.read().home.network.clone()
-    }
-
-    /// All networks in order of creation.
-    pub fn networks(&self) -> Vec<Network> {
-        self.read().networks.values().cloned().collect()
-    }
-
-    /// All VPCs in order of creation.
-    pub fn vpcs(&self) -> Vec<Vpc> {
-        self.read().vpcs.values().cloned().collect()
-    }
-
-    /// All virtual machines in order of creation.
-    pub fn vms(&self) -> Vec<VirtualMachine> {
-        self.read().vms.values().cloned().collect()
-    }
-
-    /// One virtual machine.
-    pub fn vm(&self, id: &str) -> Option<VirtualMachine> {
-        self.read().vms.get(id).cloned()
     }
 
     /// The virtual machine of a name.
@@ -135,11 +106,6 @@ impl CloudstackSim {
     pub fn address(&self, address: IpAddr) -> Option<PublicAddress> {
         let state = self.read();
         state.addresses.values().find(|it| it.address == address).cloned()
-    }
-
-    /// All load balancer rules in order of creation.
-    pub fn rules(&self) -> Vec<LoadBalancerRule> {
-        self.read().rules.values().cloned().collect()
     }
 
     /// The first load balancer rule of a name.
@@ -163,19 +129,9 @@ impl CloudstackSim {
         vms.map(|vm| vm.name.clone()).collect()
     }
 
-    /// All firewall rules in order of creation.
-    pub fn firewall_rules(&self) -> Vec<FirewallRule> {
-        self.read().firewall.values().cloned().collect()
-    }
-
-    /// All ACL items in order of creation.
-    pub fn acl_items(&self) -> Vec<AclItem> {
-        self.read().acl_items.values().cloned().collect()
-    }
-
     /// Sends what is meant for a virtual machine's address and port to another place: for machines whose loopback
     /// interface has no other address than 127.0.0.1, where these addresses cannot be bound.
     pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.write(|state| state.moved.insert((transport, wanted), actual));
+        self.write(|state| state.moved.set(transport, wanted, actual));
     }
 }

@@ -1,158 +1,70 @@
-//! The end state without ids, addresses and times, to compare runs that took different ways.
+//! The end state without ids, addresses and times, and what a clean cloud does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use bowline_cloud_kit::Inspect;
+use bowline_cloud_kit::snapshot::sorted;
+use serde_json::{Value, json};
 
-use crate::model::{AclItem, AddressState, LoadBalancerRule, PublicAddress, RuleState, Tag};
+use crate::model::{AclItem, FirewallRule, LoadBalancerRule, PublicAddress, RuleState};
 use crate::state::State;
 
-/// What a cloud holds beside its virtual machines and networks, in an order that does not depend on how it came about.
-///
-/// Ids, times and public addresses are left out: two runs that end with the same rules have equal snapshots.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Snapshot {
-    /// Held addresses, those for source NAT only if they have rules. Sorted.
-    pub addresses: Vec<HeldAddress>,
-    /// Items of ACL lists. Sorted.
-    pub acl_items: Vec<Item>,
+impl Inspect for State {
+    fn snapshot(&self) -> Value {
+        take(self)
+    }
+
+    fn violations(&self) -> Vec<String> {
+        violations(self)
+    }
 }
 
-/// A public address that is somebody's, and what is on it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct HeldAddress {
-    /// Name of the network.
-    pub network: Option<String>,
-    /// Name of the VPC.
-    pub vpc: Option<String>,
-    /// What it is doing.
-    pub state: AddressState,
-    /// Sorted.
-    pub tags: BTreeSet<Tag>,
-    /// Load balancer rules. Sorted.
-    pub rules: Vec<Rule>,
-    /// Firewall rules. Sorted.
-    pub firewall: Vec<Opening>,
-}
-
-/// A load balancer rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Rule {
-    /// Name.
-    pub name: String,
-    /// Protocol.
-    pub protocol: Option<String>,
-    /// Algorithm.
-    pub algorithm: String,
-    /// Port of the public address.
-    pub public_port: u16,
-    /// Port of the members.
-    pub private_port: u16,
-    /// The clients that may come, whatever separates them.
-    pub cidrs: BTreeSet<String>,
-    /// What it is doing.
-    pub state: RuleState,
-    /// Names of the members.
-    pub members: BTreeSet<String>,
-}
-
-/// A firewall rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Opening {
-    /// Protocol.
-    pub protocol: String,
-    /// First and last port.
-    pub ports: Option<(u16, u16)>,
-    /// Sources.
-    pub cidrs: BTreeSet<String>,
-    /// Whether it is in force.
-    pub state: RuleState,
-}
-
-/// An ACL item.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Item {
-    /// Name of the list.
-    pub list: String,
-    /// Protocol.
-    pub protocol: String,
-    /// First and last port.
-    pub ports: Option<(u16, u16)>,
-    /// The other side.
-    pub cidrs: BTreeSet<String>,
-    /// Whether it lets pass.
-    pub is_allow: bool,
-    /// Whether it is about what comes in.
-    pub is_ingress: bool,
-    /// Whether it is in force.
-    pub state: RuleState,
-}
-
-/// Describes the state as it is now.
-pub(crate) fn take(state: &State) -> Snapshot {
+/// Public addresses that are somebody's with what is on them, those for source NAT only if there are rules; and the items of
+/// ACL lists.
+fn take(state: &State) -> Value {
+    let is_bare = |it: &PublicAddress| {
+        let has_rule = state.rules.values().any(|rule| rule.address == it.id);
+        !has_rule && !state.firewall.values().any(|rule| rule.address == it.id)
+    };
     let held = state.addresses.values().filter(|it| it.owner.is_some());
-    let mut addresses: Vec<HeldAddress> = held
-        .map(|it| (it.is_source_nat, describe(state, it)))
-        .filter(|(is_source_nat, it)| !is_source_nat || !it.rules.is_empty() || !it.firewall.is_empty())
-        .map(|(_, it)| it)
-        .collect();
-    addresses.sort();
-    let mut acl_items: Vec<Item> = state.acl_items.values().map(|it| item(state, it)).collect();
-    acl_items.sort();
-    Snapshot { addresses, acl_items }
+    let held = held.filter(|it| !it.is_source_nat || !is_bare(it));
+    json!({
+        "addresses": sorted(held.map(|it| address(state, it))),
+        "acl_items": sorted(state.acl_items.values().map(|it| item(state, it))),
+    })
 }
 
-fn describe(state: &State, address: &PublicAddress) -> HeldAddress {
+fn address(state: &State, address: &PublicAddress) -> Value {
     let network = address.network.as_ref().and_then(|id| state.networks.get(id));
     let vpc = address.vpc.as_ref().and_then(|id| state.vpcs.get(id));
     let rules = state.rules.values().filter(|it| it.address == address.id);
-    let mut rules: Vec<Rule> = rules.map(|it| rule(state, it)).collect();
-    rules.sort();
     let firewall = state.firewall.values().filter(|it| it.address == address.id);
-    let mut firewall: Vec<Opening> = firewall
-        .map(|it| Opening {
-            protocol: it.protocol.clone(),
-            ports: it.ports,
-            cidrs: it.cidrs.iter().cloned().collect(),
-            state: it.state,
-        })
-        .collect();
-    firewall.sort();
-    HeldAddress {
-        network: network.map(|it| it.name.clone()),
-        vpc: vpc.map(|it| it.name.clone()),
-        state: address.state,
-        tags: address.tags.iter().cloned().collect(),
-        rules,
-        firewall,
-    }
+    let opening = |it: &FirewallRule| json!({ "protocol": it.protocol, "ports": it.ports, "cidrs": sorted(&it.cidrs), "state": it.state });
+    json!({
+        "network": network.map(|it| &it.name), "vpc": vpc.map(|it| &it.name), "state": address.state,
+        "tags": sorted(&address.tags), "rules": sorted(rules.map(|it| rule(state, it))),
+        "firewall": sorted(firewall.map(opening)),
+    })
 }
 
-fn rule(state: &State, rule: &LoadBalancerRule) -> Rule {
+fn rule(state: &State, rule: &LoadBalancerRule) -> Value {
     let name = |id: &String| state.vms.get(id).map_or(id, |vm| &vm.name).clone();
-    Rule {
-        name: rule.name.clone(),
-        protocol: rule.protocol.clone(),
-        algorithm: rule.algorithm.clone(),
-        public_port: rule.public_port,
-        private_port: rule.private_port,
-        cidrs: separated(rule.cidrs.as_deref()).map(str::to_owned).collect(),
-        state: rule.state,
-        members: rule.members.iter().map(name).collect(),
-    }
+    json!({
+        "name": rule.name, "protocol": rule.protocol, "algorithm": rule.algorithm,
+        "public_port": rule.public_port, "private_port": rule.private_port,
+        // Whatever separates them.
+        "cidrs": sorted(separated(rule.cidrs.as_deref())), "state": rule.state,
+        "members": sorted(rule.members.iter().map(name)),
+    })
 }
 
-fn item(state: &State, item: &AclItem) -> Item {
+fn item(state: &State, item: &AclItem) -> Value {
     let list = state.acl_lists.get(&item.list);
-    Item {
-        list: list.map_or(&item.list, |it| &it.name).clone(),
-        protocol: item.protocol.clone(),
-        ports: item.ports,
-        cidrs: item.cidrs.iter().cloned().collect(),
-        is_allow: item.is_allow,
-        is_ingress: item.is_ingress,
-        state: item.state,
-    }
+    json!({
+        "list": list.map_or(&item.list, |it| &it.name), "protocol": item.protocol, "ports": item.ports,
+        "cidrs": sorted(&item.cidrs), "is_allow": item.is_allow, "is_ingress": item.is_ingress,
+        "state": item.state,
+    })
 }
 
 /// The parts of a CIDR list as it is stored: by blanks or commas.
@@ -195,7 +107,7 @@ fn not_in_force(state: &State) -> Vec<String> {
 }
 
 /// What a clean cloud does not have. What is on its way out does not count.
-pub(crate) fn violations(state: &State) -> Vec<String> {
+fn violations(state: &State) -> Vec<String> {
     let mut found = Vec::new();
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let stays = |it: RuleState| it != RuleState::Revoke;
@@ -226,7 +138,7 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
     }
     let mut items = BTreeSet::new();
     for it in state.acl_items.values().filter(|it| stays(it.state)) {
-        if !items.insert(item(state, it)) {
+        if !items.insert(item(state, it).to_string()) {
             found.push(format!("ACL item {} is there twice", it.id));
         }
     }

@@ -1,11 +1,11 @@
 //! Everything a cloud holds, and the clock-driven changes to it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use bowline_cloud_kit::addresses::{host_count, nth};
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed, Simulated};
+use bowline_cloud_kit::dataplane::Bound;
+use bowline_cloud_kit::{Clock, Moved, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use crate::model::{
     AclItem, AclList, AddressState, DEFAULT_ALLOW, DEFAULT_DENY, FirewallRule, LoadBalancerRule, Network,
     Owner, PortForwarding, Project, PublicAddress, RuleState, Tag, VirtualMachine, Vpc, Zone,
 };
-use crate::options::{Options, Role, UserSpec, Users, default_account};
+use crate::options::{API_KEY, Options, Role, SECRET_KEY, UserSpec, Users, default_account};
 use crate::router::Routers;
 
 /// The first host number handed out of a small network; those below are for routers and the like.
@@ -57,7 +57,7 @@ pub(crate) const TIER_SERVICES: [&str; 8] = [
 ];
 
 /// The state of one simulated cloud. All maps keep the order of creation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) behaviour: Behaviour,
     pub(crate) users: Users,
@@ -83,14 +83,14 @@ pub(crate) struct State {
     /// What the data plane listens on.
     pub(crate) bound: Vec<Bound>,
     /// Where virtual machines' ports really are that cannot be bound at their own place.
-    pub(crate) moved: BTreeMap<(Transport, SocketAddr), SocketAddr>,
+    pub(crate) moved: Moved,
     number: u64,
     /// The next host number of each network.
     hosts: BTreeMap<String, u128>,
 }
 
 /// What exists from the start, and ids that never change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Home {
     pub(crate) domain: String,
     pub(crate) zone: String,
@@ -118,28 +118,10 @@ impl State {
         };
         let mut state = Self {
             behaviour,
-            users: Users::default(),
             seed,
             clock,
-            zones: IndexMap::new(),
-            projects: IndexMap::new(),
-            vms: IndexMap::new(),
-            networks: IndexMap::new(),
-            vpcs: IndexMap::new(),
-            addresses: IndexMap::new(),
-            rules: IndexMap::new(),
-            firewall: IndexMap::new(),
-            forwardings: IndexMap::new(),
-            acl_lists: IndexMap::new(),
-            acl_items: IndexMap::new(),
-            routers: Routers::default(),
-            jobs: Jobs::default(),
-            recent: BTreeMap::new(),
             home,
-            bound: Vec::new(),
-            moved: BTreeMap::new(),
-            number: 0,
-            hosts: BTreeMap::new(),
+            ..Self::default()
         };
         state.furnish(options);
         state
@@ -148,10 +130,7 @@ impl State {
     fn furnish(&mut self, options: Options) {
         let mut users = options.users;
         if users.is_empty() {
-            users.push(UserSpec::new(
-                crate::CloudstackSim::API_KEY,
-                crate::CloudstackSim::SECRET_KEY,
-            ));
+            users.push(UserSpec::new(API_KEY, SECRET_KEY));
         }
         for user in users {
             let id = self.id();
@@ -192,7 +171,7 @@ impl State {
             vpc: None,
             acl: None,
         };
-        self.insert_network(network);
+        self.place_network(network);
     }
 
     /// Adds the addresses of a range to a zone's pool, without the range's first ten and its last one.
@@ -224,7 +203,7 @@ impl State {
     }
 
     /// Adds a network. An isolated one with source NAT gets an address for it, as a router does when it starts.
-    pub(crate) fn insert_network(&mut self, network: Network) {
+    pub(crate) fn place_network(&mut self, network: Network) {
         let (id, zone, owner) = (network.id.clone(), network.zone.clone(), network.owner.clone());
         let wants_address = network.vpc.is_none() && network.offers("SourceNat");
         self.networks.insert(id.clone(), network);
@@ -339,6 +318,26 @@ impl State {
             address.static_nat.take_if(|vm| vm == id);
         }
         self.vms.shift_remove(id).is_some()
+    }
+
+    /// Tells the router of a network all of its rules.
+    pub(crate) fn tell_router(&mut self, network: &str) {
+        let is_told = |rule: &&LoadBalancerRule| rule.network == network && rule.state != RuleState::Revoke;
+        let rules = self.rules.values().filter(is_told).cloned().collect();
+        self.routers.tell(network, rules);
+    }
+
+    /// The same for several networks.
+    pub(crate) fn tell_routers(&mut self, networks: impl IntoIterator<Item = String>) {
+        for network in networks {
+            self.tell_router(&network);
+        }
+    }
+
+    /// Starts a router anew, which is told everything then. If haproxy cannot read it, it does not start.
+    pub(crate) fn restart_router(&mut self, network: &str) {
+        self.routers.remove(network);
+        self.tell_router(network);
     }
 
     /// What the server's clock shows, as it writes it.

@@ -1,7 +1,5 @@
 //! Load balancer rules that carry traffic: the state as a description for the data plane.
 
-use std::net::SocketAddr;
-
 use bowline_cloud_kit::dataplane::{
     Algorithm, Bound, Carrier, Config, ListenerConfig, MemberConfig, PoolConfig, ProxyVersion, Timeouts,
     Transport,
@@ -9,6 +7,7 @@ use bowline_cloud_kit::dataplane::{
 use ipnet::IpNet;
 use tokio::time::Instant;
 
+use crate::behaviour::Behaviour;
 use crate::model::{AddressState, LoadBalancerRule, PublicAddress, VirtualMachine, VmState};
 use crate::snapshot::separated;
 use crate::state::State;
@@ -16,8 +15,14 @@ use crate::state::State;
 mod filter;
 
 impl Carrier for State {
+    type Behaviour = Behaviour;
+
     fn wanted(&self) -> (Config, Option<Instant>) {
         (config(self), self.jobs.next_due(&self.behaviour))
+    }
+
+    fn behaviour(&mut self) -> &mut Behaviour {
+        &mut self.behaviour
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {
@@ -102,17 +107,9 @@ fn pool(state: &State, rule: &LoadBalancerRule) -> PoolConfig {
 }
 
 fn member(state: &State, rule: &LoadBalancerRule, vm: &VirtualMachine) -> Option<(String, MemberConfig)> {
-    let wanted = SocketAddr::new(vm.nic_in(&rule.network)?.address, rule.private_port);
-    let place = state
+    let address = vm.nic_in(&rule.network)?.address;
+    let config = state
         .moved
-        .get(&(transport(rule), wanted))
-        .copied()
-        .unwrap_or(wanted);
-    let config = MemberConfig {
-        address: place.ip(),
-        port: place.port(),
-        monitor_port: place.port(),
-        enabled: true,
-    };
+        .member(transport(rule), address, rule.private_port, None);
     Some((vm.id.clone(), config))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use bowline_cloud_kit::service::{json, no_content};
+use bowline_cloud_kit::service::{base_url, json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -85,24 +85,15 @@ impl Cloud for Api {
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-        let reply = admin::answer(&mut self.lock(), method, path, body);
-        self.shared.ring();
-        reply
+        let own = |state: &mut State, segments: &[&str]| admin::answer(state, method, segments, body);
+        bowline_cloud_kit::admin::paths(&self.shared, method, path, body, own)
     }
 }
 
 /// Scheme and host for links: set, or as the caller named them.
 fn base(state: &State, request: &Request<Bytes>) -> String {
-    if let Some(base) = &state.options.base_url {
-        return base.clone();
-    }
-    let scheme = request.uri().scheme_str().unwrap_or("http");
-    let host = request
-        .headers()
-        .get(header::HOST)
-        .and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str));
-    format!("{scheme}://{}", host.unwrap_or("openstack.test"))
+    let set = state.options.base_url.clone();
+    set.unwrap_or_else(|| base_url(request, "http://openstack.test"))
 }
 
 fn serve(state: &mut State, request: &Request<Bytes>, base: &str) -> Answer {

@@ -1,6 +1,5 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
@@ -10,29 +9,28 @@ use crate::options::{CatalogUrls, Options, Service};
 use crate::sim::OpenstackSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes OpenstackSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
-
-    /// The name and the password of the user of the first project. Default: `demo`, `demo`.
-    #[must_use]
-    pub fn user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
-        self.options.user = (name.into(), password.into());
-        self
-    }
-
-    /// The name of the first project. Default: `demo`.
-    #[must_use]
-    pub fn project(mut self, name: impl Into<String>) -> Self {
-        self.options.project = name.into();
-        self
+    bowline_cloud_kit::setters! {
+        /// The name and the password of the user of the first project. Default: `demo`, `demo`.
+        user(name: impl Into<String>, password: impl Into<String>) options.user = (name.into(), password.into());
+        /// The name of the first project. Default: `demo`.
+        project(name: impl Into<String>) options.project = name.into();
+        /// Whether the catalog's URLs end in a version. Default: some do.
+        catalog_urls(urls: CatalogUrls) options.urls = urls;
+        /// The base of all links, without a slash at the end. Default: as the caller named the host.
+        base_url(base_url: impl Into<String>) options.base_url = Some(base_url.into());
+        /// The availability zone of servers that name none. Default: `nova`.
+        zone(zone: impl Into<String>) options.zone = zone.into();
+        /// The name of the project's network. Default: `private`.
+        network(name: impl Into<String>) options.network = name.into();
+        /// The range of the project's subnet. Default: 10.0.0.0/24, whose first server has 10.0.0.11.
+        private_range(range: IpNet) options.private = range.trunc();
+        /// Gives the project's network an IPv6 subnet too.
+        private_v6_range(range: IpNet) options.private_v6 = Some(range.trunc());
+        /// The range of floating IPs. Default: 203.0.113.0/24.
+        external_range(range: IpNet) options.external = range.trunc();
     }
 
     /// The regions of the catalog. The first one is simulated; below the URLs of the others nothing is found.
@@ -50,55 +48,6 @@ impl Builder {
         self
     }
 
-    /// Whether the catalog's URLs end in a version. Default: some do.
-    #[must_use]
-    pub fn catalog_urls(mut self, urls: CatalogUrls) -> Self {
-        self.options.urls = urls;
-        self
-    }
-
-    /// The base of all links, without a slash at the end. Default: as the caller named the host.
-    #[must_use]
-    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
-        self.options.base_url = Some(base_url.into());
-        self
-    }
-
-    /// The availability zone of servers that name none. Default: `nova`.
-    #[must_use]
-    pub fn zone(mut self, zone: impl Into<String>) -> Self {
-        self.options.zone = zone.into();
-        self
-    }
-
-    /// The name of the project's network. Default: `private`.
-    #[must_use]
-    pub fn network(mut self, name: impl Into<String>) -> Self {
-        self.options.network = name.into();
-        self
-    }
-
-    /// The range of the project's subnet. Default: 10.0.0.0/24, whose first server has 10.0.0.11.
-    #[must_use]
-    pub fn private_range(mut self, range: IpNet) -> Self {
-        self.options.private = range.trunc();
-        self
-    }
-
-    /// Gives the project's network an IPv6 subnet too.
-    #[must_use]
-    pub fn private_v6_range(mut self, range: IpNet) -> Self {
-        self.options.private_v6 = Some(range.trunc());
-        self
-    }
-
-    /// The range of floating IPs. Default: 203.0.113.0/24.
-    #[must_use]
-    pub fn external_range(mut self, range: IpNet) -> Self {
-        self.options.external = range.trunc();
-        self
-    }
-
     /// Makes the load balancers carry traffic, see [`bowline_cloud_kit::dataplane`]. Default: no.
     ///
     /// Moves the ranges of floating IPs and of the project's subnet into the loopback range (127.77.0.0/16 and
@@ -109,14 +58,5 @@ impl Builder {
         self.settings.data_plane = true;
         self.external_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> OpenstackSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        OpenstackSim { shared, running }
     }
 }

@@ -1,11 +1,10 @@
 //! Everything a cloud holds, and the clock-driven changes to it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
-use bowline_cloud_kit::addresses::first_host;
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed, Simulated};
+use bowline_cloud_kit::addresses::{Leases, first_host};
+use bowline_cloud_kit::dataplane::Bound;
+use bowline_cloud_kit::{Clock, Moved, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
 
@@ -26,10 +25,8 @@ pub(crate) use addresses::NoAddress;
 pub(crate) use identity::{Identity, Named, NamedDomain, Refused, hex, token};
 pub(crate) use network::PortWish;
 
-use addresses::Addresses;
-
 /// The state of one simulated cloud. All maps keep the order of creation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) behaviour: Behaviour,
@@ -59,12 +56,12 @@ pub(crate) struct State {
     /// What the data plane listens on.
     pub(crate) bound: Vec<Bound>,
     /// Where members really are that cannot be bound at their own place.
-    pub(crate) moved: BTreeMap<(Transport, SocketAddr), SocketAddr>,
-    addresses: Addresses,
+    pub(crate) moved: Moved,
+    addresses: Leases<Id, 11>,
 }
 
 /// What exists from the start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Home {
     /// The id of the project that the first user works in.
     pub project: String,
@@ -107,28 +104,9 @@ impl State {
             seed,
             clock,
             identity,
-            servers: IndexMap::new(),
-            flavors: IndexMap::new(),
-            networks: IndexMap::new(),
-            subnets: IndexMap::new(),
-            ports: IndexMap::new(),
-            ports_by_device: BTreeMap::new(),
-            routers: IndexMap::new(),
-            floating_ips: IndexMap::new(),
-            groups: IndexMap::new(),
-            rules: IndexMap::new(),
-            load_balancers: IndexMap::new(),
-            listeners: IndexMap::new(),
-            pools: IndexMap::new(),
-            members: IndexMap::new(),
-            monitors: IndexMap::new(),
-            secrets: IndexMap::new(),
-            containers: IndexMap::new(),
             home,
-            bound: Vec::new(),
-            moved: BTreeMap::new(),
-            addresses: Addresses::default(),
             options,
+            ..Self::default()
         };
         state.furnish();
         state

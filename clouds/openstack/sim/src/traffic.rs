@@ -1,16 +1,16 @@
 //! Load balancers that carry traffic: the state as a description for the data plane, and health back into the state.
 
-use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bowline_cloud_kit::clock::pending;
 use bowline_cloud_kit::dataplane::{
     self, Bound, Carrier, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig,
-    Probe, ProxyVersion, Timeouts, Transport,
+    Probe, ProxyVersion, Timeouts, Transport, codes,
 };
 use tokio::time::Instant;
 
+use crate::behaviour::Behaviour;
 use crate::model::Id;
 use crate::model::balancing::{
     Algorithm, Forwarder, HttpProbe, Listener, ListenerProtocol, LoadBalancer, Member, Monitor, MonitorKind,
@@ -19,8 +19,14 @@ use crate::model::balancing::{
 use crate::state::State;
 
 impl Carrier for State {
+    type Behaviour = Behaviour;
+
     fn wanted(&self) -> (Config, Option<Instant>) {
         (config(self), next_change(self))
+    }
+
+    fn behaviour(&mut self) -> &mut Behaviour {
+        &mut self.behaviour
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {
@@ -143,21 +149,11 @@ fn member(state: &State, protocol: PoolProtocol, member: &Member) -> MemberConfi
         PoolProtocol::Udp => Transport::Udp,
         _ => Transport::Tcp,
     };
-    let place = |transport, port| {
-        let wanted = SocketAddr::new(member.address, port);
-        state.moved.get(&(transport, wanted)).copied().unwrap_or(wanted)
-    };
-    let traffic = place(transport, member.port);
-    let probed = match member.monitor_port {
-        // A port of its own is one for health checks, which are TCP.
-        Some(port) if port != member.port => place(Transport::Tcp, port),
-        _ => traffic,
-    };
     MemberConfig {
-        address: traffic.ip(),
-        port: traffic.port(),
-        monitor_port: probed.port(),
         enabled: member.part.is_up && member.weight > 0,
+        ..state
+            .moved
+            .member(transport, member.address, member.port, member.monitor_port)
     }
 }
 
@@ -192,23 +188,5 @@ fn http(probe: &HttpProbe, tls: bool) -> Probe {
         path: probe.url_path.clone(),
         host: is_named.then(|| probe.domain_name.clone().unwrap_or_default()),
         expected: probe.expected_codes.split(',').filter_map(codes).collect(),
-    }
-}
-
-/// `200` or `200-204`.
-fn codes(text: &str) -> Option<RangeInclusive<u16>> {
-    let (low, high) = text.split_once('-').unwrap_or((text, text));
-    Some(low.trim().parse().ok()?..=high.trim().parse().ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_one_or_a_range() {
-        assert_eq!(codes("200"), Some(200..=200));
-        assert_eq!(codes("200-204"), Some(200..=204));
-        assert_eq!(codes("x"), None);
     }
 }

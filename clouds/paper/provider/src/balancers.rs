@@ -7,7 +7,7 @@ use bowline_cloud_provider::{
     CloudError, LoadBalancer, LoadBalancerPlan, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
 };
 use bowline_paper_client::Client;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, Shown};
 use futures::future::BoxFuture;
 
 use crate::intent::{self, Intent};
@@ -74,6 +74,16 @@ impl Reconciler for Balancers {
         };
         let balancer = answer.map_err(CloudError::of_write)?;
         Ok(Learned::Is(Box::new(balancer)))
+    }
+
+    fn shown(&self, _: &Intent, observed: &Observed) -> Shown {
+        let mut shown = Shown::default();
+        for balancer in &observed.own {
+            let members: Vec<String> = balancer.members.iter().map(ToString::to_string).collect();
+            let members = members.iter().map(|machine| (machine.as_str(), ""));
+            shown.add_members(&format!("balancer {}", balancer.name), members);
+        }
+        shown
     }
 
     fn learn(&self, seen: &mut Seen<Observed, (), BalancerStep>, step: &BalancerStep, learned: Learned) {

@@ -8,9 +8,12 @@
 pub mod model;
 
 mod api;
+mod behaviour;
 mod project;
 mod sim;
+mod snapshot;
 mod traffic;
 
+pub use behaviour::Behaviour;
 pub use bowline_cloud_kit as kit;
-pub use sim::{Behaviour, Builder, MachineSpec, PaperSim};
+pub use sim::{Builder, MachineSpec, PaperSim};

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::sim::Behaviour;
+use crate::behaviour::Behaviour;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,36 +1,15 @@
 //! The handle to a simulator.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
-use bowline_cloud_kit::{Running, Settings, Shared, millis};
+use bowline_cloud_kit::{Running, Settings, Shared};
 use indexmap::IndexMap;
 use ipnet::{IpNet, Ipv4Net};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::Api;
+use crate::behaviour::Behaviour;
 use crate::model::{Balancer, Machine, Route, State};
-
-const GUIDE: &str = "[The guide](../guides/new-provider.md) that invents the cloud.";
-
-bowline_cloud_kit::switches! {
-    /// What may differ from day to day. The default waits for nothing.
-    Behaviour {
-        /// How long a new balancer is `building`.
-        build_time as "build_time_ms" with "millis": Duration = Duration::ZERO,
-            documented(GUIDE) "A new balancer is `building` for this time.";
-        /// How long a deleted balancer is still listed.
-        delete_time as "delete_time_ms" with "millis": Duration = Duration::ZERO,
-            documented(GUIDE) "A deleted balancer is listed for this time.";
-        /// Objects on one page of a list.
-        page_size: usize = 100,
-            assumed(100 => 2, "The guide promises pages and not their size.")
-            "So many objects are on one page of a list.";
-    } and {
-        "a write": documented(GUIDE) "It is refused with 409 while another one changes the balancer.";
-    }
-}
 
 /// Settings of a new simulator.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +101,27 @@ pub struct PaperSim {
 }
 
 impl PaperSim {
-    bowline_cloud_kit::handle!(State, Behaviour, Builder);
+    bowline_cloud_kit::handle!(State, Behaviour);
+
+    /// Settings for a new one.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// All machines in order of creation.
+    pub fn machines(&self) -> Vec<Machine> {
+        self.read().machines.values().cloned().collect()
+    }
+
+    /// All balancers in order of creation.
+    pub fn balancers(&self) -> Vec<Balancer> {
+        self.read().balancers.values().cloned().collect()
+    }
+
+    /// All routes in order of creation.
+    pub fn routes(&self) -> Vec<Route> {
+        self.read().routes.values().cloned().collect()
+    }
 
     /// Accepts this token and no other, or any if there is none.
     pub fn set_token(&self, token: Option<String>) {
@@ -199,56 +198,5 @@ impl PaperSim {
         let id = route.id;
         state.routes.insert(id, route);
         id
-    }
-
-    /// All machines in order of creation.
-    pub fn machines(&self) -> Vec<Machine> {
-        self.read().machines.values().cloned().collect()
-    }
-
-    /// All balancers in order of creation.
-    pub fn balancers(&self) -> Vec<Balancer> {
-        self.read().balancers.values().cloned().collect()
-    }
-
-    /// All routes in order of creation.
-    pub fn routes(&self) -> Vec<Route> {
-        self.read().routes.values().cloned().collect()
-    }
-
-    /// The end state without ids, times and addresses, in an order of its own: two histories that come to the same show
-    /// the same.
-    pub fn snapshot(&self) -> Value {
-        let state = self.read();
-        let name = |id: &Uuid| state.machines.get(id).map(|machine| machine.name.clone());
-        let sorted = |mut list: Vec<Value>| {
-            list.sort_by_key(Value::to_string);
-            Value::Array(list)
-        };
-        let balancers = state.balancers.values().map(|it| {
-            json!({
-                "name": it.name, "owner": it.owner, "cluster": it.cluster, "state": it.state,
-                "ports": sorted(it.ports.iter().map(|port| json!(port)).collect()),
-                "members": sorted(it.members.iter().map(|id| json!(name(id))).collect()),
-            })
-        });
-        let routes = state.routes.values().map(|it| {
-            json!({
-                "destination": it.destination, "machine": it.machine.as_ref().and_then(&name),
-                "cluster": it.cluster, "via": it.via, "blackhole": it.blackhole,
-            })
-        });
-        json!({"balancers": sorted(balancers.collect()), "routes": sorted(routes.collect())})
-    }
-
-    /// What should never be, in words; empty if all is well: two balancers of one owner, two writes to one at a time.
-    pub fn check_invariants(&self) -> Vec<String> {
-        let overlaps = self.journal().overlaps();
-        let mut found: Vec<String> = overlaps.iter().map(ToString::to_string).collect();
-        let mut owners: Vec<String> = self.balancers().into_iter().filter_map(|it| it.owner).collect();
-        owners.sort();
-        let twice = owners.windows(2).filter(|pair| pair[0] == pair[1]);
-        found.extend(twice.map(|pair| format!("{} owns two balancers", pair[0])));
-        found
     }
 }

@@ -9,9 +9,12 @@ use bowline_cloud_kit::dataplane::{
 };
 use tokio::time::Instant;
 
+use crate::behaviour::Behaviour;
 use crate::model::{Balancer, Port, State};
 
 impl Carrier for State {
+    type Behaviour = Behaviour;
+
     fn wanted(&self) -> (Config, Option<Instant>) {
         let next = self
             .balancers
@@ -19,6 +22,10 @@ impl Carrier for State {
             .filter_map(|balancer| balancer.until)
             .min();
         (config(self), next)
+    }
+
+    fn behaviour(&mut self) -> &mut Behaviour {
+        &mut self.behaviour
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {

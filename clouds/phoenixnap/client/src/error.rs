@@ -8,7 +8,8 @@ use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit}
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::token;
+/// The call that asks for a token.
+pub(crate) const TOKEN: &str = "token.create";
 
 /// A call that failed.
 ///
@@ -51,7 +52,7 @@ impl ApiError {
 
     /// Whether the call was never made, for want of a token.
     fn is_of_token(&self) -> bool {
-        self.http.call.operation == token::OPERATION
+        self.http.call.operation == TOKEN
     }
 }
 

@@ -12,7 +12,7 @@ use bowline_cloud_http::{
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, TOKEN};
 use crate::settings::{Credentials, Settings};
 
 /// The scopes asked for, in this order, whatever they are then used for.
@@ -24,7 +24,6 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// The shortest time between two requests for a token when the first was refused.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) const OPERATION: &str = "token.create";
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// A token, and which of those fetched it is: so that a refused one is dropped only once.
@@ -200,7 +199,7 @@ impl Store {
     async fn request(&self, credentials: &Credentials, form: Form) -> Result<Answer, ApiError> {
         let grant = [("grant_type", "client_credentials"), ("scope", SCOPES)];
         // It changes nothing that lasts, so it may be repeated.
-        let request = Request::read(Method::POST, OPERATION, self.url.clone())
+        let request = Request::read(Method::POST, TOKEN, self.url.clone())
             .preliminary()
             .conceal(&credentials.client_secret)
             .confidential_answer();

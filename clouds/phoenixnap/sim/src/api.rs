@@ -124,9 +124,8 @@ impl Cloud for Api {
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-        let reply = admin::answer(&mut self.lock(), method, path, body);
-        self.shared.ring();
-        reply
+        let own = |state: &mut State, segments: &[&str]| admin::answer(state, method, segments, body);
+        bowline_cloud_kit::admin::paths(&self.shared, method, path, body, own)
     }
 }
 

@@ -1,26 +1,21 @@
 //! Building a simulator.
 
-use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
 use ipnet::IpNet;
 
 use crate::api::Api;
 use crate::behaviour::Behaviour;
-use crate::options::{Credentials, Options, Scope};
+use crate::options::{Options, Scope};
 use crate::sim::PhoenixnapSim;
 use crate::state::State;
 
-/// Settings of a new simulator. Everything has a default.
-#[derive(Debug, Default)]
-pub struct Builder {
-    options: Options,
-    credentials: Credentials,
-    behaviour: Behaviour,
-    settings: Settings,
-}
+bowline_cloud_kit::builder!(Builder makes PhoenixnapSim);
 
 impl Builder {
-    bowline_cloud_kit::knobs!(Behaviour);
+    bowline_cloud_kit::setters! {
+        /// The range of the servers' private addresses. Default: 10.10.0.0/16.
+        private_range(range: IpNet) options.private = range.trunc();
+    }
 
     /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
     #[must_use]
@@ -31,7 +26,9 @@ impl Builder {
         scopes: impl IntoIterator<Item = Scope>,
     ) -> Self {
         let scopes = scopes.into_iter().collect();
-        self.credentials.set(client_id.into(), secret.into(), scopes);
+        self.options
+            .credentials
+            .set(client_id.into(), secret.into(), scopes);
         self
     }
 
@@ -44,13 +41,6 @@ impl Builder {
         } else {
             format!("/{path}")
         };
-        self
-    }
-
-    /// The range of the servers' private addresses. Default: 10.10.0.0/16.
-    #[must_use]
-    pub fn private_range(mut self, range: IpNet) -> Self {
-        self.options.private = range.trunc();
         self
     }
 
@@ -79,14 +69,5 @@ impl Builder {
         self.settings.data_plane = true;
         self.block_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
-    }
-
-    /// Builds it. Needs a tokio runtime, whose clock it follows.
-    pub fn build(self) -> PhoenixnapSim {
-        let (shared, running) = self.settings.start(
-            |seed, clock| State::new(self.options, self.credentials, self.behaviour, seed, clock),
-            |shared| Api { shared },
-        );
-        PhoenixnapSim { shared, running }
     }
 }

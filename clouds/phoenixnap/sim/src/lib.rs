@@ -10,18 +10,31 @@
 //!
 //! The cloud announces no address itself: on real servers kube-vip does that, by ARP, on the block's network. Here a
 //! stand-in is told who announces what, see [`Announcement`].
+//!
+//! | to change | look in |
+//! | --- | --- |
+//! | what it refuses or how slow it is, and how that is known | `behaviour.rs`: one table |
+//! | what a request does | `operation.rs` lists the calls, `api.rs` routes them, `api/` has a file for each kind |
+//! | how an object looks on the wire | `wire` |
+//! | the objects, and what happens to them by the clock alone | `model`, `state` |
+//! | what the data plane carries | `traffic.rs` |
+//! | what a test or a user does by hand | `sim` and `by_hand.rs`, over HTTP `api/admin.rs` |
+//! | what runs are compared by, and what must never be | `snapshot.rs` |
+//! | the options of the program | `bin/` |
 
 pub mod behaviour;
 pub mod model;
-pub mod snapshot;
 
 mod announcements;
 mod api;
 mod builder;
+mod by_hand;
 mod error;
 mod operation;
 mod options;
 mod sim;
+mod snapshot;
+mod specs;
 mod state;
 mod traffic;
 mod wire;
@@ -33,5 +46,6 @@ pub use builder::Builder;
 pub use model::{Assignment, BlockStatus, NetworkStatus, ServerStatus, Tag};
 pub use operation::Operation;
 pub use options::{LOCATIONS, Scope};
-pub use sim::{BlockSpec, NetworkSpec, PhoenixnapSim, ServerSpec, TokenRequest};
-pub use snapshot::Snapshot;
+pub use sim::PhoenixnapSim;
+pub use specs::{BlockSpec, NetworkSpec, ServerSpec};
+pub use state::TokenRequest;

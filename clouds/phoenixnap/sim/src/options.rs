@@ -78,6 +78,7 @@ impl fmt::Debug for Credentials {
 /// What is fixed when a simulator is built.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
+    pub(crate) credentials: Credentials,
     /// Path in front of all others; empty or `/x`.
     pub(crate) prefix: String,
     pub(crate) private: IpNet,
@@ -89,6 +90,7 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         let mut options = Self {
+            credentials: Credentials::default(),
             prefix: String::new(),
             private: v4_range([10, 10, 0, 0], 16),
             public: v4_range([198, 18, 0, 0], 16),

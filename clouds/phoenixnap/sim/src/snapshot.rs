@@ -1,68 +1,44 @@
 //! The end state without ids and times, to compare runs that took different ways.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde::Serialize;
+use bowline_cloud_kit::Inspect;
+use bowline_cloud_kit::snapshot::sorted;
+use serde_json::{Value, json};
 
-use crate::model::{Block, BlockStatus, Tag};
+use crate::model::Block;
 use crate::state::{State, overlaps};
 
-/// What an account holds, in an order that does not depend on how it came about.
-///
-/// Ids, times and ranges are left out: two runs that end with the same blocks have equal snapshots.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Snapshot {
-    /// Sorted.
-    pub blocks: Vec<BlockState>,
-    /// Tag names.
-    pub tags: BTreeSet<String>,
-}
+impl Inspect for State {
+    fn snapshot(&self) -> Value {
+        take(self)
+    }
 
-/// A block.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct BlockState {
-    /// Sorted.
-    pub tags: Vec<Tag>,
-    /// Location.
-    pub location: String,
-    /// Such as `/29`.
-    pub size: String,
-    /// What it is doing.
-    pub status: BlockStatus,
-    /// The name of the network, or the hostname of the server, or else the id that it is attached to.
-    pub attached_to: Option<String>,
-}
-
-/// Describes the state as it is now.
-pub(crate) fn take(state: &State) -> Snapshot {
-    let mut blocks: Vec<BlockState> = state.blocks.values().map(|it| describe(state, it)).collect();
-    blocks.sort();
-    Snapshot {
-        blocks,
-        tags: state.tags.keys().cloned().collect(),
+    fn violations(&self) -> Vec<String> {
+        violations(self)
     }
 }
 
-fn describe(state: &State, block: &Block) -> BlockState {
-    let mut tags = block.tags.clone();
-    tags.sort();
-    let id = block.assignment.as_ref().and_then(|it| it.resource_id.as_deref());
+/// Blocks without their ranges, with the name of the network, or the hostname of the server, or else the ID that they are
+/// attached to; and the names of tags.
+fn take(state: &State) -> Value {
     let name = |id: &str| {
         let network = state.networks.get(id).map(|it| it.name.as_str());
         let server = || state.servers.get(id).map(|it| it.hostname.as_str());
         network.or_else(server).unwrap_or(id).to_owned()
     };
-    BlockState {
-        tags,
-        location: block.location.clone(),
-        size: format!("/{}", block.cidr.prefix_len()),
-        status: block.status.clone(),
-        attached_to: id.map(name),
-    }
+    let block = |it: &Block| {
+        let attached_to = it.assignment.as_ref().and_then(|it| it.resource_id.as_deref());
+        json!({
+            "tags": sorted(&it.tags), "location": it.location, "size": format!("/{}", it.cidr.prefix_len()),
+            "status": it.status, "attached_to": attached_to.map(name),
+        })
+    };
+    json!({ "blocks": sorted(state.blocks.values().map(block)), "tags": sorted(state.tags.keys()) })
 }
 
 /// What a clean account does not have.
-pub(crate) fn violations(state: &State) -> Vec<String> {
+fn violations(state: &State) -> Vec<String> {
     let mut found = Vec::new();
     let mut services: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for block in state.blocks.values().filter(|it| !it.has_tag("delete", None)) {

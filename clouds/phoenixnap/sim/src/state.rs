@@ -1,14 +1,16 @@
 //! Everything an account holds, and the clock-driven changes to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+use std::time::Duration;
 
 use bowline_cloud_kit::addresses::{host_count, nth};
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed, Simulated};
+use bowline_cloud_kit::dataplane::Bound;
+use bowline_cloud_kit::{Clock, Moved, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
+use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::announcements::Announcement;
@@ -17,8 +19,7 @@ use crate::error::ApiError;
 use crate::model::{
     Assignment, Block, BlockStatus, Change, Network, NetworkStatus, PUBLIC_NETWORK, Server, TagName,
 };
-use crate::options::{Credentials, Options, Scope};
-use crate::sim::TokenRequest;
+use crate::options::{Options, Scope};
 
 /// The first host number handed out of the servers' ranges; those below are for routers and the like.
 const FIRST_HOST: u128 = 10;
@@ -27,11 +28,10 @@ const FIRST_HOST: u128 = 10;
 const FIRST_VLAN: u16 = 1000;
 
 /// The state of one simulated account. All maps keep the order of creation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) behaviour: Behaviour,
-    pub(crate) credentials: Credentials,
     pub(crate) seed: Seed,
     pub(crate) clock: Clock,
     pub(crate) tokens: BTreeMap<String, Grant>,
@@ -45,7 +45,7 @@ pub(crate) struct State {
     /// What the data plane listens on.
     pub(crate) bound: Vec<Bound>,
     /// Where servers' ports really are that cannot be bound at their own place.
-    pub(crate) moved: BTreeMap<(Transport, SocketAddr), SocketAddr>,
+    pub(crate) moved: Moved,
     /// The next host number of the private and of the public range.
     hosts: (u128, u128),
 }
@@ -57,30 +57,28 @@ pub(crate) struct Grant {
     pub(crate) until: Instant,
 }
 
+/// A request for a token. The journal has them too, though not what is in their headers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenRequest {
+    /// Who asked; empty if that could not be read.
+    pub client_id: String,
+    /// Time since the simulator's start.
+    pub at: Duration,
+    /// Whether the credentials were in the Basic header rather than in the form.
+    pub in_header: bool,
+    /// Whether there was a token in the answer.
+    pub is_granted: bool,
+}
+
 impl State {
-    pub(crate) fn new(
-        options: Options,
-        credentials: Credentials,
-        behaviour: Behaviour,
-        seed: Seed,
-        clock: Clock,
-    ) -> Self {
+    pub(crate) fn new(options: Options, behaviour: Behaviour, seed: Seed, clock: Clock) -> Self {
         Self {
             options,
             behaviour,
-            credentials,
             seed,
             clock,
-            tokens: BTreeMap::new(),
-            token_requests: Vec::new(),
-            servers: IndexMap::new(),
-            blocks: IndexMap::new(),
-            networks: IndexMap::new(),
-            tags: IndexMap::new(),
-            announcements: Vec::new(),
-            bound: Vec::new(),
-            moved: BTreeMap::new(),
             hosts: (FIRST_HOST, FIRST_HOST),
+            ..Self::default()
         }
     }
 
@@ -204,7 +202,7 @@ impl State {
     }
 
     /// Adds a block that is attached to nothing.
-    pub(crate) fn insert_block(&mut self, mut block: Block) {
+    pub(crate) fn buy(&mut self, mut block: Block) {
         let until = later(self.behaviour.block_create_time);
         begin(
             &mut block,

@@ -2,20 +2,25 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use bowline_cloud_kit::dataplane::{
-    Algorithm, Bound, Carrier, Config, ListenerConfig, MemberConfig, PoolConfig, Timeouts, Transport,
-};
+use bowline_cloud_kit::dataplane::{Algorithm, Bound, Carrier, Config, ListenerConfig, PoolConfig, Timeouts};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use crate::announcements::{AnnouncedPort, Announcement};
+use crate::behaviour::Behaviour;
 use crate::model::{BlockStatus, Network, Server, ServerStatus};
 use crate::state::{State, is_usable};
 
 impl Carrier for State {
+    type Behaviour = Behaviour;
+
     fn wanted(&self) -> (Config, Option<Instant>) {
         let changes = self.blocks.values().filter_map(|it| it.change.as_ref());
         (config(self), changes.map(|it| it.at).min())
+    }
+
+    fn behaviour(&mut self) -> &mut Behaviour {
+        &mut self.behaviour
     }
 
     fn bound(&mut self) -> &mut Vec<Bound> {
@@ -73,22 +78,12 @@ fn forward(state: &State, node: IpAddr, port: &AnnouncedPort) -> PoolConfig {
     let AnnouncedPort {
         transport, node_port, ..
     } = *port;
-    let wanted = SocketAddr::new(node, node_port);
-    let place = state.moved.get(&(transport, wanted)).copied().unwrap_or(wanted);
-    let member = MemberConfig {
-        address: place.ip(),
-        port: place.port(),
-        monitor_port: place.port(),
-        enabled: true,
-    };
+    let member = state.moved.member(transport, node, node_port, None);
+    let id = format!("{transport:?}/{}", SocketAddr::new(node, node_port));
     PoolConfig {
         algorithm: Algorithm::RoundRobin,
         proxy: None,
-        members: IndexMap::from([(member_id(transport, wanted), member)]),
+        members: IndexMap::from([(id, member)]),
         monitor: None,
     }
-}
-
-fn member_id(transport: Transport, place: SocketAddr) -> String {
-    format!("{transport:?}/{place}")
 }

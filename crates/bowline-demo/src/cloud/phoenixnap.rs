@@ -204,7 +204,7 @@ impl Cloud for PhoenixNap {
     }
 
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.sim.move_server_port(transport, wanted, actual);
+        self.sim.move_member(transport, wanted, actual);
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {

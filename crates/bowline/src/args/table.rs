@@ -100,6 +100,12 @@ pub static ORPHANS: Group = Group {
     flags: generic::ORPHANS,
 };
 
+/// What only the word `check` takes.
+pub static CHECK: Group = Group {
+    title: "Check",
+    flags: generic::CHECK,
+};
+
 /// What only the word `support-bundle` takes.
 pub static SUPPORT_BUNDLE: Group = Group {
     title: "Support bundle",
@@ -133,7 +139,15 @@ mod tests {
     use super::*;
 
     /// The flags that single commands take.
-    static OWN: [&Group; 6] = [&PLAN, &DOCTOR, &EXPLAIN, &ORPHANS, &SUPPORT_BUNDLE, &VERSION];
+    static OWN: [&Group; 7] = [
+        &PLAN,
+        &DOCTOR,
+        &EXPLAIN,
+        &ORPHANS,
+        &CHECK,
+        &SUPPORT_BUNDLE,
+        &VERSION,
+    ];
 
     fn flags() -> impl Iterator<Item = &'static Flag> {
         all().chain(OWN.iter().flat_map(|group| group.flags))

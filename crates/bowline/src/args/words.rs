@@ -16,6 +16,7 @@ pub(super) enum Word {
     Doctor,
     Explain,
     Orphans,
+    Check,
     SupportBundle,
     Completion,
     Version,
@@ -39,6 +40,11 @@ const WORDS: &[(Word, &str, &str)] = &[
         Word::Orphans,
         "orphans",
         "find load balancers without a Service, and delete them",
+    ),
+    (
+        Word::Check,
+        "check",
+        "try whether traffic comes through a load balancer",
     ),
     (
         Word::SupportBundle,
@@ -91,7 +97,7 @@ impl Word {
 
     /// Whether words that are no flags may follow.
     pub(super) fn takes_objects(self) -> bool {
-        matches!(self, Self::Explain | Self::Completion | Self::Help)
+        matches!(self, Self::Explain | Self::Check | Self::Completion | Self::Help)
     }
 
     /// The flags that only this command takes.
@@ -101,6 +107,7 @@ impl Word {
             Self::Doctor => Some(&table::DOCTOR),
             Self::Explain => Some(&table::EXPLAIN),
             Self::Orphans => Some(&table::ORPHANS),
+            Self::Check => Some(&table::CHECK),
             Self::SupportBundle => Some(&table::SUPPORT_BUNDLE),
             Self::Version => Some(&table::VERSION),
             Self::Run | Self::Completion | Self::Help => None,
@@ -151,6 +158,12 @@ impl Word {
                  Exit status: 0 there are none, or all are deleted; 1 something failed, or could\n\
                  not be deleted; 2 there are orphans.\n"
             }
+            Self::Check => {
+                "Makes a Service with a small workload, asks it through the load balancer and\n\
+                 through each Node, takes a member away and brings it back, removes all, and\n\
+                 proves that nothing is left. Asks first: a load balancer may cost money.\n\n\
+                 Exit status: 0 all is well; 1 a check failed; 2 warnings, or checks skipped.\n"
+            }
             Self::SupportBundle => {
                 "Collects what a bug report needs into one archive: versions, flags, the last\n\
                  lines of the logs, metrics, Services, Nodes, events, plan and doctor. What is a\n\
@@ -168,6 +181,7 @@ impl Word {
         match self {
             Self::Run => &["[flags]", "COMMAND [flags]"],
             Self::Explain => &["service/NAMESPACE/NAME [flags]", "node/NAME [flags]"],
+            Self::Check => &["traffic [flags]"],
             Self::Completion => &["bash|zsh|fish"],
             Self::Help => &["[COMMAND]"],
             Self::Plan | Self::Doctor | Self::Orphans | Self::SupportBundle | Self::Version => &["[flags]"],
@@ -185,6 +199,7 @@ impl Word {
             Self::Doctor => &["--kubeconfig=admin.conf", "--pre --cloud-provider=cloudscale"],
             Self::Explain => &["service/default/web", "service/web -n shop", "node/worker-1"],
             Self::Orphans => &["--kubeconfig=admin.conf", "--delete", "--cluster-name=old --gone"],
+            Self::Check => &["traffic", "traffic --kubeconfig=admin.conf --yes -o json"],
             Self::SupportBundle => &["--kubeconfig=admin.conf", "--file=bundle.tar.gz"],
             Self::Completion => &["bash > /etc/bash_completion.d/bowline"],
             Self::Version => &["--output=json"],

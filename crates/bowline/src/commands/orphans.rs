@@ -29,7 +29,7 @@ pub fn orphans(options: Options, orphans: &OrphansOptions, surroundings: Surroun
 }
 
 /// The answer to a question; `None` if nobody sits there.
-fn ask(question: &str) -> Option<String> {
+pub(super) fn ask(question: &str) -> Option<String> {
     if !std::io::stdin().is_terminal() {
         return None;
     }

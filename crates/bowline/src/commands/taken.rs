@@ -69,7 +69,7 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
         Err(error)
             if matches!(
                 unsaid.invocation,
-                Invocation::Doctor(..) | Invocation::SupportBundle(..)
+                Invocation::Doctor(..) | Invocation::SupportBundle(..) | Invocation::CheckTraffic(..)
             ) =>
         {
             reading::talk(&told(&error));

@@ -12,7 +12,7 @@ use super::{Cloud, Known, services_of};
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
     AnnotationSpec, Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile,
-    ReconcileKind, Service, ServiceClasses, ServiceFacts, ServicesView, facts,
+    ReconcileKind, Service, ServiceClasses, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// The load balancers of several clouds.
@@ -22,6 +22,8 @@ pub(super) struct Balancers {
     served: Mutex<BTreeMap<String, BTreeSet<usize>>>,
     /// Where this process was the first to have anything for a Service, by its UID: no earlier one can have begun something there.
     first: Mutex<BTreeSet<(String, usize)>>,
+    /// What the reconcile under way of a Service is to do in which clouds, for the series of each.
+    under_way: Mutex<BTreeMap<ServiceKey, Vec<(usize, bool)>>>,
     /// Which cloud showed an object, by its ID.
     found: Mutex<Known>,
 }
@@ -115,6 +117,7 @@ impl Balancers {
             clouds,
             served: Mutex::default(),
             first: Mutex::default(),
+            under_way: Mutex::default(),
             found: Mutex::default(),
         }
     }
@@ -224,6 +227,7 @@ impl Balancers {
 impl Begin<ServiceFacts> for Balancers {
     fn begin(self: Arc<Self>, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
         let parts = self.parts(&facts)?;
+        lock(&self.under_way).insert(ServiceKey::of(&facts.service), parts.clone());
         let parts = parts.into_iter().map(|(cloud, is_wanted)| {
             let of_cloud = self.facts(cloud, &facts, is_wanted);
             let session = Arc::clone(&self.clouds[cloud].load_balancer).begin(of_cloud)?;
@@ -283,12 +287,6 @@ impl LoadBalancer for Balancers {
         self.only().map_or(&[], LoadBalancer::annotations)
     }
 
-    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        if let Some(only) = self.only() {
-            only.reconciled(kind, took, has_failed);
-        }
-    }
-
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         let name = |cloud: &Balancing| {
             let of = cloud.facts(facts, facts.is_wanted);
@@ -324,6 +322,15 @@ impl LoadBalancer for Balancers {
             )));
         };
         Arc::clone(&self.clouds[cloud].load_balancer).begin_removal(orphan, facts)
+    }
+
+    fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let parts = lock(&self.under_way).remove(service).unwrap_or_default();
+        for (cloud, is_wanted) in parts {
+            let kind = if is_wanted { kind } else { ReconcileKind::Delete };
+            let load_balancer = &self.clouds[cloud].load_balancer;
+            load_balancer.reconciled(service, kind, took, has_failed);
+        }
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use bowline_plan::{Answer, Impact, Lane, Plan, Step};
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use super::*;
 use crate::{
     AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
     InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Memory, NodeSet, PowerState,
-    Purpose, Readiness, Reconciler, Seen, ServiceFacts, ServiceList,
+    Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
 };
 
 /// Nothing here waits.
@@ -28,6 +29,8 @@ struct Fake {
     looks: Mutex<usize>,
     /// Whether the last reconcile was told that an earlier process may have begun.
     has_begun: Mutex<bool>,
+    /// The reconciles that it was told the end of.
+    reconciled: Mutex<Vec<(ReconcileKind, bool)>>,
 }
 
 #[derive(Clone)]
@@ -86,6 +89,9 @@ impl Reconciler for Shared {
     }
 
     fn plan(&self, (_, is_wanted): &Self::Intent, seen: &Seen<bool, (), Change>) -> LoadBalancerPlan<Change> {
+        if self.0.name == "refusing" {
+            return Plan::new(Answer::Refused(Refusal::new("not so")));
+        }
         let change = match (is_wanted, seen.observed) {
             (true, false) => Change("make"),
             (false, true) => Change("remove"),
@@ -141,6 +147,28 @@ impl LoadBalancer for Shared {
     fn load_balancer_name(&self, _: &ServiceFacts) -> String {
         self.0.name.to_owned()
     }
+
+    fn drains(&self, _: &Service) -> bool {
+        self.0.name != "ready"
+    }
+
+    fn reconciled(&self, _: &ServiceKey, kind: ReconcileKind, _: Duration, has_failed: bool) {
+        self.0.reconciled.lock().unwrap().push((kind, has_failed));
+    }
+}
+
+impl Routes for Shared {
+    fn list_routes<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
+        future::ready(Ok(Vec::new())).boxed()
+    }
+
+    fn change_routes<'a>(
+        &'a self,
+        _: &'a str,
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
+        future::ready(changes.iter().map(|_| Ok(())).collect()).boxed()
+    }
 }
 
 impl InstancesV2 for Shared {
@@ -180,6 +208,10 @@ impl CloudProvider for Shared {
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::new(self.clone()))
     }
+    fn routes(&self) -> Option<Arc<dyn Routes>> {
+        let routes = self.0.name.starts_with("routed").then(|| self.clone());
+        routes.map(|routes| Arc::new(routes) as Arc<dyn Routes>)
+    }
 }
 
 fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared {
@@ -191,6 +223,7 @@ fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared
         members: Mutex::default(),
         looks: Mutex::default(),
         has_begun: Mutex::default(),
+        reconciled: Mutex::default(),
     }))
 }
 
@@ -275,6 +308,55 @@ fn while_a_cloud_does_not_answer_a_name_in_another_is_not_believed() {
         id_of(ask(&clouds, &node("a", Some("one://a")))).as_deref(),
         Some("one://a")
     );
+    let own = ask(&clouds, &node("b", Some("two://b"))).unwrap_err();
+    assert_eq!(own.to_string(), "two: down");
+}
+
+#[test]
+fn errors_and_refusals_begin_with_the_name_of_the_cloud() {
+    let (down, refusing) = (fake("down", &[], true), fake("refusing", &[], false));
+    let begin = |class: Option<&str>| {
+        let clouds = vec![of(&down, &[], true), of(&refusing, &["two"], false)];
+        let clouds = Several::new(clouds, true).unwrap();
+        let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": class });
+        clouds
+            .load_balancer()
+            .unwrap()
+            .begin(facts(spec, true, &[]))
+            .unwrap()
+    };
+    let mut session = begin(None);
+    for look in [block_on(session.observe()), block_on(session.verify())] {
+        assert_eq!(look.unwrap_err().to_string(), "down: down");
+    }
+    let mut session = begin(Some("two"));
+    block_on(session.observe()).unwrap();
+    match session.plan().unwrap().answer {
+        Answer::Refused(refusal) => assert_eq!(refusal.reason, "refusing: not so"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_of_the_clouds_may_have_routes_and_they_lead_to_its_own_nodes() {
+    let (one, routed, other) = (
+        fake("one", &[], false),
+        fake("routed", &[], false),
+        fake("routed2", &[], false),
+    );
+    let both = || vec![of(&routed, &[], true), of(&other, &["two"], false)];
+    let error = Several::new(both(), true).err().unwrap().to_string();
+    assert!(
+        error.contains("routed and routed2 both have routes")
+            && error.contains("--configure-cloud-routes=false"),
+        "{error}"
+    );
+    assert!(Several::new(both(), false).is_ok());
+    let clouds = Several::new(vec![of(&one, &[], true), of(&routed, &["two"], false)], true).unwrap();
+    let routes = clouds.routes().unwrap();
+    for (id, leads) in [(Some("routed://a"), true), (Some("one://a"), false), (None, true)] {
+        assert_eq!(routes.leads_to(&node("a", id)), leads, "{id:?}");
+    }
 }
 
 #[test]
@@ -395,7 +477,7 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
             let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
             let mut facts = facts(spec, is_wanted, &[]);
             let mut service = Service::clone(&facts.service);
-            service.metadata.annotations = Some(BTreeMap::from([(key.to_owned(), "id".to_owned())]));
+            service.metadata.annotations = Some([(key.to_owned(), "id".to_owned())].into_iter().collect());
             facts.service = Arc::new(service);
             facts
         };
@@ -418,6 +500,55 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
         drive(&anew, marked(false));
         assert_eq!(has(&one), !is_removed);
         assert!(!has(&two));
+    }
+}
+
+/// OpenStack has series of its own for them.
+#[test]
+fn the_end_of_a_reconcile_is_told_to_the_clouds_that_took_part() {
+    let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
+    let balancers = clouds.load_balancer().unwrap();
+    let key = ServiceKey::new("default", "web");
+    let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
+    for (spec, is_wanted, kind, of_one, of_other) in [
+        (
+            json!({ "type": "LoadBalancer" }),
+            true,
+            ReconcileKind::Ensure,
+            vec![ReconcileKind::Ensure],
+            vec![],
+        ),
+        (
+            of_two(),
+            true,
+            ReconcileKind::Ensure,
+            vec![ReconcileKind::Delete],
+            vec![ReconcileKind::Ensure],
+        ),
+        (
+            of_two(),
+            true,
+            ReconcileKind::Update,
+            vec![],
+            vec![ReconcileKind::Update],
+        ),
+        (
+            json!({ "type": "ClusterIP" }),
+            false,
+            ReconcileKind::Delete,
+            vec![],
+            vec![ReconcileKind::Delete],
+        ),
+    ] {
+        drive(&clouds, facts(spec, is_wanted, &[]));
+        balancers.reconciled(&key, kind, Duration::ZERO, false);
+        balancers.reconciled(&key, kind, Duration::ZERO, true); // of a reconcile that no cloud began
+        let told = |cloud: &Shared| std::mem::take(&mut *cloud.0.reconciled.lock().unwrap());
+        let expected =
+            |kinds: Vec<ReconcileKind>| kinds.into_iter().map(|kind| (kind, false)).collect::<Vec<_>>();
+        assert_eq!(told(&one), expected(of_one), "{kind:?}");
+        assert_eq!(told(&two), expected(of_other), "{kind:?}");
     }
 }
 
@@ -450,6 +581,13 @@ fn members_are_the_nodes_of_the_cloud_and_those_of_none() {
         ["b"],
         "this cloud checks no health"
     );
+    let balancers = clouds.load_balancer().unwrap();
+    assert_eq!(balancers.node_set(), NodeSet::Both, "each cloud chooses from all");
+    for (class, drains) in [(None, true), (Some("two"), false)] {
+        let service = json!({ "spec": { "type": "LoadBalancer", "loadBalancerClass": class } });
+        let service = serde_json::from_value(service).unwrap();
+        assert_eq!(balancers.drains(&service), drains, "its cloud decides: {class:?}");
+    }
 }
 
 #[test]

@@ -76,7 +76,8 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skippe
         set(&mut changes, node, pair.present, value);
         set(&mut changes, node, pair.beta, value);
     }
-    further(&mut changes, node, metadata, Present::Stays, &mut skipped);
+    let labels = metadata.additional_labels.iter();
+    further(&mut changes, node, labels, Present::Stays, &mut skipped);
     (changes, skipped)
 }
 
@@ -94,15 +95,10 @@ pub fn refreshed(node: &Node, metadata: &InstanceMetadata, kept: bool) -> (Chang
             set(&mut changes, node, pair.beta, value);
         }
     }
-    if kept {
-        further(&mut changes, node, metadata, Present::Replaced, &mut skipped);
-        return (changes, skipped);
-    }
-    for (key, value) in &metadata.additional_labels {
-        if metadata.moving_labels.contains(&&**key) && node.labels.contains(key) && is_fit_value(value) {
-            set(&mut changes, node, key, value);
-        }
-    }
+    let moves = |key: &str| metadata.moving_labels.contains(&key) && node.labels.contains(key);
+    let labels = metadata.additional_labels.iter();
+    let labels = labels.filter(|(key, _)| kept || moves(key));
+    further(&mut changes, node, labels, Present::Replaced, &mut skipped);
     (changes, skipped)
 }
 
@@ -113,17 +109,17 @@ enum Present {
     Replaced,
 }
 
-/// The cloud's further labels. One with an empty value counts.
-fn further(
+/// These of the cloud's further labels. One with an empty value counts.
+fn further<'a>(
     changes: &mut Changes,
     node: &Node,
-    metadata: &InstanceMetadata,
+    labels: impl Iterator<Item = (&'a str, &'a String)>,
     rule: Present,
     skipped: &mut Vec<Skipped>,
 ) {
-    for (key, value) in &metadata.additional_labels {
+    for (key, value) in labels {
         if is_reserved(key) {
-            skipped.push(Skipped::Reserved(key.clone()));
+            skipped.push(Skipped::Reserved(key.to_owned()));
             continue;
         }
         if !is_fit_key(key) || !is_fit_value(value) {
@@ -133,12 +129,12 @@ fn further(
         match (node.labels.value(key), rule) {
             (Some(present), _) if present == value => {}
             (Some(present), Present::Stays) => skipped.push(Skipped::Present {
-                key: key.clone(),
+                key: key.to_owned(),
                 value: value.clone(),
                 present: present.to_owned(),
             }),
             (None, _) | (Some(_), Present::Replaced) => {
-                changes.insert(key.clone(), value.clone());
+                changes.insert(key.to_owned(), value.clone());
             }
         }
     }
@@ -249,6 +245,10 @@ mod tests {
         }
     }
 
+    fn further_labels(pairs: &[(&str, &str)]) -> bowline_cloud_provider::Pairs<String> {
+        changes(pairs).into_iter().collect()
+    }
+
     fn changes(pairs: &[(&str, &str)]) -> Changes {
         pairs
             .iter()
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn further_labels_are_set_where_the_key_is_free_and_not_reserved() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[
+            additional_labels: further_labels(&[
                 ("example.com/rack", "a1"),
                 ("node.kubernetes.io/bad", "x"),
                 ("kubernetes.io/bad", "x"),
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn further_labels_are_kept_true_where_that_is_asked_for() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[
+            additional_labels: further_labels(&[
                 ("example.com/host", "b"),
                 ("example.com/empty", ""),
                 ("example.com/same", "x"),
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn a_label_that_moves_follows_its_instance_and_comes_to_no_node_that_lacks_it() {
         let metadata = InstanceMetadata {
-            additional_labels: changes(&[("example.com/host", "h2"), ("example.com/rack", "r2")]),
+            additional_labels: further_labels(&[("example.com/host", "h2"), ("example.com/rack", "r2")]),
             moving_labels: &["example.com/host", "example.com/gone"],
             ..InstanceMetadata::default()
         };

@@ -7,7 +7,7 @@ use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 
 use super::fights::Fights;
-use super::tracked::{Causes, Tracked};
+use super::tracked::Causes;
 use super::{Key, ServiceController};
 
 /// Time between two checks of all balancers against the cloud.
@@ -125,7 +125,7 @@ impl ServiceController {
     /// Drops what is remembered of a Service that is none of ours.
     pub(super) fn forget_unused(&self, key: &ServiceKey) {
         let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
-        if tracked.get(key).is_some_and(Tracked::is_unused) {
+        if tracked.get(key).is_some_and(|tracked| tracked.is_unused()) {
             tracked.remove(key);
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
 use super::needs_update::{ADDRESS, address};
@@ -33,7 +33,7 @@ pub(super) struct Fights {
     /// What is told of then, with the entries that were changed.
     untold: BTreeMap<Part, BTreeSet<String>>,
     /// The [entries](super::needs_update::changed_entries) that this process wrote.
-    entries: BTreeMap<String, Ours>,
+    entries: Pairs<Ours>,
     /// What this process published, or found as it would publish it.
     status: Option<LoadBalancerStatus>,
     /// Annotations whose last change led to nothing.
@@ -51,15 +51,17 @@ pub(super) struct Fights {
 #[derive(Default)]
 struct Ours {
     /// `None`: somebody changed it, and no sync has written it again since.
-    value: Option<String>,
-    /// What somebody made of it the last time.
-    against: Option<Option<String>>,
+    value: Option<Box<str>>,
+    /// What somebody made of it the last time, which is rare.
+    against: Option<Box<Option<String>>>,
 }
 
 impl Ours {
     /// Whether this very change was looked at before, and undone by that. An address that somebody wants is never fought.
     fn is_fought_by(&self, key: &str, theirs: &Option<String>) -> bool {
-        self.value.is_some() && self.against.as_ref() == Some(theirs) && (key != ADDRESS || theirs.is_none())
+        self.value.is_some()
+            && self.against.as_deref() == Some(theirs)
+            && (key != ADDRESS || theirs.is_none())
     }
 }
 
@@ -103,7 +105,7 @@ impl Fights {
                 Some(ours) if is_in_row && ours.is_fought_by(key, theirs) => is_fight = true,
                 Some(ours) => {
                     is_taken = true;
-                    (ours.value, ours.against) = (None, Some(theirs.clone()));
+                    (ours.value, ours.against) = (None, Some(Box::new(theirs.clone())));
                 }
                 None if key != ADDRESS && self.idle.contains(key) => is_idle = true,
                 None => asked.sync = true,
@@ -122,7 +124,7 @@ impl Fights {
             }
         }
         if let Some(keys) = self.untold.get_mut(&Part::Annotations) {
-            keys.extend(diff.keys().filter(|key| self.entries.contains_key(*key)).cloned());
+            keys.extend(diff.keys().filter(|key| self.entries.contains_key(key)).cloned());
         }
         if is_idle && !is_asked_already {
             asked.look_after(self.idle_row.again());
@@ -157,7 +159,19 @@ impl Fights {
     /// This process wrote on the Service.
     pub(super) fn wrote(&mut self, write: &KubeWrite) {
         let mut note = |key: &str, value: &Option<String>| match value {
-            Some(value) => self.entries.entry(key.to_owned()).or_default().value = Some(value.clone()),
+            Some(value) => {
+                let value = Some(value.as_str().into());
+                match self.entries.get_mut(key) {
+                    Some(ours) => ours.value = value,
+                    None => drop(self.entries.insert(
+                        key,
+                        Ours {
+                            value,
+                            ..Ours::default()
+                        },
+                    )),
+                }
+            }
             None => drop(self.entries.remove(key)),
         };
         let (KubeWrite::AnnotateService(annotations) | KubeWrite::SetLoadBalancerIp { annotations, .. }) =
@@ -185,7 +199,7 @@ impl Fights {
     pub(super) fn look_settled(&mut self, is_no_op: bool) {
         self.look_ended(is_no_op);
         // What the look did not write again is the other's by now.
-        self.entries.retain(|_, ours| ours.value.is_some());
+        self.entries.retain(|ours| ours.value.is_some());
     }
 
     /// It has come to an end.
@@ -205,15 +219,15 @@ impl Fights {
     /// The write that puts back what is not as this process wrote it; `None`: all is.
     fn lacking(&self, service: &Service) -> Option<KubeWrite> {
         let shown = service.metadata.annotations.as_ref();
-        let ours = |key: &str| self.entries.get(key)?.value.clone();
-        let lacking = |key: &&String| {
-            *key != ADDRESS && ours(key).is_some_and(|ours| shown.and_then(|it| it.get(*key)) != Some(&ours))
+        let ours = |key: &str| self.entries.get(key)?.value.as_deref().map(str::to_owned);
+        let lacking = |key: &&str| {
+            *key != ADDRESS && ours(key).is_some_and(|ours| shown.and_then(|it| it.get(key)) != Some(&ours))
         };
         let annotations: Vec<_> = self
             .entries
             .keys()
             .filter(lacking)
-            .map(|key| (key.clone(), ours(key)))
+            .map(|key| (key.to_owned(), ours(key)))
             .collect();
         match ours(ADDRESS).filter(|_| address(service).is_none()) {
             Some(ip) => Some(KubeWrite::SetLoadBalancerIp {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
-use bowline_cloud_provider::{Service, ServiceClasses};
+use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
 
 /// Whether the Service must be looked at again after this change.
 ///
@@ -34,11 +34,11 @@ pub(super) fn changed_entries(
     if spec_differs(old, new) {
         return None;
     }
-    let none = BTreeMap::new();
+    let none = Pairs::default();
     let [had, has] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
-    let is_other = |key: &&String| had.get(*key) != has.get(*key);
+    let is_other = |key: &&str| had.get(key) != has.get(key);
     let keys = had.keys().chain(has.keys()).filter(is_other);
-    let mut changed: BTreeMap<_, _> = keys.map(|key| (key.clone(), has.get(key).cloned())).collect();
+    let mut changed: BTreeMap<_, _> = keys.map(|key| (key.to_owned(), has.get(key).cloned())).collect();
     let address = address(new);
     if self::address(old) != address {
         changed.insert(ADDRESS.to_owned(), address.map(str::to_owned));

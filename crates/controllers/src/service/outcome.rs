@@ -122,13 +122,14 @@ impl Failure {
             _ if refusal.remedy.is_some() => "",
             _ if refusal.is_limit => LIMIT,
             RefusedBy::Denial => DENIED,
-            RefusedBy::Plan | RefusedBy::Cloud => "",
+            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure => "",
         };
         let reason = match refusal.by {
             _ if refusal.is_limit => Reason::Quota,
             RefusedBy::Plan => Reason::Refused,
             RefusedBy::Denial => Reason::Denied,
             RefusedBy::Cloud => Reason::Invalid,
+            RefusedBy::Failure => Reason::Failed,
         };
         Self::of_person(prefix, &refusal.to_string(), advice, reason)
     }
@@ -230,7 +231,7 @@ impl ServiceController {
         if let Some((kind, begun)) = begun.filter(|_| !goes_on) {
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let provider = &self.provider.load_balancer;
-            provider.reconciled(kind, begun.elapsed(), has_failed);
+            provider.reconciled(key, kind, begun.elapsed(), has_failed);
         }
     }
 
@@ -417,6 +418,24 @@ impl ServiceController {
             && let Some(service) = vanished.or_else(|| self.services.get(key))
         {
             self.ctx.event(&*service, note);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cloud_took_and_failed_is_nobodys_refusal() {
+        for (by, reason) in [
+            (RefusedBy::Plan, "refused"),
+            (RefusedBy::Denial, "denied"),
+            (RefusedBy::Cloud, "invalid"),
+            (RefusedBy::Failure, "failed"),
+        ] {
+            let refusal = Refusal::new("pool web is in ERROR").by(by);
+            assert_eq!(Failure::refused("", &refusal).reason.name(), reason);
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::{Cache, CacheKey};
 use crate::error::KubeError;
 use crate::events::ObjectRef;
-use crate::reads::{Bearer, Found, Listing, Seen, version_number};
+use crate::shape::{Bearer, Found, Listing, Seen, version_number};
 
 /// Why an object is asked for by its name.
 #[derive(Debug, Clone, Copy)]

@@ -17,9 +17,9 @@ use tower::{Service, ServiceExt as _};
 use super::credentials::Keys;
 use super::names::Measured;
 use super::{ConnectError, Reach};
-use crate::client::{Body, Carrier, Kube, KubeOptions, carrier};
-use crate::exchange::Pool;
+use crate::client::{Body, Carrier, Kube, KubeOptions, answer, carrier};
 use crate::fence::Fenced;
+use crate::rank::Pool;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
 /// TLS state of some 50 KiB.
@@ -87,7 +87,7 @@ fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<C
     let http = Renewed::new(Arc::clone(reach), whose, sockets)?;
     let reach = Arc::clone(reach);
     let of_proxy = reach.proxies.forward_auth(&reach.server);
-    Ok(carrier(http.map_request(move |mut request: Request<Body>| {
+    let layered = http.map_request(move |mut request: Request<Body>| {
         *request.uri_mut() = at(&reach.server, request.uri());
         let headers = request.headers_mut();
         if whose == Whose::Own {
@@ -100,7 +100,8 @@ fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<C
             headers.insert(PROXY_AUTHORIZATION, auth.clone());
         }
         Fenced::request(request)
-    })))
+    });
+    Ok(carrier(layered.map_response(answer).map_err(Into::into).boxed()))
 }
 
 /// A path of the API as an address of this server, whose own path comes first.

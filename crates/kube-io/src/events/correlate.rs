@@ -43,6 +43,8 @@ pub(super) struct Entry {
     pub(super) count: u32,
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
+    /// What tells its name from those of other events of the object.
+    made: i128,
     series: u64,
     exists: bool,
 }
@@ -64,9 +66,10 @@ pub(super) struct Correlator {
     last_name: i128,
 }
 
+/// Thousands of these are held: the name is made of the object's again.
 #[derive(Debug)]
 struct Series {
-    name: String,
+    made: i128,
     count: u32,
     first: Timestamp,
 }
@@ -105,8 +108,9 @@ impl Correlator {
             (exact, message.clone())
         };
         let entry = match self.series.take(id, *at, SignedDuration::MAX) {
-            Some(Series { name, count, first }) => Entry {
-                name,
+            Some(Series { made, count, first }) => Entry {
+                name: name(occurrence, made),
+                made,
                 message,
                 count: count.saturating_add(1),
                 first,
@@ -115,9 +119,10 @@ impl Correlator {
                 exists: true,
             },
             None => {
-                let name = self.name(occurrence);
+                let made = self.made(occurrence);
                 Entry {
-                    name,
+                    name: name(occurrence, made),
+                    made,
                     message,
                     count: 1,
                     first: *at,
@@ -138,8 +143,10 @@ impl Correlator {
 
     /// The same entry as a new object, for when the one that was to be counted up is gone.
     pub(super) fn renamed(&mut self, entry: Entry, occurrence: &Occurrence) -> Entry {
+        let made = self.made(occurrence);
         let entry = Entry {
-            name: self.name(occurrence),
+            name: name(occurrence, made),
+            made,
             exists: false,
             ..entry
         };
@@ -149,7 +156,7 @@ impl Correlator {
 
     fn remember(&mut self, entry: &Entry) {
         let series = Series {
-            name: entry.name.clone(),
+            made: entry.made,
             count: entry.count,
             first: entry.first,
         };
@@ -168,16 +175,21 @@ impl Correlator {
         has_token
     }
 
-    /// The object's name, as far as there is room, and a time in nanoseconds that was not used before.
-    fn name(&mut self, occurrence: &Occurrence) -> String {
+    /// A time in nanoseconds that was not used before.
+    fn made(&mut self, occurrence: &Occurrence) -> i128 {
         self.last_name = occurrence.at.as_nanosecond().max(self.last_name + 1);
-        let time = format!(".{:x}", self.last_name);
-        let name = &occurrence.object.name;
-        // The names of objects are ASCII.
-        let name = name.get(..MAX_NAME - time.len()).unwrap_or(name);
-        let is_edge = |c: char| !c.is_ascii_alphanumeric();
-        name.trim_end_matches(is_edge).to_owned() + &time
+        self.last_name
     }
+}
+
+/// The name of an event: the object's name, as far as there is room, and a time in nanoseconds.
+fn name(occurrence: &Occurrence, made: i128) -> String {
+    let time = format!(".{made:x}");
+    let name = &occurrence.object.name;
+    // The names of objects are ASCII.
+    let name = name.get(..MAX_NAME - time.len()).unwrap_or(name);
+    let is_edge = |c: char| !c.is_ascii_alphanumeric();
+    name.trim_end_matches(is_edge).to_owned() + &time
 }
 
 fn key(value: &impl Hash) -> u64 {

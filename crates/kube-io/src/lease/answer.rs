@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::election::is_same;
 use super::{LeaseLock, LeaseRecord};
 use crate::error::KubeError;
-use crate::reads::{names, read};
+use crate::shape::{names, read};
 
 impl LeaseLock {
     /// Reads an object that should be this lease. (The API server writes `spec` into every Lease: in Go it is a struct, which

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::{LeaseLock, LeaseRecord};
 use crate::error::KubeError;
-use crate::exchange::{Call, Rank, segment};
+use crate::exchange::{Call, segment};
+use crate::rank::Rank;
 use crate::rbac::Asked;
 use crate::watch::{Lines, WireEvent};
 

@@ -13,7 +13,7 @@ use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
-use crate::reads::{names, read};
+use crate::shape::{names, read};
 use crate::waits::Waits;
 
 /// How long the API server is asked to keep the watch open, for the reasons of those of Nodes and Services.

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use crate::cache::Cache;
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
-use crate::reads::{Listed, Names, names, read, version_number};
+use crate::reads::Listed;
+use crate::shape::{Names, names, read, version_number};
 
 /// One line of a watch.
 pub(crate) struct WireEvent<'a> {

@@ -3,7 +3,8 @@
 use crate::cache::Cache;
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::reads::{Listed, version_number};
+use crate::reads::Listed;
+use crate::shape::version_number;
 
 /// What came of a list.
 pub(super) enum Filled {

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use crate::client::{Answer, Kube};
 use crate::error::KubeError;
-use crate::exchange::{Call, Rank, transport};
+use crate::exchange::{Call, transport};
+use crate::rank::Rank;
 
 /// How much later than agreed the end of a watch may come. With it, a watch that has died is found out
 /// within 40 s of its opening, so of its death.

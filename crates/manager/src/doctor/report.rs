@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use crate::outcome::Outcome;
+
 /// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
@@ -17,6 +19,8 @@ pub enum Category {
     Nodes,
     /// Services that ask for load balancers.
     Services,
+    /// The way of traffic.
+    Traffic,
 }
 
 impl Category {
@@ -29,32 +33,7 @@ impl Category {
             Self::Cloud => "cloud",
             Self::Nodes => "nodes",
             Self::Services => "services",
-        }
-    }
-}
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// As it should be.
-    Ok,
-    /// Worth a look.
-    Warning,
-    /// The manager cannot do its work, or a part of it.
-    Failed,
-    /// There was nothing to go by, because of an earlier failure.
-    Skipped,
-}
-
-impl Outcome {
-    /// The word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
+            Self::Traffic => "traffic",
         }
     }
 }
@@ -203,6 +182,12 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
 /// One JSON object, with one of each check in it.
 #[must_use]
 pub fn render_json(checks: &[Check]) -> String {
+    render_json_of(SCHEMA, checks)
+}
+
+/// The same for another command, whose JSON is called otherwise.
+#[must_use]
+pub fn render_json_of(schema: &str, checks: &[Check]) -> String {
     let all = checks.iter().map(|check| {
         json!({
             "id": check.topic.id,
@@ -216,7 +201,7 @@ pub fn render_json(checks: &[Check]) -> String {
         })
     });
     let checks = all.collect::<serde_json::Value>();
-    format!("{:#}", json!({ "schema": SCHEMA, "checks": checks }))
+    format!("{:#}", json!({ "schema": schema, "checks": checks }))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use bowline_cloud_provider::{Node, NodeSet, Readiness, Service, facts, keys};
 use bowline_controllers::node_set::left_out_by;
 
 use super::{Cause, Known, Why};
-use crate::doctor::Outcome;
+use crate::outcome::Outcome;
 
 /// Whose finalizers hold a Service that is being deleted, besides this manager's.
 pub(super) fn of_finalizers(why: &mut Why, service: &Service) {

@@ -7,7 +7,7 @@ use bowline_controllers::events::EVENTS;
 use bowline_controllers::node_set::left_out_by;
 
 use super::{Cause, Known, Why, remedy_of, span};
-use crate::doctor::Outcome::{Failed, Warning};
+use crate::outcome::Outcome::{Failed, Warning};
 
 /// The event of a Node whose provider ID is none of this cloud.
 pub(super) const FOREIGN: &str = "ForeignProviderID";

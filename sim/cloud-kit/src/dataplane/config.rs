@@ -131,6 +131,12 @@ pub struct MonitorConfig {
     pub down_threshold: u32,
 }
 
+/// Status codes as the clouds write them: `200` or `200-204`.
+pub fn codes(text: &str) -> Option<RangeInclusive<u16>> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    Some(low.trim().parse().ok()?..=high.trim().parse().ok()?)
+}
+
 /// What a monitor tries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -156,4 +162,16 @@ pub enum Probe {
     Ping,
     /// A datagram that is not refused within the time-out.
     UdpConnect,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_one_or_a_range() {
+        assert_eq!(codes("200"), Some(200..=200));
+        assert_eq!(codes("200-204"), Some(200..=204));
+        assert_eq!(codes("x"), None);
+    }
 }

@@ -1,15 +1,17 @@
 //! Keeping a data plane as a simulator's state says.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Config, DataPlane, HealthChange, Transport};
-use crate::simulator::{Shared, Simulated};
+use super::{Config, DataPlane, HealthChange, MemberConfig, Transport};
+use crate::shared::{Shared, Simulated};
 
 /// Where a listener can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,10 +34,54 @@ impl Bound {
     }
 }
 
+/// Where members really are that cannot be bound at their own place: on machines whose loopback interface has no other
+/// address than 127.0.0.1.
+#[derive(Clone, Debug, Default)]
+pub struct Moved(BTreeMap<(Transport, SocketAddr), SocketAddr>);
+
+impl Moved {
+    /// Sends what is meant for a place to another one.
+    pub fn set(&mut self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.0.insert((transport, wanted), actual);
+    }
+
+    /// A member that is on, where it really is. A port for probes that is another one than the port for traffic is one
+    /// for health checks, which are TCP.
+    pub fn member(
+        &self,
+        transport: Transport,
+        address: IpAddr,
+        port: u16,
+        probed: Option<u16>,
+    ) -> MemberConfig {
+        let place = |transport, port| {
+            let wanted = SocketAddr::new(address, port);
+            self.0.get(&(transport, wanted)).copied().unwrap_or(wanted)
+        };
+        let traffic = place(transport, port);
+        let probed = match probed {
+            Some(other) if other != port => place(Transport::Tcp, other),
+            _ => traffic,
+        };
+        MemberConfig {
+            address: traffic.ip(),
+            port: traffic.port(),
+            monitor_port: probed.port(),
+            enabled: true,
+        }
+    }
+}
+
 /// A state that says what is carried.
 pub trait Carrier: Simulated {
+    /// The type of its switches.
+    type Behaviour: Serialize + DeserializeOwned;
+
     /// What should be carried now, and the moment at which the clock alone changes that.
     fn wanted(&self) -> (Config, Option<Instant>);
+
+    /// The switches.
+    fn behaviour(&mut self) -> &mut Self::Behaviour;
 
     /// Where the listeners are. Written each time after what was wanted is there.
     fn bound(&mut self) -> &mut Vec<Bound>;

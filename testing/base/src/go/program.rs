@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::server::{cache_directory, lock_cache};
+use crate::server::{cache_directory, key, lock_cache};
 
 use crate::go::module::{Module, module};
 use crate::go::toolchain::{BuildError, go_build};
@@ -54,6 +54,19 @@ impl GoProgram {
             package,
             linker_flags: version.linker_flags(),
             tags: "",
+        }
+    }
+
+    /// A manager of the framework beside which ours runs: `go/peer/main.go` of this crate, with the modules of this version.
+    #[must_use]
+    pub fn peer(version: Version) -> Self {
+        const SOURCE: &str = include_str!("../../go/peer/main.go");
+        let program = Self::of_kubernetes(version, "", "../../peer/main.go");
+        let key = key([&*program.module.key(RECIPE), SOURCE]);
+        Self {
+            directory: cache_directory("peer"),
+            file: format!("peer-{}-{key}", version.minor()),
+            ..program
         }
     }
 
@@ -187,7 +200,10 @@ mod tests {
     fn the_programs_of_each_version_have_a_place_of_their_own() {
         let mut places: Vec<PathBuf> = Version::ALL
             .into_iter()
-            .flat_map(|version| [GoProgram::kube_apiserver(version), GoProgram::etcd(version)])
+            .flat_map(|version| {
+                let peer = GoProgram::peer(version);
+                [GoProgram::kube_apiserver(version), GoProgram::etcd(version), peer]
+            })
             .chain([GoProgram::helm(), GoProgram::promtool()])
             .map(|program| program.path())
             .collect();

@@ -65,6 +65,9 @@ pub fn policies() -> Vec<Policy> {
     all
 }
 
+/// The condition that the chart writes anew where the manager serves other Services than those without a class.
+pub(crate) const CLASS: &str = "class";
+
 /// The Services whose load balancers the manager makes.
 fn conditions() -> Vec<(&'static str, String)> {
     let condition = |name, text: &str| (name, text.to_owned());
@@ -73,7 +76,7 @@ fn conditions() -> Vec<(&'static str, String)> {
             "load-balancer",
             "has(object.spec.type) && object.spec.type == 'LoadBalancer'",
         ),
-        condition("no-class", "!has(object.spec.loadBalancerClass)"),
+        condition(CLASS, "!has(object.spec.loadBalancerClass)"),
         condition("not-being-deleted", "!has(object.metadata.deletionTimestamp)"),
     ]
 }

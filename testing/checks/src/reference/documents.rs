@@ -303,6 +303,18 @@ fn every_cause_of_explain_is_on_its_page() {
 }
 
 #[test]
+fn every_check_of_the_trial_is_on_its_page_and_names_a_heading_of_it() {
+    let page = std::fs::read_to_string(root().join("docs/guides/check-traffic.md")).unwrap_or_default();
+    let anchors = anchors(&page);
+    let missing = bowline_manager::traffic::TOPICS.iter().filter(|topic| {
+        let row = format!("| `{}` | {} |", topic.id, topic.name);
+        let anchor = topic.help.split_once('#').map(|(_, anchor)| anchor);
+        !page.contains(&row) || !anchor.is_some_and(|anchor| anchors.contains(anchor))
+    });
+    assert_none(&missing.map(|topic| topic.name.to_owned()).collect::<Vec<_>>());
+}
+
+#[test]
 fn every_path_of_where_to_change_exists() {
     let page = std::fs::read_to_string(root().join("docs/where-to-change.md")).unwrap_or_default();
     let words = page.split('`').skip(1).step_by(2);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bowline::args::{DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
+use bowline::args::{CHECK, DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 
 use crate::reference::{cell, code};
 
@@ -17,6 +17,7 @@ pub(crate) fn page() -> String {
         ("doctor", &DOCTOR),
         ("explain", &EXPLAIN),
         ("orphans", &ORPHANS),
+        ("check", &CHECK),
         ("support-bundle", &SUPPORT_BUNDLE),
         ("version", &VERSION),
     ];

@@ -13,6 +13,7 @@ use crate::root;
 
 /// The words that the program takes before its flags.
 const COMMANDS: &[&str] = &[
+    "check",
     "completion",
     "doctor",
     "explain",
@@ -29,6 +30,9 @@ const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 /// Flags of other programs that texts of ours name.
 const FLAGS_OF_OTHERS: &[&str] = &[
     "--as",
+    "--disable-cloud-controller",
+    "--enable",
+    "--hostname-override",
     "--list",
     "--previous",
     "--provider-id",
@@ -241,6 +245,7 @@ fn known_flags() -> BTreeSet<String> {
         &bowline::args::DOCTOR,
         &bowline::args::EXPLAIN,
         &bowline::args::ORPHANS,
+        &bowline::args::CHECK,
         &bowline::args::SUPPORT_BUNDLE,
     ];
     let groups = bowline::args::flag_table().iter().chain(more);

@@ -226,16 +226,21 @@ async fn every_go_manager_s_manifest_is_taken_over_and_goes_back(cluster: &Clust
 async fn admission_policies_refuse_on_request(cluster: &Cluster) {
     let mut values = with_credentials("cloudscale");
     values["admissionPolicies"] = json!({ "enabled": true, "action": "Deny" });
+    values["flags"] =
+        json!({ "load-balancer-class": "example.com/ours", "load-balancer-without-class": false });
     cluster.upgrade(&values, &[]);
     let services: Api<Service> = Api::default_namespaced(cluster.client());
-    let careless: Service = serde_json::from_value(json!({
-        "metadata": {
-            "name": "web",
-            "annotations": { "k8s.cloudscale.ch/loadbalancer-flavour": "lb-standard" },
-        },
-        "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
-    }))
-    .unwrap();
+    let of_class = |class: Option<&str>| -> Service {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "web",
+                "annotations": { "k8s.cloudscale.ch/loadbalancer-flavour": "lb-standard" },
+            },
+            "spec": { "type": "LoadBalancer", "loadBalancerClass": class, "ports": [{ "port": 80 }] },
+        }))
+        .unwrap()
+    };
+    let careless = of_class(Some("example.com/ours"));
     let dry = PostParams {
         dry_run: true,
         ..PostParams::default()
@@ -252,6 +257,9 @@ async fn admission_policies_refuse_on_request(cluster: &Cluster) {
         said.contains("(is it k8s.cloudscale.ch/loadbalancer-flavor?)"),
         "{said}"
     );
+    for anothers in [None, Some("example.com/theirs")] {
+        services.create(&dry, &of_class(anothers)).await.unwrap();
+    }
     cluster.uninstall();
     while let Err(error) = services.create(&dry, &careless).await {
         assert!(Instant::now() < deadline, "still refused: {error}");

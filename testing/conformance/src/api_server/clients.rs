@@ -163,7 +163,12 @@ pub(super) async fn annotations_and_address_of_a_service_are_written(scope: Scop
         .await
         .unwrap();
     assert_eq!(
-        annotated.metadata.annotations.as_ref().unwrap()["example.com/uuid"],
+        annotated
+            .metadata
+            .annotations
+            .as_ref()
+            .unwrap()
+            .text("example.com/uuid"),
         "1"
     );
     let late = kube.set_load_balancer_ip(&seen, "192.0.2.1", &[]).await;

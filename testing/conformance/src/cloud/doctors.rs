@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use bowline_cloud_provider::ServerVersion;
+use bowline_cloud_provider::{ServerVersion, ServiceKey};
 use bowline_kube_api::{Effect, Fault as KubeFault, KubeApi, Permit, Status};
 use bowline_kube_io::{Kube, KubeOptions, SystemClock, TokioClock};
 use bowline_manager::FencingGate;
 use bowline_manager::config::{Config, Lookup};
 use bowline_manager::doctor::{
-    Check, Cloud, Outcome, Patient, examine, examine_before, render_json, render_text,
+    Check, Cloud, Outcome, Patient, Target, examine, examine_before, explain, render_json, render_text,
 };
 
 use serde_json::json;
@@ -39,19 +39,22 @@ fn reader<C: CloudUnderTest>(world: &World<C>) -> Kube {
     )
 }
 
-async fn examined<C: CloudUnderTest>(
-    world: &World<C>,
-    kube: Result<Kube, String>,
-    is_before: bool,
-) -> Vec<Check> {
-    let begun = world.since();
-    let state = world.sim.state();
+fn config<C: CloudUnderTest>() -> Config {
     let mut config = Config::default();
     config.settings.routes.is_wanted = C::ABILITIES.contains(&Ability::Routes);
-    let patient = Patient {
-        config: &config,
+    config
+}
+
+fn patient<'a, C: CloudUnderTest>(
+    world: &World<C>,
+    config: &'a Config,
+    kube: Result<Kube, String>,
+    is_manager: bool,
+) -> Patient<'a> {
+    Patient {
+        config,
         lookup: Some(Lookup::Required),
-        is_manager: !is_before,
+        is_manager,
         kube,
         cloud: Cloud::Built(world.provider(), Duration::ZERO),
         cloud_clock: Default::default(),
@@ -59,7 +62,18 @@ async fn examined<C: CloudUnderTest>(
         manifests: Default::default(),
         holder: "conformance".to_owned(),
         follows: ServerVersion::parse("1", "37"),
-    };
+    }
+}
+
+async fn examined<C: CloudUnderTest>(
+    world: &World<C>,
+    kube: Result<Kube, String>,
+    is_before: bool,
+) -> Vec<Check> {
+    let begun = world.since();
+    let state = world.sim.state();
+    let config = config::<C>();
+    let patient = patient(world, &config, kube, !is_before);
     let checks = match is_before {
         true => examine_before(&patient).await,
         false => examine(&patient).await,
@@ -455,4 +469,16 @@ pub(super) async fn before_the_installation_unknown_credentials_are_told_once<C:
     let failed = checks.iter().filter(|it| it.outcome == Outcome::Failed);
     let failed: Vec<&str> = failed.map(|it| it.topic.name).collect();
     assert_eq!(failed, ["instances are listed"], "{}", render_text(&checks));
+}
+
+/// Each cloud says who the members are, or why it knows none; and each cause has an id.
+pub(super) async fn what_a_load_balancer_consists_of_is_explained<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    let config = config::<C>();
+    let patient = patient(&world, &config, Ok(reader(&world)), false);
+    let target = Target::Service(ServiceKey::new("default", "web"));
+    let all = explain(&patient, &[target]).await.unwrap();
+    let is_told = |line: &String| line.starts_with("members of ") || line.contains("knows neither members");
+    assert!(all[0].is.iter().any(is_told), "{all:#?}");
+    assert!(all[0].causes.iter().all(|it| !it.id.is_empty()), "{all:#?}");
 }

@@ -117,7 +117,7 @@ impl CloudUnderTest for Phoenixnap {
 
     /// The blocks; the names of tags are the account's, and stay.
     fn state(&self) -> String {
-        format!("{:#?}", self.snapshot().blocks)
+        format!("{:#?}", self.snapshot()["blocks"])
     }
 
     fn balancers(&self) -> Vec<Balancer> {

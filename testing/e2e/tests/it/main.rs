@@ -12,3 +12,4 @@ mod paper;
 mod process;
 mod real;
 mod system;
+mod traffic;

@@ -2,6 +2,7 @@
 //!
 //! Where the servers are not built, each test says what it left out; in continuous integration that is a failure.
 
+mod beside;
 mod cloudscale;
 mod cloudstack;
 mod deaths;

@@ -340,6 +340,7 @@ fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Valu
             "ip": entry.ip,
             "hostname": entry.hostname,
             "ip_mode": entry.ip_mode.map(|mode| mode.as_str()),
+            "ports": entry.ports.iter().map(|port| port.port).collect::<Vec<_>>(),
         })).collect::<Vec<_>>()),
         "waves": run.waves,
         "steps": run.steps(),

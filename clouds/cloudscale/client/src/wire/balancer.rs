@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_http::Pairs;
 use serde::{Deserialize, Serialize};
 
-use super::{LoadBalancerId, LoadBalancerStatus, ShownTags, Slug, SubnetStub, Tags};
+use super::{LoadBalancerId, LoadBalancerStatus, Slug, SubnetStub, Tags};
 
 /// A load balancer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,8 +27,8 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "super::list")]
     pub vip_addresses: Vec<VipAddress>,
     /// Its tags.
-    #[serde(default)]
-    pub tags: ShownTags,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tags: Pairs<String>,
 }
 
 /// An address of a load balancer.

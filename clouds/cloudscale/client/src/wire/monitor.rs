@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadBalancerId, MonitorId, MonitorType, PoolId, Stub, Tags};
+use super::{MonitorId, MonitorType, PoolId, Stub, Tags};
 
 /// The health monitor of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,9 +16,6 @@ pub struct Monitor {
     pub created_at: Option<String>,
     /// The pool whose members it probes.
     pub pool: Stub<PoolId>,
-    /// The load balancer that it belongs to.
-    #[serde(default)]
-    pub load_balancer: Option<Stub<LoadBalancerId>>,
     /// The time between two probes, in seconds.
     pub delay_s: i64,
     /// How long a probe may take, in seconds.

@@ -51,7 +51,7 @@ async fn every_part_of_a_balancer_is_read() {
     assert_eq!(balancer.status, LoadBalancerStatus::Changing);
     assert_eq!(balancer.vip_addresses[1].address, "2001:db8:1::80");
     assert_eq!(
-        balancer.tags.get("k8s-service-uid"),
+        balancer.tags.text("k8s-service-uid"),
         Some("77777777-aaaa-4aaa-8aaa-000000000001")
     );
     let pool = client.pools().await.unwrap().remove(0);

@@ -237,14 +237,14 @@ fn lower_keys(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use bowline_cloud_provider::Pairs;
 
     use super::*;
 
     fn service(annotations: &[(&AnnotationSpec, &str)]) -> Service {
-        let annotations: BTreeMap<String, String> = annotations
+        let annotations: Pairs<String> = annotations
             .iter()
-            .map(|(spec, value)| (spec.key.to_owned(), (*value).to_owned()))
+            .map(|(spec, value)| (spec.key, (*value).to_owned()))
             .collect();
         let mut service = Service::default();
         service.metadata.annotations = Some(annotations);
@@ -324,8 +324,8 @@ mod tests {
     fn a_misspelt_key_is_noticed_and_keys_of_others_are_not() {
         let mut service = service(&[(&FLAVOR, "lb-standard")]);
         let annotations = service.metadata.annotations.get_or_insert_default();
-        annotations.insert("k8s.cloudscale.ch/loadbalancer-flavour".into(), "x".into());
-        annotations.insert("example.org/loadbalancer-flavour".into(), "x".into());
+        annotations.insert("k8s.cloudscale.ch/loadbalancer-flavour", "x".into());
+        annotations.insert("example.org/loadbalancer-flavour", "x".into());
         assert_eq!(
             Reader::new(&service).unknown_keys(),
             ["k8s.cloudscale.ch/loadbalancer-flavour"]

@@ -258,8 +258,7 @@ impl Writer<'_> {
             }
             PartChange::Listener { new, .. } => {
                 let mut listener = client.create_listener(new).await?;
-                let (uuid, name) = (new.pool, None);
-                listener.pool.get_or_insert(Stub { uuid, name }); // an answer need not show it
+                listener.pool.get_or_insert(Stub { uuid: new.pool }); // an answer need not show it
                 Object::Listener(listener)
             }
             PartChange::Monitor { new, .. } => Object::Monitor(client.create_monitor(new).await?),

@@ -68,7 +68,7 @@ fn is_named(identity: &Identity, balancer: &LoadBalancer) -> bool {
 
 /// Whether a balancer was made for the Service.
 fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(identity.uid.as_str())
+    !identity.uid.is_empty() && balancer.tags.text(TAG_SERVICE_UID) == Some(identity.uid.as_str())
 }
 
 /// Whether a balancer is known to serve the Service: recorded on it, or with its UID. Any other one is only asked for, by a name.
@@ -115,7 +115,7 @@ impl<'i> Evidence<'i> {
             // As most are: nobody else has to be asked.
             return Ok(Proof::Mark);
         }
-        let theirs = balancer.tags.get(TAG_CLUSTER_NAME).unwrap_or_default();
+        let theirs = balancer.tags.text(TAG_CLUSTER_NAME).unwrap_or_default();
         match self.claims().whose(&traces, uid) {
             Whose::Ours(proof) => Ok(proof),
             Whose::AnotherClusters(_) => Err(Owner::Cluster { theirs }),
@@ -142,7 +142,7 @@ pub(crate) fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> 
     Traces {
         id,
         addresses: balancer.vip_addresses.iter().map(|vip| &*vip.address).collect(),
-        mark: balancer.tags.get(TAG_SERVICE_UID),
+        mark: balancer.tags.text(TAG_SERVICE_UID),
         named_after: names::service_uid(&balancer.name),
         ..Traces::default()
     }
@@ -152,7 +152,7 @@ pub(crate) fn traces<'a>(id: &'a str, balancer: &'a LoadBalancer) -> Traces<'a> 
 /// the same Service UID, from a copy of the API server's data.
 fn cluster<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> OfCluster<'a> {
     let (theirs, ours) = (
-        balancer.tags.get(TAG_CLUSTER_NAME),
+        balancer.tags.text(TAG_CLUSTER_NAME),
         identity.cluster_name.as_deref(),
     );
     match (theirs, ours) {
@@ -179,8 +179,8 @@ pub(crate) fn is_left_behind(identity: &Identity, balancer: &LoadBalancer) -> bo
     let is_of_cluster = identity
         .services
         .cluster_uid()
-        .is_some_and(|uid| balancer.tags.get(TAG_CLUSTER_UID) == Some(uid.as_str()));
-    let made_for = balancer.tags.get(TAG_SERVICE_UID);
+        .is_some_and(|uid| balancer.tags.text(TAG_CLUSTER_UID) == Some(uid.as_str()));
+    let made_for = balancer.tags.text(TAG_SERVICE_UID);
     is_of_cluster && made_for.is_some_and(|uid| !identity.services.has_uid(uid))
 }
 
@@ -265,16 +265,16 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
         claims.is_recorded(&id) || claims.is_held(&traces(&id, balancer), "")
     };
     let made_for = |balancer: &LoadBalancer| {
-        let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
+        let (namespace, name) = balancer.tags.text(TAG_SERVICE_NAME)?.split_once('/')?;
         Some(MadeFor {
             key: ServiceKey::new(namespace, name),
-            uid: balancer.tags.get(TAG_SERVICE_UID)?.to_owned(),
+            uid: balancer.tags.text(TAG_SERVICE_UID)?.to_owned(),
             balancer: format!("load balancer {} ({})", balancer.name, balancer.uuid),
         })
     };
     balancers
         .iter()
-        .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(cluster.as_str()))
+        .filter(|balancer| balancer.tags.text(TAG_CLUSTER_UID) == Some(cluster.as_str()))
         .filter(|balancer| !is_held(balancer))
         .filter_map(made_for)
         .collect()

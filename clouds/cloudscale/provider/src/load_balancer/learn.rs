@@ -125,10 +125,9 @@ fn asked(Seen { observed, memory }: &mut Seen, step: &CloudStep) -> Option<Objec
             address, balancer, ..
         } => {
             let there = observed.floating_ip(*address)?;
-            let (uuid, name) = (*balancer, None);
             Object::FloatingIp(FloatingIp {
                 server: None,
-                load_balancer: Some(Stub { uuid, name }),
+                load_balancer: Some(Stub { uuid: *balancer }),
                 ..there.clone()
             })
         }

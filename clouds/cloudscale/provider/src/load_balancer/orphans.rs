@@ -21,7 +21,7 @@ pub(crate) fn marked(
         read::annotated(service).map(|id| id.to_string())
     });
     let found = |balancer: &LoadBalancer| {
-        let tag = |key| balancer.tags.get(key);
+        let tag = |key| balancer.tags.text(key);
         let (cluster_uid, in_name) = (tag(TAG_CLUSTER_UID), names::service_uid(&balancer.name));
         let uid = tag(TAG_SERVICE_UID).or(in_name);
         uid.or(cluster_uid)?; // else nothing of a manager is on it

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::kit::faults::FaultBuilder;
-use bowline_cloudscale_sim::{FloatingSpec, PoolDelete, Snapshot};
+use bowline_cloudscale_sim::{FloatingSpec, PoolDelete};
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
 use bowline_kit::{Interruption, Run};
 
 use bowline_kit::Outcome;
+use serde_json::Value;
 
 use crate::world::{World, in_short, service_port};
 
@@ -46,7 +47,7 @@ fn removal(world: &mut World) {
 impl Disturbed for World {
     /// Something that changes a settled world; none is the creation.
     type Change = Option<fn(&mut World)>;
-    type State = Snapshot;
+    type State = Value;
 
     fn changes() -> Vec<(String, Self::Change)> {
         let changes: [(&str, Self::Change); 5] = [

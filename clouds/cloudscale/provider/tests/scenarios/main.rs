@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
 use bowline_cloudscale_sim::kit::{Double, Entry};
-use bowline_cloudscale_sim::{InterfaceSpec, ManualPool, ServerSpec};
+use bowline_cloudscale_sim::{FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, Target};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
 use bowline_kit::{Interruption, Run, Services};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ impl ScenarioCloud for Lab {
                 let cidr = word("cidr").parse().map_err(|_| "no cidr")?;
                 sim.add_subnet(word("name"), cidr)
             }
-            "node" => {
+            "node" | "server" => {
                 let mut spec_of_server = ServerSpec::new(word("name"));
                 spec_of_server.zone = spec["zone"].as_str().map(str::to_owned);
                 if let Some(subnet) = spec["subnet"].as_str() {
@@ -108,7 +108,21 @@ impl ScenarioCloud for Lab {
                         ],
                     };
                 }
-                self.world.add_server_node(spec_of_server)
+                match kind {
+                    "node" => self.world.add_server_node(spec_of_server),
+                    _ => sim.add_server(spec_of_server),
+                }
+            }
+            "floating_ip" => {
+                let server = spec["server"].as_str().map(id).transpose()?;
+                let region = spec["region"].as_str();
+                let address = sim.add_floating_ip(FloatingSpec {
+                    address: spec["address"].as_str().and_then(|it| it.parse().ok()),
+                    target: server.map(Target::Server),
+                    scope: region.map_or(Scope::DefaultRegion, |it| Scope::Region(it.to_owned())),
+                    ..FloatingSpec::default()
+                });
+                return Ok(address.to_string());
             }
             // Another Node that names the server of a Node.
             "second-node" => {

@@ -161,14 +161,8 @@ impl State {
         reverse: Option<String>,
         tags: Tags,
     ) -> Result<IpAddr, ApiError> {
-        if self
-            .behaviour
-            .quota
-            .floating_ips
-            .is_some_and(|most| self.floating_ips.len() >= most)
-        {
-            return Err(ApiError::quota("floating IPs"));
-        }
+        let most = self.behaviour.quota.floating_ips;
+        ApiError::unless_full(most, self.floating_ips.len(), "floating IPs")?;
         let network = match wish.address {
             Some(address) => IpNet::from(address),
             None => self.free_floating(wish.v6, wish.network)?,

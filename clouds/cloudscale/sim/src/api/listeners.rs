@@ -139,9 +139,7 @@ impl Call<'_> {
         let count = all
             .filter(|it| it.load_balancer == listener.load_balancer)
             .count();
-        if most.is_some_and(|most| count >= most) {
-            return Err(ApiError::quota("listeners"));
-        }
+        ApiError::unless_full(most, count, "listeners")?;
         self.state.listeners.insert(uuid, listener.clone());
         self.state.touch(listener.load_balancer);
         self.created(&self.wire().listener(&listener))

@@ -45,9 +45,7 @@ impl Call<'_> {
                         self.done()
                     }
                     "DELETE" => {
-                        if pending(balancer.creating_until)
-                            && self.state.behaviour.refuse_delete_while_creating
-                        {
+                        if pending(balancer.creating_until) {
                             return Err(ApiError::detail("The load balancer is still being created."));
                         }
                         match later(self.state.behaviour.lb_delete_time) {
@@ -80,15 +78,8 @@ impl Call<'_> {
         let tags = fields.tags().unwrap_or_default();
         let wishes = fields.objects("vip_addresses").unwrap_or_default();
         fields.check()?;
-        if self
-            .state
-            .behaviour
-            .quota
-            .load_balancers
-            .is_some_and(|most| self.state.load_balancers.len() >= most)
-        {
-            return Err(ApiError::quota("load balancers"));
-        }
+        let most = self.state.behaviour.quota.load_balancers;
+        ApiError::unless_full(most, self.state.load_balancers.len(), "load balancers")?;
         let vips = self.vips(wishes)?;
         let (uuid, created_at) = self.birth();
         let balancer = LoadBalancer {
@@ -106,9 +97,7 @@ impl Call<'_> {
         };
         self.state.load_balancers.insert(uuid, balancer.clone());
         let mut answer = self.wire().load_balancer(&balancer);
-        if self.state.behaviour.create_answers_changing {
-            answer["status"] = Value::from("changing");
-        }
+        answer["status"] = Value::from("changing");
         self.created(&answer)
     }
 

@@ -85,9 +85,7 @@ impl Call<'_> {
             ));
         }
         let most = self.state.behaviour.quota.members_per_pool;
-        if most.is_some_and(|most| self.state.members_of(pool).count() >= most) {
-            return Err(ApiError::quota("members"));
-        }
+        ApiError::unless_full(most, self.state.members_of(pool).count(), "members")?;
         let (uuid, created_at) = self.birth();
         let member = Member {
             uuid,

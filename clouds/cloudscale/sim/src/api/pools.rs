@@ -63,9 +63,7 @@ impl Call<'_> {
         fields.check()?;
         let load_balancer = given(balancer, "load_balancer")?;
         let most = self.state.behaviour.quota.pools_per_load_balancer;
-        if most.is_some_and(|most| self.state.pools_of(load_balancer).count() >= most) {
-            return Err(ApiError::quota("pools"));
-        }
+        ApiError::unless_full(most, self.state.pools_of(load_balancer).count(), "pools")?;
         let (uuid, created_at) = self.birth();
         let pool = Pool {
             uuid,

@@ -25,7 +25,7 @@ impl Call<'_> {
                     ("PATCH", []) => self.patch_server(uuid)?,
                     ("DELETE", []) => {
                         let creating = server.creating && pending(server.changing_until);
-                        if creating && self.state.behaviour.refuse_delete_while_creating {
+                        if creating {
                             return Err(ApiError::detail("The server is still being created."));
                         }
                         self.state.remove_server(uuid);
@@ -169,15 +169,8 @@ impl Call<'_> {
         let wishes = fields.objects("interfaces");
         let tags = fields.tags().unwrap_or_default();
         fields.check()?;
-        if self
-            .state
-            .behaviour
-            .quota
-            .servers
-            .is_some_and(|most| self.state.servers.len() >= most)
-        {
-            return Err(ApiError::quota("servers"));
-        }
+        let most = self.state.behaviour.quota.servers;
+        ApiError::unless_full(most, self.state.servers.len(), "servers")?;
         let mut interfaces = Vec::new();
         match wishes {
             Some(wishes) => {

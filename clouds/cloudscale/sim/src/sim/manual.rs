@@ -10,8 +10,7 @@ use super::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, Serve
 use crate::api::FloatingIpSpec;
 use crate::behaviour::MonitorStatus;
 use crate::model::{
-    HealthMonitor, Interface, Listener, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet,
-    Tags, Target, Volume,
+    Interface, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet, Tags, Target, Volume,
 };
 use crate::state::State;
 
@@ -166,21 +165,6 @@ impl CloudscaleSim {
         self.edit_member(uuid, |member| member.monitor_status = status);
     }
 
-    /// Changes a member in any way.
-    pub fn edit_member(&self, uuid: Uuid, change: impl FnOnce(&mut Member)) {
-        self.write(|state| state.members.get_mut(&uuid).map(change));
-    }
-
-    /// Changes a listener in any way.
-    pub fn edit_listener(&self, uuid: Uuid, change: impl FnOnce(&mut Listener)) {
-        self.write(|state| state.listeners.get_mut(&uuid).map(change));
-    }
-
-    /// Changes a health monitor in any way.
-    pub fn edit_health_monitor(&self, uuid: Uuid, change: impl FnOnce(&mut HealthMonitor)) {
-        self.write(|state| state.monitors.get_mut(&uuid).map(change));
-    }
-
     /// Adds a second member that equals another one but for its id.
     pub fn duplicate_member(&self, uuid: Uuid) -> Option<Uuid> {
         self.write(|state| {
@@ -293,11 +277,6 @@ impl CloudscaleSim {
     /// Sets a load balancer's labels.
     pub fn tag_load_balancer(&self, uuid: Uuid, tags: Tags) {
         self.edit_load_balancer(uuid, |balancer| balancer.tags = tags);
-    }
-
-    /// Changes a load balancer in any way.
-    pub fn edit_load_balancer(&self, uuid: Uuid, change: impl FnOnce(&mut LoadBalancer)) {
-        self.write(|state| state.load_balancers.get_mut(&uuid).map(change));
     }
 
     /// Points a floating IP somewhere else, or nowhere.

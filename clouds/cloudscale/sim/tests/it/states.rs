@@ -451,11 +451,8 @@ async fn floating_ip_rules_hold() {
         .await;
     assert_eq!(made.0, 201);
     assert!(made.1["network"].as_str().unwrap().ends_with("/56"));
-    let moved = sim.snapshot().floating_ips;
-    assert_eq!(
-        moved[&format!("{global}/128")].as_deref(),
-        Some("load_balancer lb")
-    );
+    let moved = &sim.snapshot()["floating_ips"];
+    assert_eq!(moved[format!("{global}/128")], "load_balancer lb");
 }
 
 #[tokio::test(start_paused = true)]

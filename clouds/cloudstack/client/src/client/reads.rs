@@ -1,6 +1,6 @@
 //! Commands that change nothing.
 
-use super::{Caller, Client};
+use super::Client;
 use crate::error::ApiError;
 use crate::jobs::{Job, Status};
 use crate::paging::{Counted, Listed, Lookup};
@@ -197,7 +197,7 @@ impl Client {
         parameters: Parameters,
     ) -> Result<Vec<T>, ApiError> {
         let parameters = self.in_project(parameters).await?;
-        Caller::list(&self.caller, command, &parameters).await
+        self.caller.list(command, &parameters).await
     }
 
     /// The one object with an id, or none if the API itself says that there is none: by an empty list, or by a refusal that

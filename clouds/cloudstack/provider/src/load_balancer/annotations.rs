@@ -48,14 +48,14 @@ pub(crate) fn is_written(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use bowline_cloud_provider::Pairs;
 
     use super::*;
 
     fn service(annotations: &[(&str, &str)]) -> Service {
-        let annotations: BTreeMap<String, String> = annotations
+        let annotations: Pairs<String> = annotations
             .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .map(|(key, value)| (*key, (*value).to_owned()))
             .collect();
         let mut service = Service::default();
         service.metadata.annotations = Some(annotations);

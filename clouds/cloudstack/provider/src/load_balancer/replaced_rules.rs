@@ -117,7 +117,7 @@ impl FromIterator<NewRule> for ReplacedRules {
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::KubeWrite;
+    use bowline_cloud_provider::{KubeWrite, Pairs};
 
     use super::*;
     use crate::load_balancer::names::Protocol;
@@ -174,7 +174,7 @@ mod tests {
                 .collect()
         );
         write(&mut service, ReplacedRules::default().text());
-        assert_eq!(service.metadata.annotations, Some(BTreeMap::new()));
+        assert_eq!(service.metadata.annotations, Some(Pairs::default()));
     }
 
     #[test]

@@ -19,7 +19,6 @@ mod lookup;
 mod orphans;
 mod queued;
 mod reacquired;
-mod refused_ports;
 mod release;
 mod replace;
 mod router;

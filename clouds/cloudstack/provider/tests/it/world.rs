@@ -1,6 +1,5 @@
 //! A cluster around the provider: Nodes, Services, and the service controller without a manager.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +32,7 @@ pub(crate) struct World {
     pub(crate) cloud: CloudStack,
     pub(crate) services: Services,
     service_loop: ServiceLoop,
-    nodes: Mutex<Vec<Arc<Node>>>,
+    pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
     is_router_broken: AtomicBool,
 }
 
@@ -148,10 +147,6 @@ impl World {
 
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         self.nodes.lock().unwrap().clone()
-    }
-
-    pub(crate) fn nodes_mut(&mut self) -> &mut Vec<Arc<Node>> {
-        self.nodes.get_mut().unwrap()
     }
 
     pub(crate) fn remove_node(&self, name: &str) {
@@ -338,36 +333,19 @@ impl World {
 
     /// What ACL lists let in: `list protocol port cidrs`.
     pub(crate) fn acl_items(&self) -> Vec<String> {
-        let items = self.sim.snapshot().acl_items;
-        items
-            .iter()
-            .map(|item| {
-                let cidrs: Vec<&str> = item.cidrs.iter().map(String::as_str).collect();
-                let port = item.ports.unwrap_or_default().0;
-                format!("{} {} {port} {}", item.list, item.protocol, cidrs.join(","))
-            })
-            .collect()
-    }
-
-    /// The ports that are served: with a rule that has members, and open.
-    pub(crate) fn served(&self) -> Vec<u16> {
-        let openings = [self.openings(), self.acl_items()].concat();
-        let is_open = |port: u16| {
-            openings
-                .iter()
-                .any(|open| open.split(' ').any(|word| word == port.to_string()))
-        };
-        let rules = self.sim.rules().into_iter();
-        let served = rules.filter(|rule| rule.members.len() == MACHINES.len() && is_open(rule.public_port));
-        served.map(|rule| rule.public_port).collect()
-    }
-
-    /// The ID of the one address that rules are on.
-    #[track_caller]
-    pub(crate) fn address_of_rules(&self) -> String {
-        let addresses: BTreeSet<String> = self.sim.rules().into_iter().map(|rule| rule.address).collect();
-        assert_eq!(addresses.len(), 1, "{addresses:?}");
-        addresses.into_iter().collect()
+        let items = self.sim.snapshot()["acl_items"].take();
+        let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+        let list = |it: &Value| it.as_array().cloned().unwrap_or_default();
+        let told = list(&items).into_iter().map(|item| {
+            let cidrs: Vec<String> = list(&item["cidrs"]).iter().map(word).collect();
+            let (port, cidrs) = (item["ports"][0].as_u64().unwrap_or_default(), cidrs.join(","));
+            format!(
+                "{} {} {port} {cidrs}",
+                word(&item["list"]),
+                word(&item["protocol"])
+            )
+        });
+        told.collect()
     }
 
     /// The one address that is held.
@@ -388,10 +366,7 @@ impl World {
     #[track_caller]
     pub(crate) fn check_nothing_left(&self, what: &str) {
         let left = self.sim.snapshot();
-        assert!(
-            left.addresses.is_empty() && left.acl_items.is_empty(),
-            "{what}: {left:#?}"
-        );
+        assert_eq!(left, json!({ "addresses": [], "acl_items": [] }), "{what}");
         assert!(self.sim.rules().is_empty(), "{what}");
     }
 }

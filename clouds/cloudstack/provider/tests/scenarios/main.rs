@@ -13,7 +13,7 @@ use bowline_kit::{Interruption, Run, Services, balanced_service};
 use serde_json::{Value, json};
 
 use crate::site::Site;
-use crate::world::{NAME, UID, World};
+use crate::world::{MACHINES, NAME, UID, World};
 
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/disguise.rs"]
@@ -44,6 +44,20 @@ fn uid(key: &str) -> String {
             let sum: u32 = key.bytes().map(u32::from).sum();
             format!("{sum:08x}-0000-4000-8000-000000000000")
         }
+    }
+}
+
+impl Lab {
+    /// The ports that are served: with a rule that has all members, and open.
+    fn served(&self) -> Vec<u16> {
+        let openings = [self.world.openings(), self.world.acl_items()].concat();
+        let is_open = |port: u16| {
+            let mut words = openings.iter().flat_map(|open| open.split(' '));
+            words.any(|word| word == port.to_string())
+        };
+        let rules = self.world.sim.rules().into_iter();
+        let served = rules.filter(|rule| rule.members.len() == MACHINES.len() && is_open(rule.public_port));
+        served.map(|rule| rule.public_port).collect()
     }
 }
 
@@ -85,7 +99,7 @@ impl ScenarioCloud for Lab {
     }
 
     fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
-        Some(self.world.nodes_mut())
+        Some(self.world.nodes.get_mut().unwrap())
     }
 
     fn add_node(&mut self, name: &str) {
@@ -162,16 +176,16 @@ impl ScenarioCloud for Lab {
         }
         state["openings"] = json!(self.world.openings());
         state["acls"] = json!(self.world.acl_items());
-        state["served"] = json!(self.world.served());
+        state["served"] = json!(self.served());
         state["rule_names"] = json!(self.world.rules());
         state
     }
 
     fn leftovers(&self) -> Vec<String> {
         let left = self.world.sim.snapshot();
-        let addresses = left.addresses.iter().map(|it| format!("{it:?}"));
-        let items = left.acl_items.iter().map(|it| format!("{it:?}"));
-        addresses.chain(items).chain(self.world.rules()).collect()
+        let kinds = ["addresses", "acl_items"].into_iter();
+        let left = kinds.flat_map(|kind| left[kind].as_array().into_iter().flatten());
+        left.map(ToString::to_string).chain(self.world.rules()).collect()
     }
 
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {

@@ -20,8 +20,7 @@ impl Call<'_> {
             self.check_id(name, exists)?;
         }
         self.check_id("vpcid", |id| self.state.vpcs.contains_key(id))?;
-        let shows_free =
-            params.flag("allocatedonly") == Some(false) && self.state.behaviour.lists_free_addresses;
+        let shows_free = params.flag("allocatedonly") == Some(false);
         let fits = |it: &&PublicAddress| {
             let is_visible = match &it.owner {
                 Some(owner) => self.sees(&scope, owner),

@@ -1,24 +1,19 @@
-//! The simulator's own paths below `/_sim/`, beside those of the kit.
+//! The simulator's own paths below `/_sim/`, beside those of the kit ([`bowline_cloud_kit::admin`]).
 //!
-//! - `GET|PUT /_sim/behaviour`: the switches; a PUT may name some of them only
-//! - `GET /_sim/snapshot`, `GET /_sim/invariants`, `GET /_sim/jobs`, `GET /_sim/home`
+//! - `GET /_sim/jobs`, `GET /_sim/home`
 //! - `POST|DELETE /_sim/job-faults`: make jobs fail; let all succeed
 //! - `POST /_sim/users`, `POST /_sim/projects`, `POST /_sim/networks`, `POST /_sim/vpcs`: add
 //! - `POST /_sim/virtual-machines`, `PUT|DELETE /_sim/virtual-machines/<id>`: add; `{"state": "Stopped"}`; expunge
 //! - `POST /_sim/addresses`, `DELETE /_sim/addresses/<id>`: take as a user; release
 //! - `POST /_sim/rules`, `DELETE /_sim/rules/<id>`, and the same for `firewall-rules` and `acl-items`
 //! - `POST /_sim/routers/<network id>/restart`: restart the router of a network
-//! - `GET /_sim/bound`: where the data plane really listens
 
-use bowline_cloud_kit::Reply;
-use bowline_cloud_kit::admin::{self, Done, done, made, parsed, shown};
+use bowline_cloud_kit::admin::{Done, done, made, parsed, shown};
 use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::model::VmState;
-use crate::sim;
-use crate::snapshot;
 use crate::state::State;
 
 /// The body of a PUT that sets a state.
@@ -28,30 +23,25 @@ struct StateOf {
     state: VmState,
 }
 
-pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-    let segments: Vec<&str> = path.split('/').collect();
-    admin::answer(match segments.as_slice() {
+pub(super) fn answer(state: &mut State, method: &Method, segments: &[&str], body: &[u8]) -> Done {
+    match segments {
         ["virtual-machines", id] => vm(state, method, id, body),
         ["routers", network, "restart"] if *method == Method::POST => restart(state, network),
         [kind, id] => remove(state, method, kind, id),
         [word] if *method == Method::POST => add(state, word, body),
-        [word] => whole(state, method, word, body),
+        [word] => whole(state, method, word),
         _ => Ok(None),
-    })
+    }
 }
 
-fn whole(state: &mut State, method: &Method, word: &str, body: &[u8]) -> Done {
+fn whole(state: &mut State, method: &Method, word: &str) -> Done {
     match (method.as_str(), word) {
-        (_, "behaviour") => admin::switches(&mut state.behaviour, method, body),
-        ("GET", "snapshot") => shown(&snapshot::take(state)),
-        ("GET", "invariants") => shown(&snapshot::violations(state)),
         ("GET", "jobs") => shown(&state.jobs.records()),
         ("GET", "home") => shown(&json!({ "zone": state.home.zone, "network": state.home.network })),
         ("DELETE", "job-faults") => {
             state.jobs.clear_faults();
             done(true)
         }
-        ("GET", "bound") => shown(&state.bound),
         _ => Ok(None),
     }
 }
@@ -67,14 +57,14 @@ fn add(state: &mut State, word: &str, body: &[u8]) -> Done {
             state.users.set(id.clone(), parsed(body)?);
             made(&id)
         }
-        "projects" => made(sim::insert_project(state, parsed(body)?)),
-        "networks" => made(sim::insert_network(state, parsed(body)?)),
-        "vpcs" => made(sim::insert_vpc(state, parsed(body)?)),
-        "virtual-machines" => made(sim::insert_vm(state, parsed(body)?)),
-        "addresses" => made(sim::insert_address(state, parsed(body)?)?),
-        "rules" => made(sim::insert_rule(state, parsed(body)?)),
-        "firewall-rules" => made(sim::insert_firewall_rule(state, parsed(body)?)),
-        "acl-items" => made(sim::insert_acl_item(state, parsed(body)?)),
+        "projects" => made(state.insert_project(parsed(body)?)),
+        "networks" => made(state.insert_network(parsed(body)?)),
+        "vpcs" => made(state.insert_vpc(parsed(body)?)),
+        "virtual-machines" => made(state.insert_vm(parsed(body)?)),
+        "addresses" => made(state.insert_address(parsed(body)?)?),
+        "rules" => made(state.insert_rule(parsed(body)?)),
+        "firewall-rules" => made(state.insert_firewall_rule(parsed(body)?)),
+        "acl-items" => made(state.insert_acl_item(parsed(body)?)),
         _ => Ok(None),
     }
 }

@@ -3,72 +3,12 @@
 use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 
+use super::{AclChange, Effect, RuleChange};
 use crate::behaviour::ProtocolUpdates;
 use crate::error::ApiError;
 use crate::model::{AddressState, RuleState, Tag};
 use crate::state::State;
 use crate::wire;
-
-/// What a job does. What a creating command makes is there from its acceptance on, under this id.
-#[derive(Clone, Debug)]
-pub(crate) enum Effect {
-    Associate(String),
-    Disassociate(String),
-    CreateRule(String),
-    UpdateRule {
-        rule: String,
-        change: RuleChange,
-    },
-    DeleteRule(String),
-    Assign {
-        rule: String,
-        vms: Vec<String>,
-    },
-    Remove {
-        rule: String,
-        vms: Vec<String>,
-    },
-    CreateFirewall(String),
-    DeleteFirewall(String),
-    CreateAcl(String),
-    UpdateAcl {
-        item: String,
-        change: AclChange,
-    },
-    DeleteAcl(String),
-    Tag {
-        kind: String,
-        ids: Vec<String>,
-        tags: Vec<Tag>,
-    },
-    Untag {
-        kind: String,
-        ids: Vec<String>,
-        tags: Vec<Tag>,
-    },
-}
-
-/// What is new about a load balancer rule.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RuleChange {
-    pub(crate) name: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) algorithm: Option<String>,
-    pub(crate) protocol: Option<String>,
-    pub(crate) cidrs: Option<String>,
-}
-
-/// What is new about a network ACL item.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AclChange {
-    pub(crate) number: Option<u32>,
-    pub(crate) protocol: Option<String>,
-    pub(crate) ports: Option<(u16, u16)>,
-    pub(crate) cidrs: Option<Vec<String>>,
-    pub(crate) is_allow: Option<bool>,
-    pub(crate) is_ingress: Option<bool>,
-    pub(crate) reason: Option<String>,
-}
 
 fn success() -> Value {
     json!({ "success": true })

@@ -1,7 +1,6 @@
 //! Servers and flavors (Compute API, microversion 2.1).
 
-use std::collections::BTreeMap;
-
+use bowline_cloud_http::Pairs;
 use bowline_cloud_http::lenient::{map, or_default};
 use serde::Deserialize;
 
@@ -26,7 +25,7 @@ pub struct Server {
     pub access_ipv6: String,
     /// What its owner wrote on it.
     #[serde(default, deserialize_with = "map")]
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: Pairs<String>,
     /// Its size.
     #[serde(default, deserialize_with = "or_default")]
     pub flavor: ServerFlavor,
@@ -42,7 +41,7 @@ pub struct Server {
     pub host_id: String,
     /// Its addresses by the name of their network.
     #[serde(default, deserialize_with = "map")]
-    pub addresses: BTreeMap<String, Vec<ServerAddress>>,
+    pub addresses: Pairs<Box<[ServerAddress]>>,
 }
 
 impl Resource for Server {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
     AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
-    Reconciler, RefusalBook, Service, ServiceFacts, facts,
+    Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal, Shown};
@@ -424,7 +424,7 @@ impl LoadBalancer for Balancers {
         names::balancer(&facts.cluster.name, &facts.key())
     }
 
-    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+    fn reconciled(&self, _: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
         self.metrics.reconciled(kind, took, has_failed);
     }
 

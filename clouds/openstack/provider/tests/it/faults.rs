@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bowline_kit::Interruption;
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
+use serde_json::Value;
 use tokio::time::advance;
 
 use crate::world::{Run, World, service};
@@ -39,7 +39,7 @@ fn removal(world: &mut World) {
 impl Disturbed for World {
     /// Something that changes a settled world; none is the creation.
     type Change = Option<fn(&mut World)>;
-    type State = Snapshot;
+    type State = Value;
 
     fn changes() -> Vec<(String, Self::Change)> {
         let changes: [(&str, Self::Change); 6] = [

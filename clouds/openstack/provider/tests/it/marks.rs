@@ -2,6 +2,7 @@
 
 use bowline_kit::Interruption;
 use bowline_openstack_sim::Id;
+use serde_json::json;
 
 use crate::upstream::as_upstream;
 use crate::world::{World, service};
@@ -131,26 +132,23 @@ pub(crate) fn put_cluster(world: &World, uid: &str) {
 #[tokio::test(start_paused = true)]
 async fn one_that_a_tag_gives_to_another_cluster_is_neither_taken_nor_deleted() {
     let mut world = World::with_nodes(3);
-    as_upstream(&world).await;
+    as_upstream(&mut world).await;
     let theirs = balancers(&world)[0];
     world.sim.edit_load_balancer(theirs, |it| {
         it.part.meta.tags.push("kube_cluster_id_c2".to_owned());
     });
-    world.configure(|options| {
-        options.cluster_uid = Some("c1".to_owned());
-        options.manages_security_groups = true;
-    });
+    world.configure(|options| options.cluster_uid = Some("c1".to_owned()));
     let named = world.annotation("web", "load-balancer-id").unwrap();
     world.remove_annotation("web", "load-balancer-id");
     world.remove_annotation("web", "load-balancer-address");
-    let before = world.sim.snapshot().load_balancers.remove(0);
+    let before = world.sim.snapshot()["load_balancers"][0].take();
     world.run("web").await.settled();
     assert_eq!(balancers(&world).len(), 2);
     assert_silent(&world).await;
     world.delete("web");
     world.run("web").await.settled();
     assert_eq!(balancers(&world), [theirs]);
-    assert_eq!(world.sim.snapshot().load_balancers, [before]);
+    assert_eq!(world.sim.snapshot()["load_balancers"], json!([before]));
     // Named by a person, nobody could tell its parts from the Service's own.
     world.put_as("third", service("web", &[("TCP", 80, 30080)]));
     world.annotate("web", "load-balancer-id", &named);

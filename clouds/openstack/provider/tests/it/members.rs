@@ -10,8 +10,11 @@ use crate::world::{World, in_short, service};
 
 fn names(world: &World) -> Vec<String> {
     let state = world.sim.snapshot();
-    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
-    pool.members.iter().map(|member| member.name.clone()).collect()
+    let members = &state["load_balancers"][0]["listeners"][0]["pool"]["members"];
+    let members = members.as_array().unwrap().iter();
+    members
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]

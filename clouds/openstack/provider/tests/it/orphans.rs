@@ -58,13 +58,13 @@ async fn among_hundreds_of_load_balancers_only_orphans_of_this_cluster_go() {
             .add_load_balancer(&shared, vec![shared.clone(), lb_name("web")]);
     }
     let before = ids(&world);
-    let floating = world.sim.snapshot().floating_ips.len();
+    let floating = world.sim.floating_ips().len();
     let (found, others) = remove_orphans(&world.cloud, &facts(&world)).await;
     let found: BTreeSet<String> = found.into_iter().map(|it| it.id).collect();
     assert_eq!(found, orphans.iter().map(ToString::to_string).collect());
     assert_eq!(ids(&world), &before - &orphans);
     // With the one that had a floating IP that goes too.
-    assert_eq!(world.sim.snapshot().floating_ips.len(), floating - 1);
+    assert_eq!(world.sim.floating_ips().len(), floating - 1);
     let of = |standing| others.iter().filter(|it| it.standing == standing).count();
     assert_eq!(
         (

@@ -4,17 +4,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::upstream::{as_upstream, call};
-use crate::world::{World, in_short, service};
+use crate::world::{World, in_short};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_sync_after_the_go_manager_writes_nothing_and_says_nothing() {
     let mut world = World::with_nodes(3);
-    world.configure(|options| {
-        options.monitor.is_wanted = true;
-        options.manages_security_groups = true;
-    });
-    world.put(service("web", &[("TCP", 80, 30080)]));
-    as_upstream(&world).await;
+    as_upstream(&mut world).await;
     let state = world.sim.snapshot();
     let (run, writes) = world.writes_of(world.run("web")).await;
     World::assert_quiet(&run, &writes);
@@ -23,14 +18,12 @@ async fn the_first_sync_after_the_go_manager_writes_nothing_and_says_nothing() {
     // The other way round: what this provider makes is what the Go manager's requests make, but for the rules that let
     // everything out.
     let mut ours = World::with_nodes(3);
-    ours.configure(|options| {
-        options.monitor.is_wanted = true;
-        options.manages_security_groups = true;
-    });
+    ours.configure(|options| options.clone_from(&world.options));
     ours.run("web").await.settled();
     let made = ours.sim.snapshot();
-    assert_eq!(made.load_balancers, state.load_balancers);
-    assert_eq!(made.floating_ips, state.floating_ips);
+    for kind in ["load_balancers", "floating_ips"] {
+        assert_eq!(made[kind], state[kind]);
+    }
 }
 
 /// Asks kube-proxy whether a node has endpoints of the Service `web`.
@@ -47,9 +40,12 @@ fn with_health_checks(world: &mut World, is_local: bool) {
 }
 
 fn monitor_ports(world: &World) -> Vec<Option<u16>> {
-    let state = world.sim.snapshot();
-    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
-    pool.members.iter().map(|member| member.monitor_port).collect()
+    world
+        .sim
+        .members()
+        .iter()
+        .map(|member| member.monitor_port)
+        .collect()
 }
 
 /// The Go manager creates members one by one with neither a subnet nor a monitor port, and tells them apart by address and port.

@@ -45,8 +45,14 @@ async fn send(
     )
 }
 
-/// What the Go manager's requests make of the Service `web` of the world, with monitors on.
-pub(crate) async fn as_upstream(world: &World) {
+/// What the Go manager's requests make of the Service `web` of a world with three nodes, with monitors and security groups, which the
+/// options ask for from now on.
+pub(crate) async fn as_upstream(world: &mut World) {
+    world.configure(|options| {
+        options.monitor.is_wanted = true;
+        options.manages_security_groups = true;
+    });
+    let world = &*world;
     let name = lb_name("web");
     let subnet = world.sim.home().subnet;
     let members: Vec<Value> = (1..=3)

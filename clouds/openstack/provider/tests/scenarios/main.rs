@@ -272,7 +272,7 @@ impl ScenarioCloud for Lab {
                 let range = "fd00:10::/64".parse().unwrap();
                 self.world = World::over(world::builder().private_v6_range(range).build());
             }
-            "as-upstream" => upstream::as_upstream(&self.world).await,
+            "as-upstream" => upstream::as_upstream(&mut self.world).await,
             "as-administrator" => self.world.restart_as_admin(),
             "one-page" => world::in_one_page(&self.world.sim),
             "reap" => self.world.reap().await,

@@ -16,6 +16,7 @@ use crate::place::Place;
 use crate::query::next_link;
 use crate::state::State;
 
+mod kind;
 mod listeners;
 mod load_balancers;
 mod members;
@@ -199,14 +200,6 @@ impl Call<'_> {
         object
     }
 
-    fn octavia_one(&self, root: &str, object: Value) -> Answer {
-        self.one(root, self.dated(object))
-    }
-
-    fn octavia_created(&self, root: &str, object: Value) -> Answer {
-        self.created(root, self.dated(object))
-    }
-
     /// A list of those objects that pass the filters of the query but those of these names, which were applied already.
     fn octavia_list(
         &self,
@@ -240,19 +233,6 @@ impl Call<'_> {
         let links = links.unwrap_or_else(|| value!([]));
         let body = value!({ collection: objects, format!("{collection}_links"): links });
         Ok(json(StatusCode::OK, &body))
-    }
-
-    /// Something is not there, or belongs to somebody else.
-    fn check_part(&self, part: Option<&Part>, what: &str, id: &str) -> Result<Id, ApiError> {
-        let text = format!("{what} {id} not found.");
-        let part = part.ok_or_else(|| ApiError::octavia(StatusCode::NOT_FOUND, text))?;
-        match self.sees(&part.meta.project) {
-            true => Ok(part.id),
-            false => {
-                let text = "Policy does not allow this request to be performed.";
-                Err(ApiError::octavia(StatusCode::FORBIDDEN, text))
-            }
-        }
     }
 
     /// The load balancer of a part, in whatever state.
@@ -302,48 +282,6 @@ impl Call<'_> {
             self.touch(balancer);
         }
     }
-
-    /// Whether a project may have as many more objects of a kind.
-    fn check_quota(&self, kind: Kind, project: &str, more: usize) -> Result<(), ApiError> {
-        let (state, quota) = (&self.state, self.state.behaviour.quota);
-        let own = |part: &Part| part.meta.project == project;
-        let (most, used, name) = match kind {
-            Kind::LoadBalancer => {
-                let used = state.load_balancers.values().filter(|it| own(&it.part)).count();
-                (quota.load_balancers, used, "Load Balancer")
-            }
-            Kind::Listener => {
-                let used = state.listeners.values().filter(|it| own(&it.part)).count();
-                (quota.listeners, used, "Listener")
-            }
-            Kind::Pool => {
-                let used = state.pools.values().filter(|it| own(&it.part)).count();
-                (quota.pools, used, "Pool")
-            }
-            Kind::Member => {
-                let used = state.members.values().filter(|it| own(&it.part)).count();
-                (quota.members, used, "Member")
-            }
-            Kind::HealthMonitor => {
-                let used = state.monitors.values().filter(|it| own(&it.part)).count();
-                (quota.health_monitors, used, "Health Monitor")
-            }
-        };
-        match most.is_some_and(|most| used + more > most) && more > 0 {
-            true => Err(ApiError::met_quota(name)),
-            false => Ok(()),
-        }
-    }
-}
-
-/// What a quota of Octavia limits.
-#[derive(Clone, Copy)]
-enum Kind {
-    LoadBalancer,
-    Listener,
-    Pool,
-    Member,
-    HealthMonitor,
 }
 
 /// Changes what every object has as a body says; a change of it is under way from now on.

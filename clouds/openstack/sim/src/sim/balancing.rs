@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::OpenstackSim;
 use crate::model::Id;
-use crate::model::balancing::{
-    Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Redirect, Vip,
-};
+use crate::model::balancing::{Forwarder, LoadBalancer, Part, Pool, Provisioning, Redirect, Vip};
 use crate::state::PortWish;
 
 impl OpenstackSim {
@@ -105,16 +103,6 @@ impl OpenstackSim {
         });
     }
 
-    /// Changes a load balancer in any way.
-    pub fn edit_load_balancer(&self, id: Id, change: impl FnOnce(&mut LoadBalancer)) {
-        self.write(|state| state.load_balancers.get_mut(&id).map(change));
-    }
-
-    /// Changes a listener in any way.
-    pub fn edit_listener(&self, id: Id, change: impl FnOnce(&mut Listener)) {
-        self.write(|state| state.listeners.get_mut(&id).map(change));
-    }
-
     /// Adds a pool to the load balancer of a listener, and a policy that sends requests there; answers the pool's id.
     pub fn add_redirect(&self, listener: Id) -> Option<Id> {
         self.write(|state| {
@@ -145,28 +133,13 @@ impl OpenstackSim {
         self.write(|state| state.listeners.shift_remove(&id).is_some())
     }
 
-    /// Changes a pool in any way.
-    pub fn edit_pool(&self, id: Id, change: impl FnOnce(&mut Pool)) {
-        self.write(|state| state.pools.get_mut(&id).map(change));
-    }
-
     /// Removes a pool with its members and monitor. Its listeners stay.
     pub fn delete_pool(&self, id: Id) {
         self.write(|state| state.remove_pool(id));
     }
 
-    /// Changes a member in any way.
-    pub fn edit_member(&self, id: Id, change: impl FnOnce(&mut Member)) {
-        self.write(|state| state.members.get_mut(&id).map(change));
-    }
-
     /// Removes a member; whether there was one.
     pub fn delete_member(&self, id: Id) -> bool {
         self.write(|state| state.members.shift_remove(&id).is_some())
-    }
-
-    /// Changes a health monitor in any way.
-    pub fn edit_health_monitor(&self, id: Id, change: impl FnOnce(&mut Monitor)) {
-        self.write(|state| state.monitors.get_mut(&id).map(change));
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{FloatingIpSpec, NetworkSpec, OpenstackSim, SubnetSpec};
 use crate::model::network::{
-    FixedIp, FloatingIp, FloatingTarget, Port, Route, Router, RuleContent, SecurityGroup, Subport, Trunk,
+    FixedIp, FloatingIp, FloatingTarget, Port, Route, Router, RuleContent, Subport, Trunk,
 };
 use crate::model::{Id, Meta};
 use crate::state::PortWish;
@@ -199,11 +199,6 @@ impl OpenstackSim {
         })
     }
 
-    /// Changes a floating IP.
-    pub fn edit_floating_ip(&self, id: Id, change: impl FnOnce(&mut FloatingIp)) {
-        self.write(|state| state.floating_ips.get_mut(&id).map(change));
-    }
-
     /// Makes a floating IP lead to a port, or nowhere; whether there is a way.
     pub fn assign_floating_ip(&self, id: Id, port: Option<Id>) -> bool {
         self.write(|state| match port {
@@ -229,17 +224,6 @@ impl OpenstackSim {
             let project = state.home.project.clone();
             state.insert_group(&project, name, description)
         })
-    }
-
-    /// Changes a security group in any way, and its revision.
-    pub fn edit_security_group(&self, id: Id, change: impl FnOnce(&mut SecurityGroup)) {
-        self.write(|state| {
-            let now = state.clock.rfc3339_seconds();
-            if let Some(group) = state.groups.get_mut(&id) {
-                change(group);
-                group.meta.touch(&now);
-            }
-        });
     }
 
     /// Adds a rule to a security group; answers its id.

@@ -53,11 +53,6 @@ impl OpenstackSim {
         self.edit_server(id, |server| status.clone_into(&mut server.status));
     }
 
-    /// Changes a server in any way.
-    pub fn edit_server(&self, id: Id, change: impl FnOnce(&mut Server)) {
-        self.write(|state| state.servers.get_mut(&id).map(change));
-    }
-
     /// Adds a flavor.
     pub fn add_flavor(&self, flavor: Flavor) {
         self.write(|state| state.flavors.insert(flavor.id.clone(), flavor));

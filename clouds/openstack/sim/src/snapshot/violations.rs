@@ -1,30 +1,19 @@
 //! What a clean cloud does not have: duplicates, and parts without their whole.
 
+use bowline_cloud_kit::snapshot::repeated;
+
 use crate::model::Id;
 use crate::state::State;
 
-pub(crate) fn violations(state: &State) -> Vec<String> {
-    let mut found = Vec::new();
-    duplicates(state, &mut found);
-    orphans(state, &mut found);
-    found
-}
-
 /// Listeners and pools may share a name: it bears the place of a port among the others, which changes.
-fn duplicates(state: &State, found: &mut Vec<String>) {
+pub(super) fn violations(state: &State) -> Vec<String> {
     let balancers = state.load_balancers.values();
-    repeated(found, "load balancer", balancers.map(|it| it.part.name.clone()));
+    let mut found = repeated("load balancer", balancers.map(|it| it.part.name.clone()));
     let groups = state.groups.values();
     let groups = groups.map(|it| format!("{} of project {}", it.name, it.meta.project));
-    repeated(found, "security group", groups);
-}
-
-/// Names that are there more than once. An object may have none.
-fn repeated(found: &mut Vec<String>, what: &str, names: impl Iterator<Item = String>) {
-    let mut names: Vec<String> = names.filter(|it| !it.is_empty()).collect();
-    names.sort();
-    let twins = names.windows(2).filter(|pair| pair[0] == pair[1]);
-    found.extend(twins.map(|pair| format!("duplicate {what}: {}", pair[0])));
+    found.extend(repeated("security group", groups));
+    orphans(state, &mut found);
+    found
 }
 
 fn orphans(state: &State, found: &mut Vec<String>) {

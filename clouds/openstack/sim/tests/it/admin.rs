@@ -82,17 +82,12 @@ async fn snapshot_is_the_same_whatever_the_seed() {
     }
     assert_eq!(taken[0], taken[1]);
     let snapshot = &taken[0];
-    assert_eq!(
-        snapshot.floating_ips[0].target.as_deref(),
-        Some("load balancer web")
-    );
-    let pool = snapshot.load_balancers[0].listeners[0].pool.as_ref().unwrap();
-    assert_eq!(
-        (pool.members.len(), pool.members[0].subnet.as_deref()),
-        (2, Some("private-v4"))
-    );
-    let group = &snapshot.security_groups[0];
-    assert_eq!(group.rules[0], "egress IPv4 any protocol any port anywhere");
+    assert_eq!(snapshot["floating_ips"][0]["target"], "load balancer web");
+    let members = &snapshot["load_balancers"][0]["listeners"][0]["pool"]["members"];
+    assert_eq!(members.as_array().map(Vec::len), Some(2));
+    assert_eq!(members[0]["subnet"], "private-v4");
+    let rule = &snapshot["security_groups"][0]["rules"][0];
+    assert_eq!(rule, "egress IPv4 any protocol any port anywhere");
 }
 
 #[tokio::test(start_paused = true)]

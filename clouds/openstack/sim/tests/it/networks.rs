@@ -230,8 +230,8 @@ async fn extra_routes_are_added_and_removed_however_often() {
     assert_eq!(late.status, 412);
     let (status, router) = caller.put(&path, body(&json!([one]))).await;
     assert_eq!((status, &router["router"]["routes"]), (200, &json!([one])));
-    let snapshot = sim.snapshot();
-    assert_eq!(snapshot.routes["router1"], ["10.244.1.0/24 via 10.0.0.11"]);
+    let routes = &sim.snapshot()["routes"]["router1"];
+    assert_eq!(*routes, json!(["10.244.1.0/24 via 10.0.0.11"]));
 }
 
 #[tokio::test(start_paused = true)]

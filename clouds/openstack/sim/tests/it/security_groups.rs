@@ -161,7 +161,7 @@ async fn group_in_use_stays() {
     let path = format!("/network/v2.0/ports/{}", port.id);
     let both = json!({ "port": { "security_groups": [port.groups[0], made["id"]] } });
     assert_eq!(caller.put(&path, both).await.0, 200);
-    assert_eq!(sim.snapshot().security_groups[0].servers, ["node-1"]);
+    assert_eq!(sim.snapshot()["security_groups"][0]["servers"], json!(["node-1"]));
     let group_path = format!("{GROUPS}/{}", id(&made));
     let (status, refused) = caller.delete(&group_path).await;
     assert_eq!((status, kind(&refused)), (409, "SecurityGroupInUse"));

@@ -2,30 +2,20 @@
 
 use std::net::{AddrParseError, IpAddr};
 
-use bowline_paper_sim::kit::program::{self, Common};
+use bowline_paper_sim::kit::options;
+use bowline_paper_sim::kit::program::{self, Arguments};
 use bowline_paper_sim::{MachineSpec, PaperSim};
-use clap::{ArgAction, Command};
+use clap::Command;
 
 fn command() -> Command {
-    program::command("paper-sim")
-        .about("Simulates the Paper API. Prints its base URL, then serves until it is stopped.")
-        .arg(
-            program::option(
-                "machine",
-                "NAME[=ADDRESS]",
-                "A machine of this name, with this private address; one per Node",
-            )
-            .value_parser(machine)
-            .action(ArgAction::Append),
-        )
-        .arg(program::option(
-            "token",
-            "TOKEN",
-            "The only token that is good [default: any]",
-        ))
-        .arg(program::data_plane(
-            "Whether balancers carry traffic, on the loopback interface",
-        ))
+    let about = "Simulates the Paper API. Prints its base URL, then serves until it is stopped.";
+    let machines = "A machine of this name, with this private address; one per Node";
+    let machines = program::option("machine", "NAME[=ADDRESS]", &[], machines);
+    options! {
+        program::command("paper-sim").about(about).arg(machines.value_parser(machine));
+        "token" "TOKEN": "The only token that is good [default: any]";
+        "data-plane" "on|off" = "off": "Whether balancers carry traffic, on the loopback interface";
+    }
 }
 
 fn machine(text: &str) -> Result<MachineSpec, AddrParseError> {
@@ -41,20 +31,15 @@ fn machine(text: &str) -> Result<MachineSpec, AddrParseError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let arguments = command().get_matches();
-    let common = Common::read(&arguments);
-    let mut builder = PaperSim::builder().settings(common.settings());
-    if let Some(token) = arguments.get_one::<String>("token") {
+    let arguments = Arguments::read(command());
+    let mut builder = PaperSim::builder().settings(arguments.settings());
+    if let Some(token) = arguments.first("token") {
         builder = builder.token(token);
     }
     let sim = builder.build();
-    let named = arguments
-        .get_many::<MachineSpec>("machine")
-        .unwrap_or_default()
-        .cloned();
-    let numbered = (1..=common.servers).map(|number| MachineSpec::new(format!("node-{number}")));
-    for spec in named.chain(numbered) {
+    let named = arguments.all::<MachineSpec>("machine").cloned();
+    for spec in named.chain(arguments.servers().map(MachineSpec::new)) {
         sim.add_machine(spec);
     }
-    Ok(program::run(sim.service(), common.listen).await?)
+    Ok(arguments.serve(sim.service()).await?)
 }

@@ -30,8 +30,6 @@ pub(crate) struct Identity {
     pub(crate) field: String,
     /// The claim on it.
     pub(crate) claim: Option<Claim>,
-    /// Whether a sync began with the Service before this one.
-    pub(crate) has_begun: bool,
     /// Whether there is anything in the claim's place, a claim or not.
     pub(crate) has_claim_text: bool,
     /// kube-vip's annotation on it.
@@ -120,7 +118,6 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
             .and_then(|spec| spec.load_balancer_ip.clone())
             .unwrap_or_default(),
         claim: Claim::of(&facts.service),
-        has_begun: facts.has_begun,
         has_claim_text: claim::is_written_on(&facts.service),
         vip: VipAnnotation::of(&facts.service),
         holder: facts.cluster.holder.clone(),

@@ -24,8 +24,6 @@ pub(crate) struct Observed {
     pub(crate) is_claim_void: bool,
     /// How long ago this process asked for a block and heard nothing of it, if it may still come.
     pub(crate) asked: Option<Duration>,
-    /// How long a block may still come to light that an earlier process asked for, with a claim that is gone.
-    pub(crate) unlisted: Option<Duration>,
     /// The public network, where it was looked at before a purchase.
     pub(crate) network: Option<network::Shown>,
     /// Why no block is to be bought now: the network is full.

@@ -58,7 +58,7 @@ async fn a_purchase_whose_answer_was_lost_is_remembered_although_its_claim_is_st
 
 /// A Service with which an earlier process has begun has its finalizer. What that one remembered of its purchase is gone.
 #[tokio::test(start_paused = true)]
-async fn a_new_process_looks_twice_for_a_block_whose_claim_was_stripped() {
+async fn a_new_process_looks_for_a_block_whose_claim_was_stripped() {
     for (has_begun, waited, blocks) in [(true, 20, 1), (false, 0, 2)] {
         let mut world = World::with_service();
         world
@@ -182,44 +182,6 @@ async fn a_service_is_not_let_go_while_its_purchase_may_still_come_true() {
 fn behind(world: &World, lists: u64) {
     let lists = Fault::operation("ip-blocks.list").times(lists);
     world.sim.faults().add(lists.answer(Canned::json(200, "[]")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_block_that_was_bought_a_moment_ago_is_known_to_a_list_that_is_behind() {
-    let world = World::with_service();
-    let address = world.run(KEY).await.published();
-    behind(&world, 1);
-    world.annotate(KEY, "a", "b");
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    assert_eq!(run.published(), address);
-    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.read"]);
-    // Once a list has shown it, lists alone count.
-    world.run(KEY).await.settled();
-    behind(&world, 1);
-    assert_eq!(world.run(KEY).await.published(), address);
-    behind(&world, 2);
-    let (run, calls) = world.calls_of(world.run(KEY)).await;
-    assert!(run.complaint().contains("belongs to no IP block"));
-    // It has had one, so it may be the credentials.
-    assert!(run.complaint().contains("use the credentials of the account"));
-    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.list"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_that_is_deleted_while_lists_are_behind_forgets_no_block() {
-    let world = World::with_service();
-    world.run(KEY).await.settled();
-    behind(&world, 3);
-    world.delete(KEY);
-    world.run(KEY).await.settled();
-    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
-    // And one that somebody gave back by hand is missed by nobody.
-    world.add("shop/search");
-    world.run("shop/search").await.settled();
-    let block = world.sim.blocks()[1].id.clone();
-    world.sim.remove_block(&block);
-    world.delete("shop/search");
-    world.run("shop/search").await.settled();
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bowline_kit::Run;
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_phoenixnap_sim::Snapshot;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
+use serde_json::Value;
 
 use crate::world::{Interruption, World};
 
@@ -15,7 +15,7 @@ const KEY: &str = "shop/checkout";
 impl Disturbed for World {
     /// Whether it is the removal; else it is the creation.
     type Change = bool;
-    type State = Snapshot;
+    type State = Value;
 
     fn changes() -> Vec<(String, bool)> {
         vec![("creation".to_owned(), false), ("removal".to_owned(), true)]

@@ -12,9 +12,6 @@ use crate::model::{Block, BlockStatus, Tag};
 use crate::options::LOCATIONS;
 use crate::wire;
 
-/// The longest description, in characters.
-pub(super) const MAX_DESCRIPTION: usize = 250;
-
 /// Sizes that can be had without asking somebody.
 const V4_SIZES: [&str; 4] = ["/31", "/30", "/29", "/28"];
 const V6_SIZES: [&str; 1] = ["/64"];
@@ -81,7 +78,7 @@ impl Call<'_> {
             ));
         }
         let size = wish.size(&mut errors);
-        check_description(wish.description.as_deref(), &mut errors);
+        tags::check_description(wish.description.as_deref(), &mut errors);
         tags::check(self.state, &wish.tags, &mut errors);
         let Some((length, is_v6)) = size.filter(|_| errors.is_empty()) else {
             return Err(ApiError::validation(errors));
@@ -97,7 +94,7 @@ impl Call<'_> {
             return Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, text));
         };
         let id = self.state.id();
-        self.state.insert_block(Block {
+        self.state.buy(Block {
             id: id.clone(),
             location,
             cidr,
@@ -152,11 +149,5 @@ impl Call<'_> {
     fn block_reply(&self, status: StatusCode, id: &str) -> Answer {
         let block = self.state.block(id)?;
         Ok(json(status, &wire::block(self.state, block)))
-    }
-}
-
-pub(super) fn check_description(description: Option<&str>, errors: &mut Vec<String>) {
-    if description.is_some_and(|text| text.chars().count() > MAX_DESCRIPTION) {
-        errors.push(format!("description: longer than {MAX_DESCRIPTION} characters"));
     }
 }

@@ -6,7 +6,7 @@ use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{Answer, Call, ip_blocks};
+use super::{Answer, Call};
 use crate::behaviour::TagFilter;
 use crate::error::ApiError;
 use crate::model::{Tag, has_tag};
@@ -15,6 +15,9 @@ use crate::wire;
 
 /// The longest name and the longest value, in characters.
 const MAX_LENGTH: usize = 100;
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION: usize = 250;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +44,7 @@ impl Call<'_> {
         if !is_word(&wish.name) {
             errors.push(format!("name: {:?} is not allowed", wish.name));
         }
-        ip_blocks::check_description(wish.description.as_deref(), &mut errors);
+        check_description(wish.description.as_deref(), &mut errors);
         if !errors.is_empty() {
             return Err(ApiError::validation(errors));
         }
@@ -74,6 +77,12 @@ pub(super) fn check(state: &State, tags: &[Tag], errors: &mut Vec<String>) {
         if !seen.insert(name) {
             errors.push(format!("tags: {name} is there twice"));
         }
+    }
+}
+
+pub(super) fn check_description(description: Option<&str>, errors: &mut Vec<String>) {
+    if description.is_some_and(|text| text.chars().count() > MAX_DESCRIPTION) {
+        errors.push(format!("description: longer than {MAX_DESCRIPTION} characters"));
     }
 }
 

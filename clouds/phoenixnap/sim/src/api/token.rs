@@ -14,8 +14,7 @@ use url::form_urlencoded;
 
 use crate::behaviour::{CredentialForm, ExpiresIn};
 use crate::options::Scope;
-use crate::sim::TokenRequest;
-use crate::state::{Grant, State};
+use crate::state::{Grant, State, TokenRequest};
 
 /// The most token requests that are remembered, so that a program can run for ever.
 const REMEMBERED: usize = 1_000;
@@ -114,7 +113,7 @@ fn grant(
             );
         }
     }
-    let Some(owned) = state.credentials.scopes(client_id, secret) else {
+    let Some(owned) = state.options.credentials.scopes(client_id, secret) else {
         let text = "Invalid client or Invalid client credentials".to_owned();
         return Err((StatusCode::UNAUTHORIZED, "invalid_client", text));
     };

@@ -20,7 +20,7 @@ async fn worker(sim: &PhoenixnapSim, name: &'static str, node_port: u16) -> (Str
     let id = sim.add_server(ServerSpec::on(NETWORK, name));
     let address: IpAddr = sim.server(&id).unwrap().private_addresses[0].parse().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    sim.move_server_port(
+    sim.move_member(
         Transport::Tcp,
         SocketAddr::new(address, node_port),
         listener.local_addr().unwrap(),

@@ -269,6 +269,22 @@ pub(super) static ORPHANS: &[Flag] = &[
     Flag::new("yes", Kind::Bool, "false", "Delete without a question.").short('y'),
 ];
 
+pub(super) static CHECK: &[Flag] = &[
+    Flag::new("annotation", Kind::Repeated, "", "An annotation of the Service, as KEY=VALUE, where the cloud needs one. May be repeated."),
+    Flag::new("class", Kind::Text, "", "The loadBalancerClass of the Service. Empty for none."),
+    Flag::new("exclude-node", Kind::Text, "", "Also keep this Node out of all load balancers for a while, with the label for that. Other Services lose it as a member, too."),
+    Flag::new("image", Kind::Text, WORKLOAD_IMAGE, "The image of the workload. It answers with the lines `Hostname:` and `RemoteAddr:` at the port in WHOAMI_PORT_NUMBER, and may run as any user."),
+    Flag::new("keep", Kind::Bool, "false", "Leave all that is made, and say how to remove it."),
+    Flag::new("namespace", Kind::Text, "", "An existing namespace for the Service and its workload. Empty for a new one, which is deleted at the end.").short('n'),
+    OUTPUT,
+    Flag::new("port", Kind::Int, "80", "The port of the load balancer."),
+    Flag::new("timeout", Kind::Duration, "5m0s", "How long each step may take, such as the address or the removal."),
+    Flag::new("yes", Kind::Bool, "false", "Make the load balancer without a question; it may cost money.").short('y'),
+];
+
+/// There is one program in it and no shell: the world can reach it while the trial lasts.
+const WORKLOAD_IMAGE: &str = "docker.io/traefik/whoami:v1.11.0";
+
 /// Services that are not applied yet.
 const FILENAME: Flag = Flag::new(
     "filename",

@@ -442,7 +442,7 @@ impl LoadBalancer for Cloud {
         facts.key().to_string()
     }
 
-    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+    fn reconciled(&self, _: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
         let ended = (kind.as_str(), took.as_secs(), has_failed);
         self.state.lock().unwrap().reconciled.push(ended);
     }

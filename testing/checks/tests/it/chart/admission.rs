@@ -62,3 +62,31 @@ fn each_part_has_an_action_of_its_own() {
     ];
     assert_eq!(actions(&objects), expected);
 }
+
+#[test]
+fn policies_check_the_classes_that_the_manager_serves_and_no_other() {
+    let Some(helm) = Helm::or_leave_out("classes of admission policies") else {
+        return;
+    };
+    let policies = json!({ "enabled": true });
+    for (flags, extra, expression) in [
+        (json!({}), json!([]), "!has(object.spec.loadBalancerClass)"),
+        (
+            json!({ "load-balancer-class": "x/a" }),
+            json!([]),
+            r#"has(object.spec.loadBalancerClass) ? object.spec.loadBalancerClass in ["x/a"] : true"#,
+        ),
+        (
+            json!({ "load_balancer_without_class": false }),
+            json!(["--load-balancer-class=a", "--load-balancer-class", "b"]),
+            r#"has(object.spec.loadBalancerClass) ? object.spec.loadBalancerClass in ["a","b"] : false"#,
+        ),
+    ] {
+        let values = json!({ "admissionPolicies": policies, "flags": flags, "controllerExtraArgs": extra });
+        for policy in all_of(&rendered(&helm, &of("openstack", values)), POLICY) {
+            let conditions = policy["spec"]["matchConditions"].as_array().unwrap();
+            let class = conditions.iter().find(|it| it["name"] == "class").unwrap();
+            assert_eq!(class["expression"], expression);
+        }
+    }
+}

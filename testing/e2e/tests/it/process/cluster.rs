@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Server as CloudServer;
-use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
+use bowline_cloudscale_sim::{Access, Builder as CloudBuilder, CloudscaleSim, ServerSpec};
 use bowline_kube_api::{KubeApi, Permit, ServerHandle, User};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -39,6 +39,11 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) async fn start() -> Self {
+        Self::with(CloudscaleSim::builder()).await
+    }
+
+    /// With a cloud of these settings.
+    pub(crate) async fn with(cloud: CloudBuilder) -> Self {
         let account = User::service_account("kube-system", "cloud-controller-manager", "");
         let api = KubeApi::builder()
             .permit(Permit::new(&account.name, &["*"], "*", &["*"]))
@@ -46,7 +51,7 @@ impl Cluster {
             .token(KUBE_TOKEN, account)
             .token(SCRAPER, User::new("system:scraper", &[]))
             .build();
-        let sim = CloudscaleSim::builder().token(TOKEN, Access::ReadWrite).build();
+        let sim = cloud.token(TOKEN, Access::ReadWrite).build();
         let api_server = api.serve(listener().await).unwrap();
         let cloud_server = sim.serve(listener().await).unwrap();
         let directory = tempfile::tempdir().unwrap();

@@ -160,6 +160,44 @@ async fn an_api_server_that_is_away_keeps_nobody_from_asking_the_cloud() {
 }
 
 #[tokio::test]
+async fn before_the_installation_nothing_is_asked_of_a_manager() {
+    let cluster = Cluster::start().await;
+    cluster.join("n1");
+    let (text, status) = told(&doctor(&cluster, &["--pre"]).await);
+    // Neither the label of a control plane nor a version is there.
+    assert_eq!(status, Some(2), "{text}");
+    insta::with_settings!({ filters => filters() }, {
+        insta::assert_snapshot!("doctor_before", text);
+    });
+    let (text, _) = told(&doctor(&cluster, &["--pre", "--output=json"]).await);
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    let ids: Vec<&str> = parsed["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["id"].as_str())
+        .collect();
+    assert!(
+        ids.contains(&"nodes.external") && !ids.contains(&"kubernetes.leader"),
+        "{ids:?}"
+    );
+    assert!(
+        writes_by_the_doctor(&cluster)
+            .iter()
+            .all(|it| it.ends_with("reviews")),
+        "{text}"
+    );
+    assert!(cluster.sim.journal().writes().is_empty());
+    cluster.apply(json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n2" } }));
+    let (text, status) = told(&doctor(&cluster, &["--pre"]).await);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("without the taint and without provider ID: n2"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
     let cluster = Cluster::start().await;
     let line = |words: &[&str]| {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 /// A TCP proxy on a loopback port.
 pub(crate) struct Wire {
     address: SocketAddr,
-    cut: CancellationToken,
+    is_cut: Arc<watch::Sender<bool>>,
     sent: Arc<AtomicU64>,
 }
 
@@ -22,10 +22,15 @@ impl Wire {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let wire = Self {
             address: listener.local_addr().unwrap(),
-            cut: CancellationToken::new(),
+            is_cut: Arc::default(),
             sent: Arc::default(),
         };
-        tokio::spawn(serve(listener, server, wire.cut.clone(), Arc::clone(&wire.sent)));
+        tokio::spawn(serve(
+            listener,
+            server,
+            Arc::clone(&wire.is_cut),
+            Arc::clone(&wire.sent),
+        ));
         wire
     }
 
@@ -35,7 +40,12 @@ impl Wire {
 
     /// Ends all connections. New ones are taken and nothing is ever said on them, as when packets are lost.
     pub(crate) fn cut(&self) {
-        self.cut.cancel();
+        self.is_cut.send_replace(true);
+    }
+
+    /// Takes that back: what was connected meanwhile ends, and what comes is forwarded again.
+    pub(crate) fn mend(&self) {
+        self.is_cut.send_replace(false);
     }
 
     /// The bytes that the program has sent so far. A request, a read like a write, cannot begin without one.
@@ -44,27 +54,35 @@ impl Wire {
     }
 }
 
-async fn serve(listener: TcpListener, server: SocketAddr, cut: CancellationToken, sent: Arc<AtomicU64>) {
-    let mut connections = JoinSet::new();
+async fn serve(
+    listener: TcpListener,
+    server: SocketAddr,
+    is_cut: Arc<watch::Sender<bool>>,
+    sent: Arc<AtomicU64>,
+) {
+    let mut changes = is_cut.subscribe();
     loop {
-        tokio::select! {
-            biased;
-            () = cut.cancelled() => break,
-            Ok((near, _)) = listener.accept() => {
-                let sent = Arc::clone(&sent);
-                connections.spawn(async move {
-                    // Either side may go away at any time.
-                    if let Ok(far) = TcpStream::connect(server).await {
-                        let _ = forward(near, far, &sent).await;
+        let is_cut = *changes.borrow_and_update();
+        let (mut connections, mut kept) = (JoinSet::new(), Vec::new());
+        loop {
+            tokio::select! {
+                biased;
+                _ = changes.changed() => break,
+                Ok((near, _)) = listener.accept() => match is_cut {
+                    true => kept.push(near),
+                    false => {
+                        let sent = Arc::clone(&sent);
+                        connections.spawn(async move {
+                            // Either side may go away at any time.
+                            if let Ok(far) = TcpStream::connect(server).await {
+                                let _ = forward(near, far, &sent).await;
+                            }
+                        });
                     }
-                });
+                },
             }
         }
-    }
-    connections.shutdown().await;
-    let mut kept = Vec::new();
-    while let Ok((near, _)) = listener.accept().await {
-        kept.push(near);
+        connections.shutdown().await;
     }
 }
 

@@ -27,6 +27,11 @@ const TIMES: [&str; 3] = [
     "--leader-elect-retry-period=500ms",
 ];
 
+/// The same for a leader that goes on if the lease stayed its own.
+const RECOVERS: [&str; 4] = [TIMES[0], TIMES[1], TIMES[2], "--leader-recovery-limit=10m"];
+
+const SUSPENDED: &str = "Leadership suspended";
+
 /// Who reads the lease at this pace, and does not watch it, knows of a release after half a minute.
 const READS_RARELY: [&str; 3] = [
     "--leader-elect-lease-duration=60s",
@@ -266,13 +271,7 @@ async fn however_a_leader_goes_the_other_one_takes_over_and_nothing_is_written_t
         .set_behaviour(|it| it.lb_write_time = Duration::from_millis(200));
     site.join("n1").await;
     let mut leader = Replica::leader(&site, &TIMES).await;
-    leader
-        .process
-        .until("the node is initialised", async || {
-            let spec = site.node("n1").await.unwrap().spec.unwrap();
-            spec.provider_id.is_some() && spec.taints.unwrap_or_default().is_empty()
-        })
-        .await;
+    site.initialised(&leader.process, "n1").await;
     leader = killed(&site, leader).await;
     leader = paused(&site, leader).await;
     leader = cut_off(&site, leader).await;
@@ -323,4 +322,82 @@ async fn a_role_without_a_watch_on_leases_is_enough_and_a_release_is_noticed_wit
     let said = standby.process.log();
     let said = said.iter().filter(|line| line.contains(UNWATCHED));
     assert_eq!(said.count(), 1);
+}
+
+/// The leader has lost the API server for the so many-eth time. What it was sending to the cloud has ended, and it sends nothing else.
+async fn suspended(site: &Site, leader: &Replica, times: usize) {
+    logged(leader, SUSPENDED, times).await;
+    site.unchanged(|| leader.cloud.sent()).await;
+}
+
+/// Waits until a line of the log has come so many times.
+async fn logged(leader: &Replica, text: &str, times: usize) {
+    let count = || leader.process.log().iter().filter(|it| it.contains(text)).count();
+    leader.process.until(text, async || count() == times).await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_lease_stayed_its_own_goes_on_where_the_api_server_left_it() {
+    let Some(site) = Site::start_with("a leader that recovers", &manifest("config.yml")).await else {
+        return;
+    };
+    site.cloud
+        .set_behaviour(|it| it.lb_write_time = Duration::from_millis(200));
+    site.join("n1").await;
+    let leader = Replica::leader(&site, &RECOVERS).await;
+    site.initialised(&leader.process, "n1").await;
+    let before = term(&site).await;
+    type Change = fn(&Site, &Replica);
+    let ways: [(&str, Change, Change); 2] = [
+        (
+            "at-stop",
+            |site, _| site.suspend(true),
+            |site, _| site.suspend(false),
+        ),
+        (
+            "at-cut",
+            |_, leader| leader.kube.cut(),
+            |_, leader| leader.kube.mend(),
+        ),
+    ];
+    for (times, (service, lose, find)) in (1..).zip(ways) {
+        in_the_middle(&site, &leader, service).await;
+        lose(&site, &leader);
+        suspended(&site, &leader, times).await;
+        find(&site, &leader);
+        logged(&leader, "Leadership resumed", times).await;
+        site.served(&leader.process, service).await;
+        nothing_was_written_twice(&site).await;
+        assert_eq!(term(&site).await, before, "{service}: it never lost the lease");
+    }
+    site.assert_nothing_forbidden();
+}
+
+#[tokio::test]
+async fn a_leader_that_comes_back_to_a_lease_of_another_process_ends() {
+    let Some(site) = Site::start_with("a leader that was replaced", &manifest("config.yml")).await else {
+        return;
+    };
+    site.cloud
+        .set_behaviour(|it| it.lb_write_time = Duration::from_millis(200));
+    site.join("n1").await;
+    let mut leader = Replica::leader(&site, &RECOVERS).await;
+    site.initialised(&leader.process, "n1").await;
+    let standby = leader.standby(&site, &RECOVERS).await;
+    in_the_middle(&site, &leader, "web").await;
+    let (holder, transitions) = term(&site).await;
+    leader.kube.cut();
+    leader.process.until_logged(SUSPENDED).await;
+    taken_over(&site, &standby, &holder, transitions + 1).await;
+    let sent = leader.cloud.sent();
+    leader.kube.mend();
+    let (status, _) = leader.process.ended().await;
+    assert_eq!(status.code(), Some(1), "{}", leader.process.log().join("\n"));
+    assert_eq!(
+        leader.cloud.sent(),
+        sent,
+        "it asked the cloud after it was replaced"
+    );
+    assert_eq!(site.lease().await.lease_transitions, Some(transitions + 1));
+    nothing_was_written_twice(&site).await;
 }

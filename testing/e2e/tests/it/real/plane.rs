@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{AuthInfo, Kubeconfig};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -119,6 +120,14 @@ impl Plane {
         maps.patch(AUTHENTICATION, &PatchParams::default(), &patch)
             .await
             .unwrap();
+    }
+
+    /// Stops the API server where it is, or lets it go on: connections stay, and nothing is answered.
+    pub(crate) fn suspend(&self, is_suspended: bool) {
+        let [apiserver, _] = self.plane.process_ids();
+        let id = Pid::from_raw(i32::try_from(apiserver).unwrap()).unwrap();
+        let signal = if is_suspended { Signal::STOP } else { Signal::CONT };
+        kill_process(id, signal).unwrap();
     }
 
     pub(crate) fn url(&self) -> &str {

@@ -1,5 +1,6 @@
 //! From a Go manager to this one and back, and from this one to itself: nothing is written where nothing changed.
 
+use serde_json::json;
 use std::time::Duration;
 
 use super::go_manager::GoManager;
@@ -99,8 +100,8 @@ async fn what_is_made_here_is_what_the_go_manager_makes_but_for_the_marks() {
     theirs.go_service(web(), PORTS).await;
 
     let mut made = ours.sim.snapshot();
-    for balancer in &mut made.load_balancers {
-        balancer.tags.clear();
+    for balancer in made["load_balancers"].as_array_mut().into_iter().flatten() {
+        balancer["tags"] = json!({});
     }
     assert_eq!(made, theirs.sim.snapshot());
     for field in ["annotations", "finalizers", "labels"] {

@@ -437,9 +437,9 @@ proptest! {
             })
             .collect();
         let theirs: BTreeMap<LoadBalancerId, Option<&str>> =
-            there.iter().map(|it| (it.uuid, it.tags.get(TAG_CLUSTER_NAME))).collect();
+            there.iter().map(|it| (it.uuid, it.tags.text(TAG_CLUSTER_NAME))).collect();
         let marks: BTreeMap<LoadBalancerId, Option<&str>> =
-            there.iter().map(|it| (it.uuid, it.tags.get(TAG_SERVICE_UID))).collect();
+            there.iter().map(|it| (it.uuid, it.tags.text(TAG_SERVICE_UID))).collect();
         let candidates: Vec<LoadBalancer> = there.iter().filter(|it| is_candidate(&identity, it)).cloned().collect();
         let mut touched = doomed(&identity, &candidates).own;
         if let Found::One { balancer, surplus } = resolve(&identity, &candidates) {

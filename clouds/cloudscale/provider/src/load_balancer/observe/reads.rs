@@ -248,6 +248,7 @@ impl Reads {
             .filter(|balancer| evidence::is_candidate(identity, balancer))
             .cloned()
             .collect();
+        drop(all); // the next read may take long
         let mut gone = known_gone.to_vec();
         let is_unknown = |id: &LoadBalancerId| {
             !known_gone.contains(id) && candidates.iter().all(|balancer| balancer.uuid != *id)
@@ -367,7 +368,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn assemble(&self, balancer: LoadBalancerId) -> (Vec<ObservedPool>, Vec<Listener>) {
+    /// Those of one balancer. The lists go, so that nobody who goes on reading holds those of the whole project meanwhile.
+    fn assemble(self, balancer: LoadBalancerId) -> (Vec<ObservedPool>, Vec<Listener>) {
         assemble(balancer, &self.pools, &self.listeners, &self.monitors)
     }
 }

@@ -1,6 +1,6 @@
 //! What is written on a Service, and what is read from it.
 
-use bowline_cloud_provider::KubeWrite;
+use bowline_cloud_provider::{KubeWrite, Pairs};
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn a_claim_reads_back_as_it_was_written() {
     assert!(changed(service, |claim| claim.is_marked = true).is_marked);
     let cleared = changed(service, |claim| *claim = Claim::default());
     assert_eq!(cleared, Claim::default());
-    assert_eq!(service.metadata.annotations, Some(BTreeMap::new()));
+    assert_eq!(service.metadata.annotations, Some(Pairs::default()));
 }
 
 #[test]

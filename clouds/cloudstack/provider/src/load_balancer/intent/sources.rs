@@ -15,7 +15,7 @@ pub(super) fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes:
     let text = annotations::text(service, &SOURCE_CIDRS);
     // A blank is no word for everybody: what stood there was lost, and nothing is opened for that.
     let written = service.metadata.annotations.iter().flatten();
-    let is_blank = |(key, value): (&String, &String)| key == SOURCE_CIDRS.key && !value.is_empty();
+    let is_blank = |(key, value): (&str, &String)| key == SOURCE_CIDRS.key && !value.is_empty();
     if text.is_empty() && !written.into_iter().any(is_blank) {
         notes.push(NO_SOURCE_CIDRS.note(format!(
             "annotation {} is empty, which restricts nothing",

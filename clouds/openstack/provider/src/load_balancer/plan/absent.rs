@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
-use bowline_plan::{Answer, Refusal};
+use bowline_plan::{Answer, Refusal, RefusedBy};
 
 use super::guards::several;
 use super::next::{Next, annotate, apply, delete_unserving, look_again};
@@ -148,7 +148,8 @@ fn of_balancer(
                 "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it was not made for this Service, or another one uses it",
                 balancer.id
             ))
-            .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted"));
+            .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted")
+            .by(RefusedBy::Failure));
         }
         // The tag leads whoever comes next to what is left.
         let tag =

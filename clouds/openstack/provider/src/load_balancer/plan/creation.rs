@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, SubnetId};
-use bowline_plan::{Answer, Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 use ipnet::IpNet;
 
 use super::next::{Next, annotate, apply};
@@ -31,9 +31,10 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
         return Answer::Refused(refusal);
     }
     if let Some(id) = &own.failed {
-        return Answer::Refused(Refusal::new(format!(
+        let refusal = Refusal::new(format!(
             "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
-        )));
+        ));
+        return Answer::Refused(refusal.by(RefusedBy::Failure));
     }
     if let Some(refusal) = barred(wanted, features, seen, notes) {
         return Answer::Refused(refusal);

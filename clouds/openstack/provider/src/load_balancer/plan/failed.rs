@@ -3,7 +3,7 @@
 use bowline_openstack_client::{
     Listener, ListenerId, LoadBalancer, OperatingStatus, Pool, ProvisioningStatus,
 };
-use bowline_plan::{Answer, Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 
 use super::next::{Next, annotate, apply, delete};
 use super::waiting::wait_for;
@@ -185,6 +185,7 @@ impl Existing<'_> {
             balancer.id, balancer.provisioning_status
         );
         notes.push(IN_ERROR.note(format!("{reason}; {remedy}")));
-        Answer::Refused(Refusal::new(reason).with_remedy(remedy))
+        let refusal = Refusal::new(reason).with_remedy(remedy);
+        Answer::Refused(refusal.by(RefusedBy::Failure))
     }
 }

@@ -1,7 +1,7 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Note, Refusal, Step as _};
+use bowline_plan::{Note, Refusal, RefusedBy, Step as _};
 
 use super::next::{Next, apply};
 use super::parts::PartsPlan;
@@ -33,7 +33,7 @@ impl<'a> Existing<'a> {
     /// Why a port is not served as it shall be, though everything else is: its pool or its listener failed, and Octavia
     /// could not mend it.
     pub(super) fn unmended(&self) -> Option<Refusal> {
-        let refusal = Refusal::new(self.plan_of_parts()?.unmended()?);
+        let refusal = Refusal::new(self.plan_of_parts()?.unmended()?).by(RefusedBy::Failure);
         Some(refusal.with_remedy(
             "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
         ))

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde_json::Value;
 
 use super::protocols::{LISTENER_PROTOCOLS, check_pool, word};
 use super::tree::Tree;
-use super::{Kind, Parent, patch_part};
+use super::{Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::model::Id;
-use crate::model::balancing::{Listener, ListenerProtocol, ListenerSettings, Provisioning};
+use crate::model::balancing::{Listener, ListenerProtocol, ListenerSettings, LoadBalancer};
 
 /// Fields that are taken at any time. Those after `tags` are understood and not kept.
 const SETTINGS: [&str; 24] = [
@@ -72,22 +71,18 @@ impl Call<'_> {
     pub(super) fn listeners(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
             ("GET", []) => {
-                let may_pass = |it: &&Listener| {
-                    self.sees(&it.part.meta.project)
-                        && self
-                            .query
-                            .may_be("loadbalancer_id", &it.load_balancer.to_string())
+                let may_pass = |it: &Listener| {
+                    let balancer = it.load_balancer.to_string();
+                    self.query.may_be("loadbalancer_id", &balancer)
                 };
-                let shown = self.state.listeners.values().filter(may_pass);
-                let shown = shown.map(|it| self.wire().listener(it)).collect();
-                self.octavia_list("listeners", &FILTERS, &["loadbalancer_id"], shown)
+                self.list(&FILTERS, &["loadbalancer_id"], may_pass)
             }
             ("POST", []) => {
                 let fields = self.octavia_fields("listener", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
-                self.load_balancer(&balancer.to_string())?;
+                self.found::<LoadBalancer>(&balancer.to_string())?;
                 let parent = self.parent(balancer)?;
-                self.check_quota(Kind::Listener, &parent.project, 1)?;
+                self.check_quota::<Listener>(&parent.project, 1)?;
                 self.mutable(balancer)?;
                 if fields.has("default_pool") {
                     // Octavia's description of a listener knows the field, and nothing else does.
@@ -99,14 +94,11 @@ impl Call<'_> {
                 let id = tree.listeners.first().map(|it| it.part.id).unwrap_or_default();
                 tree.insert(self.state);
                 self.touch(balancer);
-                self.octavia_created("listener", self.shown_listener(id))
+                self.show_made::<Listener>(id)
             }
-            ("GET", [id]) => {
-                let id = self.listener(id)?;
-                self.octavia_one("listener", self.shown_listener(id))
-            }
+            ("GET", [id]) => self.show::<Listener>(self.found::<Listener>(id)?),
             ("PUT", [id]) => {
-                let id = self.listener(id)?;
+                let id = self.found::<Listener>(id)?;
                 let fields = self.octavia_fields("listener", &SETTINGS)?;
                 let listener = self.state.listeners.get(&id).cloned();
                 if let Some(listener) = listener {
@@ -116,31 +108,19 @@ impl Call<'_> {
                     self.state.listeners.insert(id, changed);
                     self.touch(parent.id);
                 }
-                self.octavia_one("listener", self.shown_listener(id))
+                self.show::<Listener>(id)
             }
             ("DELETE", [id]) => {
-                let id = self.listener(id)?;
+                let id = self.found::<Listener>(id)?;
                 let balancer = self.state.listeners.get(&id).map(|it| it.load_balancer);
                 let balancer = balancer.unwrap_or_default();
                 self.mutable(balancer)?;
-                if let Some(listener) = self.state.listeners.get_mut(&id) {
-                    listener.part.status = Provisioning::PendingDelete;
-                }
+                self.begin_to_delete::<Listener>(id);
                 self.touch(balancer);
                 self.done()
             }
             _ => self.no_such_path(),
         }
-    }
-
-    fn listener(&self, id: &str) -> Result<Id, ApiError> {
-        let listener = path_id(id).and_then(|id| self.state.listeners.get(&id));
-        self.check_part(listener.map(|it| &it.part), "Listener", id)
-    }
-
-    fn shown_listener(&self, id: Id) -> Value {
-        let listener = self.state.listeners.get(&id);
-        listener.map_or(Value::Null, |it| self.wire().listener(it))
     }
 
     pub(super) fn new_listener(&self, fields: &Fields, parent: &Parent) -> Result<Listener, ApiError> {
@@ -157,12 +137,7 @@ impl Call<'_> {
         let why = format!("OVN provider does not support {} protocol", word(protocol));
         parent.unless_ovn(!carried.contains(&protocol), why)?;
         let settings = self.settings(fields, ListenerSettings::default(), protocol, parent)?;
-        let text = |name| fields.text(name).map(Option::unwrap_or_default);
-        let tags = fields.texts("tags")?.unwrap_or_default();
-        let mut part = self
-            .state
-            .part(&parent.project, text("name")?, text("description")?, tags);
-        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let part = self.new_part(fields, &parent.project)?;
         let default_pool = self.default_pool(fields, protocol, parent)?;
         Ok(Listener {
             part,

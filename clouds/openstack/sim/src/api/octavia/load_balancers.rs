@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Kind, Parent, patch_part};
-use crate::api::{Answer, Call, path_id};
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call};
 use crate::error::ApiError;
 use crate::model::Id;
 use crate::model::balancing::{Forwarder, LoadBalancer, Provisioning};
@@ -55,20 +55,13 @@ impl Call<'_> {
     pub(super) fn load_balancers(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
             ("GET", []) => {
-                let may_pass = |it: &&LoadBalancer| {
-                    self.sees(&it.part.meta.project) && self.query.may_be("name", &it.part.name)
-                };
-                let shown = self.state.load_balancers.values().filter(may_pass);
-                let shown = shown.map(|it| self.wire().load_balancer(it)).collect();
-                self.octavia_list("loadbalancers", &FILTERS, &[], shown)
+                let may_pass = |it: &LoadBalancer| self.query.may_be("name", &it.part.name);
+                self.list(&FILTERS, &[], may_pass)
             }
             ("POST", []) => self.create_load_balancer(),
-            ("GET", [id]) => {
-                let id = self.load_balancer(id)?;
-                self.octavia_one("loadbalancer", self.shown_balancer(id))
-            }
+            ("GET", [id]) => self.show::<LoadBalancer>(self.found::<LoadBalancer>(id)?),
             ("PUT", [id]) => {
-                let id = self.load_balancer(id)?;
+                let id = self.found::<LoadBalancer>(id)?;
                 self.check_state(id, &[Provisioning::Active])?;
                 let fields = self.octavia_fields("loadbalancer", &CHANGED)?;
                 let now = self.state.clock.rfc3339_seconds();
@@ -78,10 +71,10 @@ impl Call<'_> {
                     self.state.load_balancers.insert(id, balancer);
                 }
                 self.touch(id);
-                self.octavia_one("loadbalancer", self.shown_balancer(id))
+                self.show::<LoadBalancer>(id)
             }
             ("DELETE", [id]) => {
-                let id = self.load_balancer(id)?;
+                let id = self.found::<LoadBalancer>(id)?;
                 self.check_state(id, &[Provisioning::Active, Provisioning::Error])?;
                 let has_children =
                     self.state.listeners_of(id).next().is_some() || self.state.pools_of(id).next().is_some();
@@ -94,17 +87,6 @@ impl Call<'_> {
             }
             _ => self.no_such_path(),
         }
-    }
-
-    /// A load balancer that the caller may see.
-    pub(super) fn load_balancer(&self, id: &str) -> Result<Id, ApiError> {
-        let balancer = path_id(id).and_then(|id| self.state.load_balancers.get(&id));
-        self.check_part(balancer.map(|it| &it.part), "Load Balancer", id)
-    }
-
-    fn shown_balancer(&self, id: Id) -> Value {
-        let balancer = self.state.load_balancers.get(&id);
-        balancer.map_or(Value::Null, |it| self.wire().load_balancer(it))
     }
 
     fn check_state(&self, id: Id, fitting: &[Provisioning]) -> Result<(), ApiError> {
@@ -138,7 +120,7 @@ impl Call<'_> {
         if zone.as_ref().is_some_and(|it| !behaviour.lb_zones.contains(it)) {
             return Err(ApiError::invalid("Invalid availability zone."));
         }
-        self.check_quota(Kind::LoadBalancer, &project, 1)?;
+        self.check_quota::<LoadBalancer>(&project, 1)?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
         let part = self
@@ -185,6 +167,6 @@ impl Call<'_> {
         self.state.begin(id, Provisioning::PendingCreate);
         let made = self.state.load_balancers.get(&id);
         let shown = made.map_or(Value::Null, |it| self.wire().created_load_balancer(it));
-        self.octavia_created("loadbalancer", shown)
+        self.created("loadbalancer", self.dated(shown))
     }
 }

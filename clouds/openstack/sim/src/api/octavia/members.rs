@@ -4,16 +4,15 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::Value;
 
-use super::protocols::word;
+use super::protocols::{check_reserved, word};
 use super::tree::Tree;
-use super::{Kind, Parent, patch_part};
+use super::{Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::{Dialect, Fields};
 use crate::model::Id;
-use crate::model::balancing::{Member, Pool, PoolProtocol, Provisioning};
+use crate::model::balancing::{Member, Pool, PoolProtocol};
 
 /// Fields that are taken at any time.
 const SETTINGS: [&str; 9] = [
@@ -58,13 +57,9 @@ impl Call<'_> {
         if found.is_none() {
             return Err(ApiError::no_pool_of_members(pool));
         }
-        let pool_id = self.pool(pool)?;
+        let pool_id = self.found::<Pool>(pool)?;
         match (self.method(), rest) {
-            ("GET", []) => {
-                let shown = self.state.members_of(pool_id);
-                let shown = shown.map(|it| self.wire().member(it)).collect();
-                self.octavia_list("members", &FILTERS, &[], shown)
-            }
+            ("GET", []) => self.list(&FILTERS, &[], |it: &Member| it.pool == pool_id),
             ("POST", []) => {
                 let fields = self.octavia_fields("member", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let balancer = self.state.balancer_of_pool(pool_id).unwrap_or_default();
@@ -73,7 +68,7 @@ impl Call<'_> {
                     check_reserved(address)?;
                 }
                 self.check_subnet(fields.id("subnet_id")?)?;
-                self.check_quota(Kind::Member, &project, 1)?;
+                self.check_quota::<Member>(&project, 1)?;
                 let (pool, parent) = self.mutable_pool(pool_id)?;
                 let member = self.new_member(&fields, &pool, &parent)?;
                 if self.state.members_of(pool_id).any(|it| it.is_like(&member)) {
@@ -88,13 +83,10 @@ impl Call<'_> {
                 };
                 tree.insert(self.state);
                 self.touch_pool(pool_id);
-                self.octavia_created("member", self.shown_member(id))
+                self.show_made::<Member>(id)
             }
             ("PUT", []) => self.replace_members(pool_id),
-            ("GET", [id]) => {
-                let id = self.member(pool_id, id)?;
-                self.octavia_one("member", self.shown_member(id))
-            }
+            ("GET", [id]) => self.show::<Member>(self.member(pool_id, id)?),
             ("PUT", [id]) => {
                 let id = self.member(pool_id, id)?;
                 let (_, parent) = self.mutable_pool(pool_id)?;
@@ -105,14 +97,12 @@ impl Call<'_> {
                     self.state.members.insert(id, member);
                     self.touch_pool(pool_id);
                 }
-                self.octavia_one("member", self.shown_member(id))
+                self.show::<Member>(id)
             }
             ("DELETE", [id]) => {
                 let id = self.member(pool_id, id)?;
                 self.mutable_pool(pool_id)?;
-                if let Some(member) = self.state.members.get_mut(&id) {
-                    member.part.status = Provisioning::PendingDelete;
-                }
+                self.begin_to_delete::<Member>(id);
                 self.touch_pool(pool_id);
                 self.done()
             }
@@ -120,15 +110,12 @@ impl Call<'_> {
         }
     }
 
+    /// One of this pool.
     fn member(&self, pool: Id, id: &str) -> Result<Id, ApiError> {
-        let member = path_id(id).and_then(|id| self.state.members.get(&id));
-        let member = member.filter(|it| it.pool == pool);
-        self.check_part(member.map(|it| &it.part), "Member", id)
-    }
-
-    fn shown_member(&self, id: Id) -> Value {
-        let member = self.state.members.get(&id);
-        member.map_or(Value::Null, |it| self.wire().member(it))
+        let found = path_id(id).filter(|id| self.state.members.get(id).is_some_and(|it| it.pool == pool));
+        let text = format!("Member {id} not found.");
+        found.ok_or_else(|| ApiError::octavia(StatusCode::NOT_FOUND, text))?;
+        self.found::<Member>(id)
     }
 
     pub(super) fn new_member(
@@ -144,10 +131,7 @@ impl Call<'_> {
         let why =
             "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.";
         parent.unless_ovn(!parent.has_family_of(address), why)?;
-        let name = fields.text("name")?.unwrap_or_default();
-        let tags = fields.texts("tags")?.unwrap_or_default();
-        let mut part = self.state.part(&parent.project, name, String::new(), tags);
-        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let part = self.new_part(fields, &parent.project)?;
         let mut member = Member {
             part,
             pool: pool.part.id,
@@ -283,11 +267,7 @@ impl Call<'_> {
         if going.is_empty() && new.is_empty() && changed.is_empty() {
             return Ok(reply);
         }
-        self.check_quota(
-            Kind::Member,
-            &parent.project,
-            new.len().saturating_sub(going.len()),
-        )?;
+        self.check_quota::<Member>(&parent.project, new.len().saturating_sub(going.len()))?;
         for (at, member) in new.iter().enumerate() {
             self.check_subnet(member.subnet)?;
             if new[..at].iter().any(|it| member.is_like(it)) {
@@ -300,9 +280,7 @@ impl Call<'_> {
         let requests = going.len() + new.len() + changed.len();
         let later: Vec<Id> = going.iter().copied().filter(|_| requests > 1).collect();
         for id in going {
-            if let Some(member) = self.state.members.get_mut(&id) {
-                member.part.status = Provisioning::PendingDelete;
-            }
+            self.begin_to_delete::<Member>(id);
         }
         for member in changed {
             self.state.members.insert(member.part.id, member);
@@ -323,13 +301,5 @@ impl Call<'_> {
         body.only(&["members"])?;
         let members = body.objects("members")?;
         members.ok_or_else(|| ApiError::octavia_failure("'UnsetType' object is not iterable"))
-    }
-}
-
-/// An address that no member may have: `reserved_ips` of Octavia's configuration, where nobody set it.
-pub(super) fn check_reserved(address: IpAddr) -> Result<(), ApiError> {
-    match address == IpAddr::from([169, 254, 169, 254]) {
-        false => Ok(()),
-        true => Err(ApiError::invalid_option(address, "member address")),
     }
 }

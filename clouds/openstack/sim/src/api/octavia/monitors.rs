@@ -1,15 +1,12 @@
 //! `/v2.0/lbaas/healthmonitors`
 
-use serde_json::Value;
-
 use super::protocols::{MONITOR_KINDS, check_monitor, word};
 use super::tree::Tree;
-use super::{Kind, Parent, patch_part};
-use crate::api::{Answer, Call, path_id};
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call};
 use crate::error::ApiError;
 use crate::fields::Fields;
-use crate::model::Id;
-use crate::model::balancing::{HttpProbe, Monitor, MonitorKind, Pool, Provisioning};
+use crate::model::balancing::{HttpProbe, Monitor, MonitorKind, Pool};
 
 /// Fields that are taken at any time.
 const SETTINGS: [&str; 12] = [
@@ -51,23 +48,19 @@ impl Call<'_> {
     pub(super) fn monitors(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
             ("GET", []) => {
-                let may_pass = |it: &&Monitor| {
-                    self.sees(&it.part.meta.project) && self.query.may_be("pool_id", &it.pool.to_string())
-                };
-                let shown = self.state.monitors.values().filter(may_pass);
-                let shown = shown.map(|it| self.wire().monitor(it)).collect();
-                self.octavia_list("healthmonitors", &FILTERS, &["pool_id"], shown)
+                let may_pass = |it: &Monitor| self.query.may_be("pool_id", &it.pool.to_string());
+                self.list(&FILTERS, &["pool_id"], may_pass)
             }
             ("POST", []) => {
                 let fields = self.octavia_fields("healthmonitor", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let pool = fields.given("pool_id", fields.id("pool_id")?)?;
-                self.pool(&pool.to_string())?;
+                self.found::<Pool>(&pool.to_string())?;
                 if let Some(pool) = self.state.pools.get(&pool)
                     && let Some(kind) = fields.word("type", &self.state.words(&MONITOR_KINDS))?
                 {
                     check_monitor(pool.protocol, kind)?;
                     let parent = self.parent(pool.load_balancer)?;
-                    self.check_quota(Kind::HealthMonitor, &parent.project, 1)?;
+                    self.check_quota::<Monitor>(&parent.project, 1)?;
                 }
                 let (pool, parent) = self.mutable_pool(pool)?;
                 let monitor = self.new_monitor(&fields, &pool, &parent)?;
@@ -83,14 +76,11 @@ impl Call<'_> {
                 };
                 tree.insert(self.state);
                 self.touch_pool(pool.part.id);
-                self.octavia_created("healthmonitor", self.shown_monitor(id))
+                self.show_made::<Monitor>(id)
             }
-            ("GET", [id]) => {
-                let id = self.monitor(id)?;
-                self.octavia_one("healthmonitor", self.shown_monitor(id))
-            }
+            ("GET", [id]) => self.show::<Monitor>(self.found::<Monitor>(id)?),
             ("PUT", [id]) => {
-                let id = self.monitor(id)?;
+                let id = self.found::<Monitor>(id)?;
                 let fields = self.octavia_fields("healthmonitor", &SETTINGS)?;
                 if let Some(mut monitor) = self.state.monitors.get(&id).cloned() {
                     let pool = monitor.pool;
@@ -100,31 +90,19 @@ impl Call<'_> {
                     self.state.monitors.insert(id, monitor);
                     self.touch_pool(pool);
                 }
-                self.octavia_one("healthmonitor", self.shown_monitor(id))
+                self.show::<Monitor>(id)
             }
             ("DELETE", [id]) => {
-                let id = self.monitor(id)?;
+                let id = self.found::<Monitor>(id)?;
                 let pool = self.state.monitors.get(&id).map(|it| it.pool);
                 let pool = pool.unwrap_or_default();
                 self.mutable_pool(pool)?;
-                if let Some(monitor) = self.state.monitors.get_mut(&id) {
-                    monitor.part.status = Provisioning::PendingDelete;
-                }
+                self.begin_to_delete::<Monitor>(id);
                 self.touch_pool(pool);
                 self.done()
             }
             _ => self.no_such_path(),
         }
-    }
-
-    fn monitor(&self, id: &str) -> Result<Id, ApiError> {
-        let monitor = path_id(id).and_then(|id| self.state.monitors.get(&id));
-        self.check_part(monitor.map(|it| &it.part), "Health Monitor", id)
-    }
-
-    fn shown_monitor(&self, id: Id) -> Value {
-        let monitor = self.state.monitors.get(&id);
-        monitor.map_or(Value::Null, |it| self.wire().monitor(it))
     }
 
     pub(super) fn new_monitor(
@@ -148,10 +126,7 @@ impl Call<'_> {
                 return Err(fields.bad(name, "Mandatory field missing."));
             }
         }
-        let name = fields.text("name")?.unwrap_or_default();
-        let tags = fields.texts("tags")?.unwrap_or_default();
-        let mut part = self.state.part(&parent.project, name, String::new(), tags);
-        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let part = self.new_part(fields, &parent.project)?;
         let speaks_http = matches!(kind, MonitorKind::Http | MonitorKind::Https);
         let mut monitor = Monitor {
             part,

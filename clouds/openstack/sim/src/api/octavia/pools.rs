@@ -1,16 +1,14 @@
 //! `/v2.0/lbaas/pools`
 
 use http::StatusCode;
-use serde_json::Value;
 
 use super::protocols::{ALGORITHMS, PERSISTENCE_KINDS, POOL_PROTOCOLS, check_pool, word};
 use super::tree::Tree;
-use super::{Kind, Parent, patch_part};
-use crate::api::{Answer, Call, path_id};
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call};
 use crate::error::ApiError;
 use crate::fields::Fields;
-use crate::model::Id;
-use crate::model::balancing::{Algorithm, Persistence, Pool, PoolProtocol, Provisioning};
+use crate::model::balancing::{Algorithm, LoadBalancer, Persistence, Pool, PoolProtocol, Provisioning};
 
 /// Fields that are taken at any time. Those after `tags` are understood and not kept.
 const SETTINGS: [&str; 13] = [
@@ -41,23 +39,16 @@ impl Call<'_> {
     pub(super) fn pools(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
             ("GET", []) => {
-                let may_pass = |it: &&Pool| {
-                    self.sees(&it.part.meta.project)
-                        && self
-                            .query
-                            .may_be("loadbalancer_id", &it.load_balancer.to_string())
+                let may_pass = |it: &Pool| {
+                    let balancer = it.load_balancer.to_string();
+                    self.query.may_be("loadbalancer_id", &balancer)
                 };
-                let shown = self.state.pools.values().filter(may_pass);
-                let shown = shown.map(|it| self.wire().pool(it)).collect();
-                self.octavia_list("pools", &FILTERS, &["loadbalancer_id"], shown)
+                self.list(&FILTERS, &["loadbalancer_id"], may_pass)
             }
             ("POST", []) => self.create_pool(),
-            ("GET", [id]) => {
-                let id = self.pool(id)?;
-                self.octavia_one("pool", self.shown_pool(id))
-            }
+            ("GET", [id]) => self.show::<Pool>(self.found::<Pool>(id)?),
             ("PUT", [id]) => {
-                let id = self.pool(id)?;
+                let id = self.found::<Pool>(id)?;
                 let fields = self.octavia_fields("pool", &SETTINGS)?;
                 if let Some(mut pool) = self.state.pools.get(&id).cloned() {
                     let persistence: Option<Persistence> = read_persistence(&fields)?;
@@ -76,10 +67,10 @@ impl Call<'_> {
                         self.state.fail_part(balancer);
                     }
                 }
-                self.octavia_one("pool", self.shown_pool(id))
+                self.show::<Pool>(id)
             }
             ("DELETE", [id]) => {
-                let id = self.pool(id)?;
+                let id = self.found::<Pool>(id)?;
                 let balancer = self.state.balancer_of_pool(id).unwrap_or_default();
                 let policies = self.state.listeners_of(balancer).flat_map(|it| &it.redirects);
                 if let Some(policy) = policies.copied().find(|it| it.pool == id) {
@@ -87,9 +78,7 @@ impl Call<'_> {
                     return Err(ApiError::octavia_conflict(text));
                 }
                 self.mutable(balancer)?;
-                if let Some(pool) = self.state.pools.get_mut(&id) {
-                    pool.part.status = Provisioning::PendingDelete;
-                }
+                self.begin_to_delete::<Pool>(id);
                 let has_more =
                     self.state.monitor_of(id).is_some() || self.state.members_of(id).next().is_some();
                 self.touch_pool(id);
@@ -98,16 +87,6 @@ impl Call<'_> {
             }
             _ => self.no_such_path(),
         }
-    }
-
-    pub(super) fn pool(&self, id: &str) -> Result<Id, ApiError> {
-        let pool = path_id(id).and_then(|id| self.state.pools.get(&id));
-        self.check_part(pool.map(|it| &it.part), "Pool", id)
-    }
-
-    fn shown_pool(&self, id: Id) -> Value {
-        let pool = self.state.pools.get(&id);
-        pool.map_or(Value::Null, |it| self.wire().pool(it))
     }
 
     fn create_pool(&mut self) -> Answer {
@@ -127,14 +106,14 @@ impl Call<'_> {
         let balancer = listener.as_ref().map(|it| it.load_balancer).or(named);
         let balancer = balancer
             .ok_or_else(|| ApiError::invalid("Must provide at least one of: loadbalancer_id, listener_id"))?;
-        self.load_balancer(&balancer.to_string())?;
+        self.found::<LoadBalancer>(&balancer.to_string())?;
         let parent = self.parent(balancer)?;
         let pool = self.new_pool(&fields, &parent, &[])?;
         if let Some(listener) = &listener {
             check_pool(listener.protocol, pool.protocol)?;
         }
         check_persistence(pool.persistence.as_ref(), pool.protocol)?;
-        self.check_quota(Kind::Pool, &parent.project, 1)?;
+        self.check_quota::<Pool>(&parent.project, 1)?;
         if listener.as_ref().is_some_and(|it| it.default_pool.is_some()) {
             return Err(ApiError::octavia_conflict(
                 "This listener already has a default pool",
@@ -155,7 +134,7 @@ impl Call<'_> {
             listener.part.status = Provisioning::PendingUpdate;
         }
         self.touch(balancer);
-        self.octavia_created("pool", self.shown_pool(id))
+        self.show_made::<Pool>(id)
     }
 
     pub(super) fn new_pool(
@@ -171,12 +150,7 @@ impl Call<'_> {
         let why = format!("OVN provider does not support {} protocol", word(protocol));
         parent.unless_ovn(!carried.contains(&protocol), why)?;
         let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &self.state.words(&ALGORITHMS))?;
-        let text = |name| fields.text(name).map(Option::unwrap_or_default);
-        let tags = fields.texts("tags")?.unwrap_or_default();
-        let mut part = self
-            .state
-            .part(&parent.project, text("name")?, text("description")?, tags);
-        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let part = self.new_part(fields, &parent.project)?;
         let mut pool = Pool {
             part,
             load_balancer: parent.id,

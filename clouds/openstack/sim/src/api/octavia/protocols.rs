@@ -1,4 +1,6 @@
-//! Which protocols go together, and the words of Octavia's enums.
+//! Which protocols go together, which addresses members may have, and the words of Octavia's enums.
+
+use std::net::IpAddr;
 
 use crate::error::ApiError;
 use crate::model::balancing::{ListenerProtocol, MonitorKind, PoolProtocol};
@@ -70,6 +72,14 @@ pub(super) fn check_monitor(pool: PoolProtocol, kind: MonitorKind) -> Result<(),
             word(pool)
         ))),
         _ => Ok(()),
+    }
+}
+
+/// An address that no member may have: `reserved_ips` of Octavia's configuration, where nobody set it.
+pub(super) fn check_reserved(address: IpAddr) -> Result<(), ApiError> {
+    match address == IpAddr::from([169, 254, 169, 254]) {
+        false => Ok(()),
+        true => Err(ApiError::invalid_option(address, "member address")),
     }
 }
 

@@ -1,8 +1,7 @@
 //! The parts that come with a new load balancer, a new listener or a new pool: all of them or none.
 
-use super::members::check_reserved;
-use super::protocols::{check_pool, port_space, word};
-use super::{Kind, Parent};
+use super::Parent;
+use super::protocols::{check_pool, check_reserved, port_space, word};
 use crate::api::Call;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -70,11 +69,11 @@ impl Call<'_> {
             return Err(ApiError::invalid(text));
         }
         let mut tree = Tree::default();
-        self.check_quota(Kind::Pool, &parent.project, pools.len())?;
+        self.check_quota::<Pool>(&parent.project, pools.len())?;
         for pool in &pools {
             self.grow_pool(&mut tree, pool, parent)?;
         }
-        self.check_quota(Kind::Listener, &parent.project, listeners.len())?;
+        self.check_quota::<Listener>(&parent.project, listeners.len())?;
         for listener in &listeners {
             self.grow_listener(&mut tree, listener, parent)?;
         }
@@ -120,11 +119,11 @@ impl Call<'_> {
         }
         let pool = self.new_pool(fields, parent, &NESTED_POOL)?;
         if let Some(monitor) = fields.object("healthmonitor")? {
-            self.check_quota(Kind::HealthMonitor, &parent.project, tree.monitors.len() + 1)?;
+            self.check_quota::<Monitor>(&parent.project, tree.monitors.len() + 1)?;
             tree.monitors.push(self.new_monitor(&monitor, &pool, parent)?);
         }
         let members = fields.objects("members")?.unwrap_or_default();
-        self.check_quota(Kind::Member, &parent.project, tree.members.len() + members.len())?;
+        self.check_quota::<Member>(&parent.project, tree.members.len() + members.len())?;
         for member in members {
             let member = self.new_member(&member, &pool, parent)?;
             check_reserved(member.address)?;

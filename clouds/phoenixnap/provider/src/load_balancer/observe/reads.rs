@@ -22,9 +22,6 @@ use crate::load_balancer::observe::{Memory, Observed, Purchase, Remembered};
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
 const GATHER: Duration = Duration::from_millis(25);
 
-/// How long a new process looks for a block of a Service that has none and no claim, but with which an earlier one had begun.
-const LATE: Duration = Duration::from_secs(20);
-
 /// Reads from the APIs.
 pub(crate) struct Reads {
     client: Client,
@@ -43,8 +40,6 @@ pub(crate) struct Reads {
     reconciles: AtomicU64,
     /// The last purchase for each Service, by its name: the tags of a block have no UID, and another Service of that name takes it.
     purchases: Kept<Asker, Begun>,
-    /// When each Service was looked at first, if an earlier process had begun with it.
-    inherited: Kept<Asker, Option<Instant>>,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -102,7 +97,6 @@ impl Reads {
             naming: Default::default(),
             reconciles: AtomicU64::default(),
             purchases: Kept::default(),
-            inherited: Kept::default(),
             network,
             earlier: OnceCell::new(),
         }
@@ -133,7 +127,6 @@ impl Reads {
             missing_names: None,
             is_claim_void: self.is_void(identity),
             asked: self.asked(identity),
-            unlisted: self.unlisted(identity),
             network: None,
             full: None,
             unanswered: None,
@@ -337,14 +330,6 @@ impl Reads {
         self.purchases.with(&asker(identity), |last| {
             let last = last.as_ref().filter(|last| matches!(last.end, End::Unknown))?;
             Some(last.at.elapsed()).filter(|age| *age < PATIENCE)
-        })
-    }
-
-    /// How long a block of an earlier process may still come to light: anybody may have taken its claim off the Service.
-    fn unlisted(&self, identity: &Identity) -> Option<Duration> {
-        self.inherited.with(&asker(identity), |first| {
-            let first = *first.get_or_insert_with(|| identity.has_begun.then(Instant::now));
-            LATE.checked_sub(first?.elapsed()).filter(|left| !left.is_zero())
         })
     }
 

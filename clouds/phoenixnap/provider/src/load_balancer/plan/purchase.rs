@@ -148,9 +148,11 @@ pub(super) fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalan
             })));
         }
     }
-    if let Some(left) = seen.unlisted.filter(|_| identity.claim.is_none()) {
+    // Anybody may have taken the claim of an earlier process off the Service.
+    let sought = seen.memory.sought_as_inherited();
+    if let Some(after) = sought.filter(|_| identity.claim.is_none()) {
         let reason = "a block that an earlier process asked for may not be listed yet";
-        return Plan::new(wait(LOOK.min(left), reason.to_owned()));
+        return Plan::new(wait(after, reason.to_owned()));
     }
     if let Some(Shown::Unknown(why)) = &seen.network {
         let text = format!(

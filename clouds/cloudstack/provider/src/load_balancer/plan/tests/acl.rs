@@ -90,10 +90,7 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
         let uid = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
         let mut other = world.service.clone();
         other.metadata.uid = Some(uid.to_owned());
-        other.metadata.annotations = made_for.map(|made_for| {
-            let key = ACL_SOURCES.key.to_owned();
-            BTreeMap::from([(key, made_for.to_owned())])
-        });
+        other.metadata.annotations = made_for.map(|made_for| [(ACL_SOURCES.key, made_for.to_owned())].into());
         if is_going {
             let since = json!("2026-01-01T00:00:00Z");
             other.metadata.deletion_timestamp = serde_json::from_value(since).unwrap();
