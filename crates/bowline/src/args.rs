@@ -25,7 +25,7 @@ use bowline_manager::traffic::Wanted;
 
 pub use flag::{Flag, Group, Status};
 pub use options::{
-    ApiServerOptions, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
+    ApiServerOptions, Beside, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
     SplitStream,
 };
 pub use table::{CHECK, DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};

@@ -302,7 +302,13 @@ fn near(name: &str) -> Option<&'static str> {
 /// May be dropped at any await: nothing is left behind.
 pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
     if options.several.is_empty() {
-        return Box::pin(build_one(options, &options.name, options.config.as_ref(), site)).await;
+        let provider = Box::pin(build_one(options, &options.name, options.config.as_ref(), site)).await?;
+        let Some(beside) = &options.beside else {
+            return Ok(provider);
+        };
+        let classes = beside.classes.clone();
+        let one = Several::beside_managers(Cloud { provider, classes }, &beside.platforms);
+        return Ok(Arc::new(one));
     }
     let mut clouds = Vec::new();
     for CloudOptions {
@@ -539,6 +545,7 @@ mod tests {
         ProviderOptions {
             name: name.to_owned(),
             several: Vec::new(),
+            beside: None,
             config: None,
             base_url: None,
             user_agents: Vec::new(),

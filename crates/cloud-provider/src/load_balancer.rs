@@ -328,6 +328,18 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         true
     }
 
+    /// Whether a Node that is balanced over may be a member for this Service, as far as its cloud goes: where several clouds or managers
+    /// have Nodes in the cluster, those of others are no members.
+    fn may_lead_to(&self, service: &Service, node: &Node) -> bool {
+        let _ = (service, node);
+        true
+    }
+
+    /// Whether the members are addresses, so that a Node that is no instance of the cloud may be one.
+    fn takes_addresses(&self) -> bool {
+        false
+    }
+
     /// Whether a balancer changes with the Nodes. If not, a change of Nodes causes no reconcile and so no call: the update
     /// is said to have been made.
     fn follows_nodes(&self) -> bool {

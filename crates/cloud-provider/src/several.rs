@@ -21,7 +21,7 @@ use crate::{
     LoadBalancer, Node, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey,
     ServicesView,
 };
-use balancers::{Balancers, Balancing};
+use balancers::{Balancers, Balancing, Neighbours};
 use bowline_plan::Refusal;
 use instances::Instances;
 
@@ -89,8 +89,10 @@ impl Several {
         }
         let names: Vec<&str> = clouds.iter().map(|cloud| cloud.provider.name()).collect();
         let platforms = clouds.iter().flat_map(|cloud| cloud.provider.platforms());
-        let platforms: Arc<[&'static str]> = platforms.collect();
-        let balancing = clouds.iter().filter_map(|cloud| Balancing::of(cloud, &platforms));
+        let neighbours = Neighbours::Clouds(platforms.collect());
+        let balancing = clouds
+            .iter()
+            .filter_map(|cloud| Balancing::of(cloud, &neighbours));
         let balancing: Vec<Balancing> = balancing.collect();
         Ok(Self {
             // Once in the life of a process.
@@ -98,6 +100,26 @@ impl Several {
             balancers: (!balancing.is_empty()).then(|| Arc::new(Balancers::new(balancing))),
             clouds,
         })
+    }
+
+    /// One cloud in a cluster in which other managers have Nodes too: those with other `platforms` than these are no members. Where
+    /// none are given, the cloud's own count.
+    #[must_use]
+    pub fn beside_managers(cloud: Cloud, platforms: &[String]) -> Self {
+        let balancing = Balancing::of(&cloud, &Neighbours::Managers);
+        let balancing = balancing.map(|balancing| balancing.with_platforms(platforms));
+        Self {
+            name: cloud.provider.name(),
+            balancers: balancing.map(|balancing| Arc::new(Balancers::new(vec![balancing]))),
+            clouds: vec![cloud],
+        }
+    }
+
+    fn only(&self) -> Option<&dyn CloudProvider> {
+        match &self.clouds[..] {
+            [only] => Some(&*only.provider),
+            _ => None,
+        }
     }
 
     fn any(&self, of: impl Fn(&dyn CloudProvider) -> bool) -> bool {
@@ -120,6 +142,9 @@ impl CloudProvider for Several {
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
+        if let Some(only) = self.only() {
+            return only.instances();
+        }
         let all = Instances::of(self.clouds.iter().map(|cloud| &*cloud.provider));
         all.map(|all| Arc::new(all) as Arc<dyn InstancesV2>)
     }
@@ -130,6 +155,9 @@ impl CloudProvider for Several {
     }
 
     fn routes(&self) -> Option<Arc<dyn Routes>> {
+        if let Some(only) = self.only() {
+            return only.routes();
+        }
         let mut all = self.clouds.iter();
         all.find_map(|Cloud { provider, .. }| {
             Some(Arc::new(RoutesOf {

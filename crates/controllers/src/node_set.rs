@@ -50,17 +50,23 @@ pub fn of_service(
     load_balancer: &dyn LoadBalancer,
 ) -> Vec<Arc<Node>> {
     match drains(service, load_balancer) {
-        true => staying(balanced),
+        true => staying(balanced, |_| false),
         false => balanced,
     }
 }
 
-/// Those of them that are not about to go; all of them if there are no others.
+/// Those of them that are not about to go, without those that still rest from it; all of them if there are no others.
 #[must_use]
-pub fn staying(balanced: Vec<Arc<Node>>) -> Vec<Arc<Node>> {
-    let is_staying = |node: &&Arc<Node>| node.drained_by().is_none();
-    let staying: Vec<_> = balanced.iter().filter(is_staying).cloned().collect();
-    if staying.is_empty() { balanced } else { staying }
+pub fn staying(mut balanced: Vec<Arc<Node>>, is_resting: impl Fn(&Node) -> bool) -> Vec<Arc<Node>> {
+    let is_staying = |node: &Arc<Node>| node.drained_by().is_none();
+    if balanced.iter().any(is_staying) {
+        balanced.retain(is_staying);
+    }
+    let is_rested = |node: &Arc<Node>| !is_resting(node);
+    if balanced.iter().any(is_rested) {
+        balanced.retain(is_rested);
+    }
+    balanced
 }
 
 /// Whether members of a Service go before their machines do.
@@ -249,7 +255,7 @@ mod tests {
             })
         };
         let names = |nodes: Vec<Arc<Node>>| {
-            staying(nodes)
+            staying(nodes, |_| false)
                 .iter()
                 .map(|node| node.name.to_string())
                 .collect::<String>()

@@ -193,7 +193,7 @@ pub fn not_served(service: &Service, classes: &ServiceClasses) -> Option<String>
 
 /// What to do about a Service that asks another controller.
 pub(crate) const OF_ANOTHER: &str = "see whether the controller of that class runs. To have this manager serve the Service, give the manager \
-    --load-balancer-class with that class, or make the Service again with a class that this manager serves: it cannot be changed";
+    --load-balancer-class with that class, or change the class: to type ClusterIP first, and then to LoadBalancer with a class that this manager serves";
 
 /// Whether something is wrong with a Service by what it shows, or its load balancer is to be removed.
 #[must_use]
@@ -301,13 +301,25 @@ impl<'a> Failure<'a> {
 /// What came of the manager's last try, if it failed; for a plan, which knows nothing of that by itself.
 #[must_use]
 pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
-    let failure = Failure::of(service, known).filter(|failure| !failure.is_wait())?;
-    Some(
-        failure
-            .says(known.now)
-            .trim_start_matches("the last try ")
-            .to_owned(),
-    )
+    let Some(failure) = Failure::of(service, known) else {
+        return is_unheard_of(service, known).then(|| UNHEARD.to_owned());
+    };
+    let says = || failure.says(known.now);
+    (!failure.is_wait()).then(|| says().trim_start_matches("the last try ").to_owned())
+}
+
+/// What is said where nothing tells of a try that must have been made.
+const UNHEARD: &str = "not known: the Service has neither an address nor a condition, and no event of it is left. Where its status may not be \
+    written, nothing tells of it: `explain` tries that write";
+
+/// Within this time a manager that leads has tried, and told of it.
+const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+
+fn is_unheard_of(service: &Service, known: &Known<'_>) -> bool {
+    let created = service.metadata.creation_timestamp;
+    let is_old = created.is_some_and(|created| known.now.duration_since(created) > TRIED_WITHIN);
+    let shows_nothing = facts::published_addresses(service).is_empty() && facts::trouble(service).is_none();
+    is_old && shows_nothing && known.classes.is_wanted(service)
 }
 
 /// A Service, as far as a plan of it was made.

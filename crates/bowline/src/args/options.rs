@@ -62,12 +62,23 @@ pub struct ProviderOptions {
     pub config: Option<PathBuf>,
     /// The clouds, if `--cloud-provider` names several; else none.
     pub several: Vec<CloudOptions>,
+    /// What is this manager's where others are beside it, with one cloud each; else `None`.
+    pub beside: Option<Beside>,
     /// Where the cloud's API is, if it is said on the command line.
     pub base_url: Option<String>,
     /// What stands in front of the `User-Agent` of requests to the cloud, in the order given.
     pub user_agents: Vec<String>,
     /// Whether a provider without cluster ID is fine.
     pub allows_untagged: bool,
+}
+
+/// What is a manager's of a cluster in which others run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// Which Services it serves.
+    pub classes: ServiceClasses,
+    /// The schemes of its Nodes; none: the provider's own.
+    pub platforms: Vec<String>,
 }
 
 /// One of several clouds.
@@ -170,7 +181,10 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
     let mut checks = Checks::new(flags, errors);
     checks.accepted_flags();
     let several = clouds::read(flags, &mut checks);
-    let provider = provider(flags, several, &mut checks);
+    let mut provider = provider(flags, several, &mut checks);
+    let ownership = ownership(flags, &provider, &mut checks);
+    let service_classes = clouds::classes(flags, &provider.several, &mut checks);
+    provider.beside = beside(ownership.as_ref(), &service_classes).filter(|_| provider.several.is_empty());
     let kube = kube(flags, &mut checks);
     let election = election(flags, &mut checks);
     let controllers = controllers(flags, &mut checks);
@@ -183,11 +197,11 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             election,
             cluster_name: flags.text("cluster-name"),
             settings: ControllerSettings {
-                ownership: ownership(flags, &provider, &mut checks),
+                ownership,
                 ..settings(flags, &controllers, &mut checks)
             },
             controllers,
-            service_classes: clouds::classes(flags, &provider.several, &mut checks),
+            service_classes,
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
@@ -228,6 +242,7 @@ fn provider(flags: &Flags, several: Vec<CloudOptions>, checks: &mut Checks<'_>) 
         name,
         config: path(flags, "cloud-config").filter(|_| several.is_empty()),
         several,
+        beside: None,
         base_url: Some(flags.text("base-url")).filter(|text| !text.is_empty()),
         user_agents: flags.list("user-agent"),
         allows_untagged: flags.switch("allow-untagged-cloud"),
@@ -370,6 +385,19 @@ fn ownership(flags: &Flags, provider: &ProviderOptions, checks: &mut Checks<'_>)
             false => Platforms::These(platforms.into_iter().collect()),
         },
         wait,
+    })
+}
+
+/// `None` where all Nodes are this manager's, or the cloud tells which are not.
+fn beside(ownership: Option<&Ownership>, classes: &ServiceClasses) -> Option<Beside> {
+    let platforms = match &ownership?.platforms {
+        Platforms::OfProvider => Vec::new(),
+        Platforms::These(these) => these.iter().cloned().collect(),
+        Platforms::All => return None,
+    };
+    Some(Beside {
+        classes: classes.clone(),
+        platforms,
     })
 }
 

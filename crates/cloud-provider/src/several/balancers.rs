@@ -11,8 +11,8 @@ use super::session::{InTurn, Part};
 use super::{Cloud, Known, services_of};
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile, ReconcileKind, Service,
-    ServiceClasses, ServiceFacts, ServiceKey, ServicesView, facts,
+    AnnotationSpec, Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile,
+    ReconcileKind, Service, ServiceClasses, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// The load balancers of several clouds.
@@ -20,46 +20,88 @@ pub(super) struct Balancers {
     clouds: Vec<Balancing>,
     /// Which clouds a Service may have something in, by its UID, as far as this process had to do with it.
     served: Mutex<BTreeMap<String, BTreeSet<usize>>>,
+    /// Where this process was the first to have anything for a Service, by its UID: no earlier one can have begun something there.
+    first: Mutex<BTreeSet<(String, usize)>>,
     /// What the reconcile under way of a Service is to do in which clouds, for the series of each.
     under_way: Mutex<BTreeMap<ServiceKey, Vec<(usize, bool)>>>,
     /// Which cloud showed an object, by its ID.
     found: Mutex<Known>,
 }
 
+/// Whose Nodes there are besides those of a cloud.
+#[derive(Clone)]
+pub(super) enum Neighbours {
+    /// Those with these platforms are of the clouds of this process.
+    Clouds(Arc<[&'static str]>),
+    /// Other managers have Nodes in the cluster, with platforms that nobody here knows.
+    Managers,
+}
+
+impl Neighbours {
+    /// Whether a platform that is not the cloud's own is another's.
+    fn have(&self, platform: &str) -> bool {
+        match self {
+            Self::Clouds(all) => all.contains(&platform),
+            Self::Managers => true,
+        }
+    }
+}
+
 /// One of them.
 pub(super) struct Balancing {
     pub(super) name: &'static str,
-    platforms: Vec<&'static str>,
-    /// The platforms of all clouds.
-    all: Arc<[&'static str]>,
+    platforms: Vec<String>,
+    /// The platforms of the other clouds.
+    neighbours: Neighbours,
     classes: ServiceClasses,
     load_balancer: Arc<dyn LoadBalancer>,
 }
 
 impl Balancing {
     /// That of a cloud; `None` if it has no load balancers.
-    pub(super) fn of(cloud: &Cloud, all: &Arc<[&'static str]>) -> Option<Self> {
+    pub(super) fn of(cloud: &Cloud, neighbours: &Neighbours) -> Option<Self> {
+        let platforms = cloud.provider.platforms().into_iter();
         Some(Self {
             name: cloud.provider.name(),
-            platforms: cloud.provider.platforms(),
-            all: Arc::clone(all),
+            platforms: platforms.map(str::to_owned).collect(),
+            neighbours: neighbours.clone(),
             classes: cloud.classes.clone(),
             load_balancer: cloud.provider.load_balancer()?,
         })
     }
 
-    /// Whether a Node may be a member: not one of another of the clouds, which has networks of its own.
-    fn may_lead_to(&self, node: &Node) -> bool {
-        let is_own = |platform: &str| self.platforms.contains(&platform);
-        let is_of_another = |platform: &str| self.all.contains(&platform);
-        let is_near = node.platform().is_none_or(|it| is_own(it) || !is_of_another(it));
+    /// With these platforms instead of its own, if there are any.
+    pub(super) fn with_platforms(mut self, platforms: &[String]) -> Self {
+        if !platforms.is_empty() {
+            self.platforms = platforms.to_vec();
+        }
+        self
+    }
+
+    fn has(&self, platform: &str) -> bool {
+        self.platforms.iter().any(|own| own == platform)
+    }
+
+    /// Whether a Node may be a member: not one of another of the clouds, which has networks of its own, and none of which it is not
+    /// known yet whose it is. One of no cloud may, where the cloud needs no more of it than its addresses.
+    fn is_near(&self, node: &Node) -> bool {
+        let takes_addresses = self.load_balancer.takes_addresses();
+        match (node.platform(), &node.provider_id) {
+            (Some(platform), _) => self.has(platform) || takes_addresses && !self.neighbours.have(platform),
+            // An ID without a scheme some clouds take for their own.
+            (None, Some(_)) => true,
+            (None, None) => takes_addresses && !node.is_uninitialized(),
+        }
+    }
+
+    fn leads_to(&self, node: &Node) -> bool {
         let set = self.load_balancer.node_set();
-        is_near && (set == NodeSet::Stable || node.readiness == Readiness::Ready)
+        self.is_near(node) && (set == NodeSet::Stable || node.readiness == Readiness::Ready)
     }
 
     /// What this cloud is to see of a Service.
-    pub(super) fn facts(&self, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
-        let nodes = facts.nodes.iter().filter(|node| self.may_lead_to(node));
+    fn facts(&self, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
+        let nodes = facts.nodes.iter().filter(|node| self.leads_to(node));
         ServiceFacts {
             is_wanted,
             nodes: nodes.cloned().collect(),
@@ -74,13 +116,32 @@ impl Balancers {
         Self {
             clouds,
             served: Mutex::default(),
+            first: Mutex::default(),
             under_way: Mutex::default(),
             found: Mutex::default(),
         }
     }
 
-    pub(super) fn cloud(&self, index: usize) -> &Balancing {
-        &self.clouds[index]
+    /// The name of a cloud, for texts; `None` where there is no other one.
+    pub(super) fn name(&self, index: usize) -> Option<&'static str> {
+        (self.clouds.len() > 1).then(|| self.clouds[index].name)
+    }
+
+    fn only(&self) -> Option<&dyn LoadBalancer> {
+        match &self.clouds[..] {
+            [only] => Some(&*only.load_balancer),
+            _ => None,
+        }
+    }
+
+    /// What a cloud is to see of a Service.
+    pub(super) fn facts(&self, cloud: usize, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
+        let uid = facts.service.metadata.uid.clone().unwrap_or_default();
+        let is_first = lock(&self.first).contains(&(uid, cloud));
+        ServiceFacts {
+            has_begun: facts.has_begun && !is_first,
+            ..self.clouds[cloud].facts(facts, is_wanted)
+        }
     }
 
     /// The cloud that a Service asks.
@@ -126,6 +187,9 @@ impl Balancers {
             return Err(Refusal::new("none of the clouds serves the class of the Service"));
         };
         let entry = served.entry(uid.to_owned()).or_default();
+        if !entry.is_empty() && !known.contains(&asked) {
+            lock(&self.first).insert((uid.to_owned(), asked));
+        }
         entry.extend(known.iter().copied().chain([asked]));
         let before = known.into_iter().filter(|cloud| *cloud != asked);
         let before = before.map(|cloud| (cloud, false));
@@ -137,6 +201,7 @@ impl Balancers {
         let mut served = lock(&self.served);
         if let Some(clouds) = served.get_mut(uid) {
             clouds.remove(&cloud);
+            lock(&self.first).remove(&(uid.to_owned(), cloud));
             if clouds.is_empty() {
                 served.remove(uid);
             }
@@ -151,7 +216,7 @@ impl Balancers {
                 ..facts.clone()
             };
             let marked = cloud.load_balancer.marked(&facts).await;
-            let marked = marked.map_err(|error| error.context(cloud.name))?;
+            let marked = marked.map_err(|error| said_by(self.name(index), error))?;
             lock(&self.found).extend(marked.iter().map(|found| (found.id.clone(), index)));
             all.extend(marked);
         }
@@ -164,8 +229,8 @@ impl Begin<ServiceFacts> for Balancers {
         let parts = self.parts(&facts)?;
         lock(&self.under_way).insert(ServiceKey::of(&facts.service), parts.clone());
         let parts = parts.into_iter().map(|(cloud, is_wanted)| {
-            let balancing = &self.clouds[cloud];
-            let session = Arc::clone(&balancing.load_balancer).begin(balancing.facts(&facts, is_wanted))?;
+            let of_cloud = self.facts(cloud, &facts, is_wanted);
+            let session = Arc::clone(&self.clouds[cloud].load_balancer).begin(of_cloud)?;
             Ok(Part {
                 cloud,
                 is_wanted,
@@ -187,6 +252,10 @@ impl LoadBalancer for Balancers {
         }
     }
 
+    fn may_lead_to(&self, service: &Service, node: &Node) -> bool {
+        self.of(service).is_none_or(|cloud| cloud.is_near(node))
+    }
+
     fn drains(&self, service: &Service) -> bool {
         self.of(service)
             .is_some_and(|cloud| cloud.load_balancer.drains(service))
@@ -200,10 +269,7 @@ impl LoadBalancer for Balancers {
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
         let platform = node.platform().unwrap_or_default();
-        let cloud = self
-            .clouds
-            .iter()
-            .find(|cloud| cloud.platforms.contains(&platform));
+        let cloud = self.clouds.iter().find(|cloud| cloud.has(platform));
         cloud.map_or_else(BTreeMap::new, |cloud| cloud.load_balancer.node_annotations(node))
     }
 
@@ -211,6 +277,14 @@ impl LoadBalancer for Balancers {
         self.clouds
             .iter()
             .any(|cloud| cloud.load_balancer.needs_annotations())
+    }
+
+    fn event_component(&self) -> Option<&'static str> {
+        self.only()?.event_component()
+    }
+
+    fn annotations(&self) -> &'static [AnnotationSpec] {
+        self.only().map_or(&[], LoadBalancer::annotations)
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
@@ -225,9 +299,9 @@ impl LoadBalancer for Balancers {
         &'a self,
         services: &'a dyn ServicesView,
     ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
-        let all = self.clouds.iter().map(|cloud| {
+        let all = self.clouds.iter().enumerate().map(|(index, cloud)| {
             let made = cloud.load_balancer.made_for(services);
-            made.map(|made| made.map_err(|error| error.context(cloud.name)))
+            made.map(move |made| made.map_err(|error| said_by(self.name(index), error)))
         });
         let all = future::try_join_all(all);
         all.map(|all| all.map(|all| all.concat())).boxed()
@@ -262,6 +336,14 @@ impl LoadBalancer for Balancers {
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         let cloud = self.of(service);
         cloud.is_some_and(|cloud| cloud.load_balancer.selects_nodes_by_label(service))
+    }
+}
+
+/// An error, with the name of the cloud that it is of.
+pub(super) fn said_by(cloud: Option<&str>, error: CloudError) -> CloudError {
+    match cloud {
+        Some(name) => error.context(name),
+        None => error,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bowline_plan::{Ailment, Answer, Plan, Refusal, Shown};
 use futures::future::{BoxFuture, FutureExt as _};
 
-use super::balancers::Balancers;
+use super::balancers::{Balancers, said_by};
 use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Now, Reconcile, ServiceFacts};
 
 /// What is to do in one cloud.
@@ -43,8 +43,8 @@ impl InTurn {
         &self.parts[self.now]
     }
 
-    fn name(&self) -> &'static str {
-        self.balancers.cloud(self.part().cloud).name
+    fn name(&self) -> Option<&'static str> {
+        self.balancers.name(self.part().cloud)
     }
 
     fn session(&mut self) -> &mut dyn Reconcile<ServiceFacts> {
@@ -69,14 +69,14 @@ impl Reconcile<ServiceFacts> for InTurn {
             true => self.session().verify(),
             false => self.session().observe(),
         };
-        look.map(move |look| look.map_err(|error| error.context(name)))
+        look.map(move |look| look.map_err(|error| said_by(name, error)))
             .boxed()
     }
 
     fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         let name = self.name();
         let look = self.session().verify();
-        look.map(move |look| look.map_err(|error| error.context(name)))
+        look.map(move |look| look.map_err(|error| said_by(name, error)))
             .boxed()
     }
 
@@ -84,19 +84,20 @@ impl Reconcile<ServiceFacts> for InTurn {
         let name = self.name();
         let mut plan = self.session().plan()?;
         let is_last = self.now + 1 == self.parts.len();
+        let said = name.map_or_else(String::new, |name| format!("{name}: "));
         match &mut plan.answer {
-            Answer::Refused(refusal) => refusal.reason = format!("{name}: {}", refusal.reason),
-            Answer::Wait { reason, .. } => *reason = format!("{name}: {reason}"),
+            Answer::Refused(refusal) => refusal.reason.insert_str(0, &said),
+            Answer::Wait { reason, .. } => reason.insert_str(0, &said),
             Answer::Settled(_) if !is_last => {
                 let reason = match self.has_ended {
                     true => {
                         self.ended();
                         self.now += 1;
-                        format!("what {} has", self.name())
+                        format!("what {} has", self.name().unwrap_or_default())
                     }
                     false => {
                         self.is_ending = true;
-                        format!("whether {name} has anything left")
+                        format!("whether {} has anything left", name.unwrap_or_default())
                     }
                 };
                 self.has_ended = !self.has_ended;
@@ -134,7 +135,7 @@ impl Reconcile<ServiceFacts> for InTurn {
 
     fn refresh(&mut self, facts: ServiceFacts) -> Result<(), Refusal> {
         for part in &mut self.parts[self.now..] {
-            let of_cloud = self.balancers.cloud(part.cloud).facts(&facts, part.is_wanted);
+            let of_cloud = self.balancers.facts(part.cloud, &facts, part.is_wanted);
             part.session.refresh(of_cloud)?;
         }
         self.facts = facts;

@@ -27,6 +27,8 @@ struct Fake {
     /// The members that were asked for last.
     members: Mutex<Vec<String>>,
     looks: Mutex<usize>,
+    /// Whether the last reconcile was told that an earlier process may have begun.
+    has_begun: Mutex<bool>,
     /// The reconciles that it was told the end of.
     reconciled: Mutex<Vec<(ReconcileKind, bool)>>,
 }
@@ -69,6 +71,7 @@ impl Reconciler for Shared {
         );
         let names = facts.nodes.iter().map(|node| node.name.to_string());
         *self.0.members.lock().unwrap() = names.collect();
+        *self.0.has_begun.lock().unwrap() = facts.has_begun;
         Ok((facts.service.metadata.uid.clone().unwrap(), facts.is_wanted))
     }
 
@@ -128,6 +131,10 @@ crate::annotations! {
 impl LoadBalancer for Shared {
     fn annotations(&self) -> &'static [crate::AnnotationSpec] {
         if self.0.name == "one" { TABLE } else { &[] }
+    }
+
+    fn takes_addresses(&self) -> bool {
+        self.0.name == "one"
     }
 
     fn node_set(&self) -> NodeSet {
@@ -215,6 +222,7 @@ fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared
         balancers: Mutex::default(),
         members: Mutex::default(),
         looks: Mutex::default(),
+        has_begun: Mutex::default(),
         reconciled: Mutex::default(),
     }))
 }
@@ -445,6 +453,10 @@ fn a_service_is_balanced_by_the_cloud_of_its_class_and_leaves_nothing_in_the_one
     let looks = *one.0.looks.lock().unwrap();
     assert!(drive(&clouds, facts(of_two(), true, &[])).is_empty());
     assert_eq!(*one.0.looks.lock().unwrap(), looks, "what is gone is gone");
+    assert!(
+        !*two.0.has_begun.lock().unwrap(),
+        "what this process begins in a cloud, no earlier one left there"
+    );
     // A new process does not know where a Service without a class had something.
     let anew = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
     assert_eq!(
@@ -555,6 +567,7 @@ fn members_are_the_nodes_of_the_cloud_and_those_of_none() {
     ];
     drive(&clouds, facts(json!({ "type": "LoadBalancer" }), true, &nodes));
     assert_eq!(*one.0.members.lock().unwrap(), ["a", "edge", "metal"]);
+    assert!(*one.0.has_begun.lock().unwrap(), "an earlier process may have");
     drive(
         &clouds,
         facts(
@@ -575,4 +588,64 @@ fn members_are_the_nodes_of_the_cloud_and_those_of_none() {
         let service = serde_json::from_value(service).unwrap();
         assert_eq!(balancers.drains(&service), drains, "its cloud decides: {class:?}");
     }
+}
+
+#[test]
+fn beside_other_managers_the_nodes_of_theirs_are_no_members() {
+    let of_flag = vec!["metal".to_owned()];
+    for (platforms, members) in [(Vec::new(), ["a", "edge"]), (of_flag, ["edge", "metal"])] {
+        let one = fake("one", &[], false);
+        let clouds = Several::beside_managers(of(&one, &[], true), &platforms);
+        assert_eq!(clouds.name(), "one");
+        let nodes = [
+            node("a", Some("one://a")),
+            node("b", Some("two://b")),
+            node("edge", None),
+            node("metal", Some("metal://1")),
+        ];
+        let asked = || facts(json!({ "type": "LoadBalancer" }), true, &nodes);
+        assert_eq!(drive(&clouds, asked()), ["make"]);
+        assert_eq!(*one.0.members.lock().unwrap(), members);
+        // Nobody has to be told which cloud it is.
+        let down = fake("one", &[], true);
+        let clouds = Several::beside_managers(of(&down, &[], true), &platforms);
+        let mut session = clouds.load_balancer().unwrap().begin(asked()).unwrap();
+        assert_eq!(block_on(session.observe()).unwrap_err().to_string(), "down");
+    }
+}
+
+/// Of a Node that two clouds may have, or that none has, a cloud that looks members up would say that it does not know it.
+#[test]
+fn a_node_that_is_not_known_to_be_of_the_cloud_is_no_member_where_members_are_looked_up() {
+    let (one, two) = (fake("one", &[], false), fake("two", &["twin"], false));
+    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
+    let new = |name| {
+        let taint = crate::Taint {
+            key: crate::keys::TAINT_UNINITIALIZED.into(),
+            value: None,
+            effect: crate::TaintEffect::NoSchedule,
+            time_added: None,
+        };
+        Arc::new(Node {
+            taints: vec![taint],
+            ..Node::named(name)
+        })
+    };
+    let nodes = [
+        node("a", Some("one://a")),
+        node("b", Some("two://b")),
+        node("bare", Some("1234")),
+        node("edge", None),
+        node("metal", Some("metal://1")),
+        new("twin"),
+    ];
+    drive(&clouds, facts(json!({ "type": "LoadBalancer" }), true, &nodes));
+    assert_eq!(*one.0.members.lock().unwrap(), ["a", "bare", "edge", "metal"]);
+    let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
+    drive(&clouds, facts(spec, true, &nodes));
+    assert_eq!(*two.0.members.lock().unwrap(), ["b", "bare"]);
+    let balancers = clouds.load_balancer().unwrap();
+    let service = facts(json!({ "type": "LoadBalancer" }), true, &[]).service;
+    let counted = nodes.iter().filter(|node| balancers.may_lead_to(&service, node));
+    assert_eq!(counted.count(), 4, "explain counts the same");
 }

@@ -1,8 +1,10 @@
 //! Changes of Nodes, collected until they have settled.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bowline_cloud_provider::NodeName;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -15,12 +17,25 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a Node that is about to be initialised is waited for: then it has its provider ID and addresses, and the balancers
 /// are looked at once and not twice. One that nobody initialises is balanced over all the same.
 const INITIALIZATION: Duration = Duration::from_secs(10);
+/// How long a Node that was drained stays out after that has ended. A condition that flaps so costs one change of members, and not one each
+/// time.
+const REST: Duration = Duration::from_secs(30);
 
 /// Collects changes until they have been quiet for a moment: thirty Nodes that join together are one change.
 #[derive(Default)]
 pub(super) struct NodeChanges {
     pending: Mutex<Pending>,
+    /// The Nodes that were drained until a moment ago, and when each is a member again.
+    resting: Mutex<BTreeMap<NodeName, Instant>>,
     changed: Notify,
+}
+
+/// What was collected.
+pub(super) struct Taken {
+    /// Labels changed.
+    pub(super) with_labels: bool,
+    /// A Node has rested, so that the set is another one.
+    pub(super) has_rested: bool,
 }
 
 /// A change of a Node that the balancers are to follow.
@@ -45,7 +60,7 @@ impl NodeChanges {
     /// A Node changed.
     pub(super) fn note(&self, change: NodeChange) {
         let now = Instant::now();
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = lock(&self.pending);
         if change.is_first_of_two {
             pending.begun.get_or_insert(now);
         } else {
@@ -56,8 +71,24 @@ impl NodeChanges {
         self.changed.notify_one();
     }
 
+    /// A Node is drained no more: it is a member again when that has lasted.
+    pub(super) fn rest(&self, node: &NodeName) {
+        lock(&self.resting).insert(node.clone(), Instant::now() + REST);
+        self.changed.notify_one();
+    }
+
+    /// A Node is drained again, or gone. Answers whether it was out all the while.
+    pub(super) fn end_rest(&self, node: &NodeName) -> bool {
+        lock(&self.resting).remove(node).is_some()
+    }
+
+    /// Whether a Node was drained until a moment ago.
+    pub(super) fn is_resting(&self, node: &NodeName) -> bool {
+        lock(&self.resting).contains_key(node)
+    }
+
     fn due(&self) -> Option<Instant> {
-        let pending = *self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = *lock(&self.pending);
         let whole = pending
             .whole
             .map(|(first, last)| (last + QUIET).min(first + PATIENCE));
@@ -68,7 +99,8 @@ impl NodeChanges {
     /// Waits until there are changes and they have settled.
     pub(super) async fn settled(&self) {
         loop {
-            let due = self.due();
+            let rested = lock(&self.resting).values().min().copied();
+            let due = self.due().into_iter().chain(rested).min();
             if due.is_some_and(|due| due <= Instant::now()) {
                 return;
             }
@@ -85,11 +117,21 @@ impl NodeChanges {
         self.due().is_some()
     }
 
-    /// Takes all changes up to now. Answers whether labels were among them.
-    pub(super) fn take(&self) -> bool {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *pending).with_labels
+    /// Takes all changes up to now.
+    pub(super) fn take(&self) -> Taken {
+        let now = Instant::now();
+        let mut resting = lock(&self.resting);
+        let before = resting.len();
+        resting.retain(|_, until| *until > now);
+        Taken {
+            with_labels: std::mem::take(&mut *lock(&self.pending)).with_labels,
+            has_rested: resting.len() < before,
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Weak};
 
-use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey};
+use bowline_cloud_provider::{Node, NodeName, NodeSet, Service, ServiceKey};
 use bowline_kube_io::Change;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-use super::node_changes::NodeChange;
+use super::node_changes::{NodeChange, Taken};
 use super::tracked::{Causes, Tracked};
 use super::{ServiceController, lock};
 use crate::{events, node_set};
@@ -102,6 +102,7 @@ impl ServiceController {
     /// A Node changed. What most changes of a Node are about, its heartbeat above all, concerns no balancer.
     pub(super) fn on_node(&self, change: &Change<Node>) {
         let kind = self.provider.load_balancer.node_set();
+        let drains_otherwise = self.note_drain(change, kind);
         let is_altered = match change {
             Change::Added(node) | Change::Deleted(node) => node_set::is_balanced(node, kind),
             Change::Updated { old, new } => node_set::alters(old, new, kind),
@@ -113,8 +114,7 @@ impl ServiceController {
             Change::Added(node) => (true, true, node.is_uninitialized()),
             Change::Deleted(_) => (true, true, false),
             Change::Updated { old, new } => (
-                node_set::concerns_balancers(old, new, kind)
-                    || node_set::begins_or_ends_to_drain(old, new, kind),
+                node_set::concerns_balancers(old, new, kind) || drains_otherwise,
                 old.labels != new.labels,
                 new.is_uninitialized(),
             ),
@@ -124,6 +124,24 @@ impl ServiceController {
                 with_labels,
                 is_first_of_two,
             });
+        }
+    }
+
+    /// Whether the members change because a Node is drained now. One that is drained no more rests first.
+    fn note_drain(&self, change: &Change<Node>, kind: NodeSet) -> bool {
+        match change {
+            Change::Updated { old, new } if old.draining.is_some() && new.drained_by().is_none() => {
+                self.node_changes.rest(&new.name);
+                false
+            }
+            Change::Updated { old, new } => {
+                node_set::begins_or_ends_to_drain(old, new, kind)
+                    && !(new.draining.is_some() && self.node_changes.end_rest(&new.name))
+            }
+            Change::Added(node) | Change::Deleted(node) => {
+                self.node_changes.end_rest(&node.name);
+                false
+            }
         }
     }
 
@@ -156,7 +174,13 @@ impl ServiceController {
         let provider = &self.provider.load_balancer;
         let follows_nodes = provider.follows_nodes();
         let timer = NodeSyncTimer::begin(&self.ctx.metrics.nodesync_latency_seconds);
-        let with_labels = self.node_changes.take();
+        let Taken {
+            with_labels,
+            has_rested,
+        } = self.node_changes.take();
+        if has_rested {
+            *lock(&self.balanced) = None;
+        }
         // A cluster grows to its thousands of Nodes with no Service there yet to ask for them.
         let balanced = LazyCell::new(|| self.balanced());
         let classes = self.classes();
@@ -236,7 +260,7 @@ impl ServiceController {
         let select = || {
             let kind = self.provider.load_balancer.node_set();
             let all = node_set::balanced(&self.ctx.nodes.all(), kind);
-            let staying = node_set::staying(all.clone());
+            let staying = node_set::staying(all.clone(), |node| self.node_changes.is_resting(&node.name));
             let is_same = all.len() == staying.len();
             let all = of(all);
             Balanced {

@@ -1,10 +1,13 @@
 //! All that is known of a few objects: what `doctor` finds about the cluster, for these alone.
 
-use bowline_cloud_provider::{NodeName, ServiceKey};
+use std::sync::Arc;
+
+use bowline_cloud_provider::plan::PlanReport;
+use bowline_cloud_provider::{Node, NodeName, ServiceKey};
 
 use super::{
     Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes, leadership, managers,
-    no_answer, objects, permissions, put_in, timed, unread,
+    no_answer, objects, permissions, put_in, timed, unread, writes,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
@@ -177,11 +180,20 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
     let events = events(kube, Some(("Service", &key.namespace, &key.name))).await;
     let now = kube.map_or_else(Default::default, |kube| kube.clock().now());
     let endpoints = endpoints(kube, key).await;
+    let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
+    let known = known(patient, objects, now, &events);
+    let is_near = |node: &&Arc<Node>| {
+        let mut balancers = load_balancer.iter();
+        balancers.all(|it| it.may_lead_to(service, node))
+    };
+    let nodes: Option<Vec<Arc<Node>>> = known
+        .nodes
+        .map(|all| all.iter().filter(is_near).cloned().collect());
     let known = Known {
         endpoints: endpoints.as_ref(),
-        ..known(patient, objects, now, &events)
+        nodes: nodes.as_deref(),
+        ..known
     };
-    let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
     let is_planned = known.unserved.is_none() && why::not_served(service, &objects.classes).is_none();
     let Some(load_balancer) = load_balancer.filter(|_| is_planned) else {
         return why::of_service(service, None, &known);
@@ -203,6 +215,16 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
             text,
             "`doctor` says what it answers",
         ));
+    }
+    let is_as_it_is = report.is_some_and(PlanReport::is_idle) && !why::is_troubled(service, &objects.classes);
+    if !is_as_it_is
+        && let Some(kube) = kube
+        && let Some(cause) = writes::refused(kube, service).await
+    {
+        why.first(
+            cause,
+            "the manager tries again by itself, in vain until its writes are admitted",
+        );
     }
     why
 }

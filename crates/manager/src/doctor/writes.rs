@@ -1,10 +1,16 @@
 //! Whether the API server takes the manager's writes: admission may refuse what a role allows.
 
-use bowline_cloud_provider::ServiceKey;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Readiness, Service, ServiceKey};
 use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Kube, KubeError};
 
-use super::{Category, Check, Objects, Topic, no_answer, timed};
+use super::{Category, Check, Objects, Outcome, Topic, no_answer, timed};
+use crate::why::{self, Cause};
+
+/// How many objects in trouble are tried, each with two requests.
+const TRIED: usize = 3;
 
 pub(super) static ADMITTED: Topic = Topic::new(
     Category::Kubernetes,
@@ -13,41 +19,68 @@ pub(super) static ADMITTED: Topic = Topic::new(
     "docs/runbooks/BowlineKubernetesFailing.md#look",
 );
 
-/// Tries one of each kind of write, with what changes nothing, as a dry run; only those that whoever asks may make.
+/// Tries each kind of write, with what changes nothing, as a dry run; only those that whoever asks may make.
 pub(super) async fn check(kube: Option<&Kube>, objects: &Objects) -> Check {
     let Some(kube) = kube else {
         return ADMITTED.skipped("the API server does not answer");
     };
-    let node = objects.nodes().first();
-    let service = objects
-        .services()
-        .iter()
-        .find(|service| objects.classes.is_wanted(service));
+    let nodes = to_try(objects.nodes(), |node| {
+        node.is_uninitialized() || node.readiness != Readiness::Ready
+    });
+    let is_wanted = |service: &&Arc<Service>| objects.classes.is_wanted(service);
+    let services: Vec<_> = objects.services().iter().filter(is_wanted).cloned().collect();
+    let services = to_try(&services, |service| why::is_troubled(service, &objects.classes));
     let mut tried = Vec::new();
-    for part in ["", "/status"] {
-        if let Some(node) = node
-            && may_patch(kube, if part.is_empty() { "nodes" } else { "nodes/status" }).await
-        {
-            let answer = timed(kube.rehearse_node(node, part)).await;
-            tried.push((format!("patch nodes{part} {}", node.name), answer.map(|it| it.0)));
+    for (part, of_nodes) in [("", "nodes"), ("/status", "nodes/status")] {
+        if !nodes.is_empty() && may_patch(kube, of_nodes).await {
+            for node in &nodes {
+                let answer = timed(kube.rehearse_node(node, part)).await;
+                tried.push((format!("patch nodes{part} {}", node.name), answer.map(|it| it.0)));
+            }
         }
-        if let Some(service) = service
-            && may_patch(
-                kube,
-                if part.is_empty() {
-                    "services"
-                } else {
-                    "services/status"
-                },
-            )
-            .await
-        {
+    }
+    for service in services {
+        tried.extend(of_service(kube, service).await);
+    }
+    judge(tried)
+}
+
+/// What was tried, and the answer; `None`: there was none in time.
+type Tried = (String, Option<Result<(), KubeError>>);
+
+/// Of those in trouble a few, because a policy may refuse the writes to some objects only; else one.
+fn to_try<T>(all: &[Arc<T>], is_troubled: impl Fn(&T) -> bool) -> Vec<&Arc<T>> {
+    let troubled: Vec<_> = all.iter().filter(|it| is_troubled(it)).take(TRIED).collect();
+    match troubled.is_empty() {
+        true => all.iter().take(1).collect(),
+        false => troubled,
+    }
+}
+
+/// Tries the writes to one Service.
+async fn of_service(kube: &Kube, service: &Service) -> Vec<Tried> {
+    let mut tried = Vec::new();
+    for (part, resource) in [("", "services"), ("/status", "services/status")] {
+        if may_patch(kube, resource).await {
             let answer = timed(kube.rehearse_service(service, part)).await;
             let key = ServiceKey::of(service);
             tried.push((format!("patch services{part} {key}"), answer.map(|it| it.0)));
         }
     }
-    judge(tried)
+    tried
+}
+
+/// What refuses the writes to one Service, if anything does.
+pub(super) async fn refused(kube: &Kube, service: &Service) -> Option<Cause> {
+    let check = judge(of_service(kube, service).await);
+    let is_refused = check.outcome == Outcome::Failed;
+    is_refused.then(|| {
+        let text = format!(
+            "the API server refuses the manager's writes: {}",
+            check.details.join("; ")
+        );
+        Cause::new(ADMITTED.id, Outcome::Failed, text, check.remedy)
+    })
 }
 
 async fn may_patch(kube: &Kube, resource: &'static str) -> bool {
@@ -65,8 +98,7 @@ async fn may_patch(kube: &Kube, resource: &'static str) -> bool {
 /// What the API server says where a webhook that acts elsewhere would have to be asked.
 const NO_REHEARSAL: &str = "does not support dry run";
 
-/// The answers; `None`: there was none in time.
-fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
+fn judge(tried: Vec<Tried>) -> Check {
     let (mut admitted, mut refused, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     let mut unanswered = Vec::new();
     for (what, answer) in tried {
@@ -119,7 +151,18 @@ fn judge(tried: Vec<(String, Option<Result<(), KubeError>>)>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Outcome;
+
+    #[test]
+    fn what_is_in_trouble_is_tried_before_what_is_well() {
+        let all: Vec<Arc<u32>> = (1..10).map(Arc::new).collect();
+        let tried = |is_troubled: fn(&u32) -> bool| {
+            let tried = to_try(&all, is_troubled).into_iter();
+            tried.map(|it| **it).collect::<Vec<_>>()
+        };
+        assert_eq!(tried(|it| *it > 4), [5, 6, 7]);
+        assert_eq!(tried(|it| *it == 9), [9]);
+        assert_eq!(tried(|_| false), [1]);
+    }
 
     #[test]
     fn what_admission_refuses_is_told_and_a_webhook_without_dry_runs_as_such() {

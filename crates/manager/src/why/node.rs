@@ -151,7 +151,9 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
         .warnings(node.name.as_str())
         .filter(|it| is_ours(&it.reason));
     why.causes.extend(warnings.map(|it| known.cause(it)));
-    if node.is_uninitialized() {
+    if matches!(answer, Some(Ok(InstanceAnswer::Foreign))) {
+        "nothing from this manager: the Node is another cloud's".clone_into(&mut why.next);
+    } else if node.is_uninitialized() {
         "the manager tries again by itself, after 1 to 60 s".clone_into(&mut why.next);
     }
     why

@@ -353,6 +353,30 @@ fn a_node_that_is_ready_and_has_no_instance_is_never_said_to_be_deleted() {
     assert!(remedy.contains("deletes it by itself"), "{remedy}");
 }
 
+/// Its status may be what the manager may not write.
+#[test]
+fn of_a_service_that_shows_nothing_the_last_try_is_not_known() {
+    let made = |at: &str| {
+        let service = service(|it| it["metadata"]["creationTimestamp"] = json!(at));
+        last_try(&service, &known(&nodes(), &[]))
+    };
+    let told = made("2026-01-01T00:20:00Z");
+    assert!(told.is_some_and(|text| text.starts_with("not known")));
+    assert_eq!(made("2026-01-01T00:29:00Z"), None);
+}
+
+#[test]
+fn a_node_of_another_cloud_is_not_said_to_be_tried_again() {
+    let (node, nodes) = (waiting(Some("aws://1")), nodes());
+    let why = of_node(
+        &node,
+        Some(&Ok(InstanceAnswer::Foreign)),
+        None,
+        &known(&nodes, &[]),
+    );
+    assert!(why.next.starts_with("nothing from this manager"), "{}", why.next);
+}
+
 #[test]
 fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
     let foreign = Ok(InstanceAnswer::Foreign);

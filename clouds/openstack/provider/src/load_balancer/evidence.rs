@@ -3,11 +3,13 @@
 //! A load balancer bears the name of the Service that it was made for, and, as parts do, one tag for each Service that uses it.
 //! What the annotation names counts before any name. Clusters of one name are told apart by the UID on [pools](marks).
 
+use std::collections::BTreeSet;
+
 use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, Pool, ProvisioningStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::LoadBalancerOptions;
-use crate::load_balancer::intent::Identity;
+use crate::load_balancer::intent::{Identity, Tagging};
 use crate::load_balancer::names;
 use crate::load_balancer::observed::Observed;
 
@@ -308,6 +310,23 @@ pub(crate) fn resolve_removed<'a>(identity: &'a Identity, observed: &'a Observed
 fn role(identity: &Identity, balancer: &LoadBalancer) -> Role {
     let is_own = bears_name(identity, balancer) || is_under_former_name(identity, balancer);
     if is_own { Role::Owner } else { Role::Guest }
+}
+
+/// The tags that a Service may take off its load balancer: those that are recorded as added for it, but for what another Service of the
+/// load balancer asks for. A guest takes off none: its record may have come along with a copy, and name what is not its own.
+pub(crate) fn removable_tags<'a>(identity: &'a Identity, balancer: &LoadBalancer) -> BTreeSet<&'a String> {
+    if role(identity, balancer) == Role::Guest {
+        return BTreeSet::new();
+    }
+    let is_user = |other: &&Tagging| {
+        balancer.tags.contains(&other.mark) || other.balancer.as_ref() == Some(&balancer.id)
+    };
+    let is_asked_for = |tag: &&String| {
+        let mut users = identity.tagging.iter().filter(is_user);
+        users.any(|other| other.tags.contains(*tag))
+    };
+    let added = identity.added_tags.iter();
+    added.filter(|tag| !is_asked_for(tag)).collect()
 }
 
 /// Whether a load balancer was made for this Service alone, by its tag, its description and its name together.

@@ -89,8 +89,21 @@ pub(crate) struct Identity {
     pub(crate) keeps_floating_ip: bool,
     /// The tags that were added because annotations named them.
     pub(crate) added_tags: BTreeSet<String>,
+    /// The other Services that ask for tags of their load balancer.
+    pub(crate) tagging: Vec<Tagging>,
     /// What `cloud.conf` says.
     pub(crate) options: Arc<LoadBalancerOptions>,
+}
+
+/// Another Service that asks for tags of its load balancer.
+#[derive(Clone)]
+pub(crate) struct Tagging {
+    /// The tag of what it uses.
+    pub(crate) mark: String,
+    /// The load balancer that it names.
+    pub(crate) balancer: Option<LoadBalancerId>,
+    /// What it asks for.
+    pub(crate) tags: BTreeSet<String>,
 }
 
 impl Identity {

@@ -268,10 +268,11 @@ impl<'a> Existing<'a> {
     /// The write of the load balancer's tags; `None` if they are as they are to be, or Octavia has none.
     fn tagging(&self, mark: Option<&String>, wanted: &[String]) -> Option<PartChange> {
         let balancer = self.balancer;
-        let added = &self.wanted.identity.added_tags;
-        let none = BTreeSet::new();
-        let added = if mark.is_some() { &none } else { added };
-        let tags = tags::to_be(&balancer.tags, mark, wanted, added).filter(|_| self.features.tags)?;
+        let removable = match mark {
+            Some(_) => BTreeSet::new(),
+            None => evidence::removable_tags(&self.wanted.identity, balancer),
+        };
+        let tags = tags::to_be(&balancer.tags, mark, wanted, &removable).filter(|_| self.features.tags)?;
         Some(PartChange::UpdateBalancer {
             name: balancer.name.clone(),
             update: LoadBalancerUpdate {
@@ -484,7 +485,11 @@ impl<'a> Existing<'a> {
             return Answer::Refused(self.reverted(change));
         }
         let tags = &self.wanted.tags;
-        if let Some(record) = tags.to_record(&self.wanted.identity.added_tags, tags::written(&change)) {
+        if let Some(record) = tags.to_record(
+            &self.wanted.identity.added_tags,
+            &self.balancer.tags,
+            tags::written(&change),
+        ) {
             return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
         let is_repeated = own.changes.contains(&change);

@@ -412,6 +412,10 @@ impl LoadBalancer for Balancers {
         Box::pin(orphans::marked(&self.client, &self.options, facts))
     }
 
+    fn takes_addresses(&self) -> bool {
+        true
+    }
+
     fn event_component(&self) -> Option<&'static str> {
         Some(EVENT_COMPONENT)
     }

@@ -29,11 +29,19 @@ impl Tags {
         self.balancer.iter().chain(&self.listener).chain(&self.pool)
     }
 
-    /// What has to be recorded before these are written; `None` if it is.
-    pub(crate) fn to_record(&self, recorded: &BTreeSet<String>, written: &[String]) -> Option<String> {
-        let is_new = |tag: &String| self.all().any(|wanted| wanted == tag) && !recorded.contains(tag);
-        let is_due = written.iter().any(is_new);
-        is_due.then(|| text(recorded.iter().chain(self.all())))
+    /// What has to be recorded before these are written; `None` if it is. What is `there` on the load balancer was put there by others.
+    pub(crate) fn to_record(
+        &self,
+        recorded: &BTreeSet<String>,
+        there: &[String],
+        written: &[String],
+    ) -> Option<String> {
+        let new = || {
+            self.all()
+                .filter(|tag| !recorded.contains(*tag) && !there.contains(tag))
+        };
+        let is_due = new().any(|tag| written.contains(tag));
+        is_due.then(|| text(recorded.iter().chain(new())))
     }
 
     /// What is recorded from now on, if something is recorded of which nothing is left: `there` are the tags of all that is the
@@ -68,9 +76,9 @@ pub(crate) fn to_be(
     there: &[String],
     mark: Option<&String>,
     wanted: &[String],
-    recorded: &BTreeSet<String>,
+    removable: &BTreeSet<&String>,
 ) -> Option<Vec<String>> {
-    let stays = |tag: &&String| names::is_mark(tag) || wanted.contains(tag) || !recorded.contains(*tag);
+    let stays = |tag: &&String| names::is_mark(tag) || wanted.contains(tag) || !removable.contains(tag);
     let mut now: Vec<String> = there.iter().filter(stays).cloned().collect();
     for tag in mark.into_iter().chain(wanted) {
         if !now.contains(tag) {
@@ -119,7 +127,8 @@ mod tests {
             "kube_cluster_id_c1",
             "old",
         ]);
-        let recorded = BTreeSet::from_iter(texts(&["old", "kube_cluster_id_c1"]));
+        let recorded = texts(&["old", "kube_cluster_id_c1"]);
+        let recorded = recorded.iter().collect();
         let mark = "kube_service_lab_default_web".to_owned();
         let now = |wanted: &[&str]| to_be(&there, Some(&mark), &texts(wanted), &recorded);
         assert_eq!(now(&["old"]), None);
@@ -139,9 +148,11 @@ mod tests {
             ..Tags::default()
         };
         let recorded = BTreeSet::from_iter(texts(&["old"]));
-        let written = |list: &[&str]| tags.to_record(&recorded, &texts(list));
+        let written = |list: &[&str]| tags.to_record(&recorded, &[], &texts(list));
         assert_eq!(written(&["x", "b"]).as_deref(), Some("a,b,old"));
         assert_eq!(written(&["x"]), None, "nothing of it is the Service's wish");
+        let beside = tags.to_record(&recorded, &texts(&["b"]), &texts(&["a", "b"]));
+        assert_eq!(beside.as_deref(), Some("a,old"), "somebody else put it there");
         let old = "old".to_owned();
         assert_eq!(
             tags.to_keep(&recorded, &BTreeSet::from([&old])),

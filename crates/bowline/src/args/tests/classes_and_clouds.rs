@@ -114,6 +114,12 @@ fn whose_nodes_are_looked_at_needs_the_gate_of_the_proposal() {
         "--node-lifecycle-wait-timeout=0s",
     ];
     assert_eq!(of(&words), Some(Ownership { platforms, wait }));
+    // Which Nodes are members goes by the same.
+    let of = |words: &[&str]| resolved(words).provider.beside.map(|it| it.platforms);
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[GATE]), Some(Vec::new()));
+    assert_eq!(of(&[GATE, "--cloud-provider-platforms=*"]), None);
+    assert_eq!(of(&words), Some(vec!["a".to_owned(), "b".to_owned()]));
     let faults = wrong(&["--cloud-provider-platforms=a"]);
     assert!(
         faults[0].contains("needs the feature gate CloudProviderNodeOwnership"),

@@ -41,6 +41,35 @@ async fn a_node_that_is_drained_leaves_at_once_and_comes_back_when_that_ends() {
     }
 }
 
+/// Each change of members may cut connections, and costs writes on every load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_flaps_brings_no_member_back_until_it_rests() {
+    let world = World::running(&["a", "b"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    let status = |status| set_condition(&world, "a", "DrainInProgress", status);
+    let members = || world.cloud.balancer(&uid).unwrap();
+    status("True");
+    world.until("it has left", |_| members() == ["b"]).await;
+    for _ in 0..20 {
+        status("False");
+        world.pass(seconds(5)).await;
+        assert_eq!(members(), ["b"]);
+        status("True");
+        world.pass(seconds(1)).await;
+        assert_eq!(members(), ["b"]);
+    }
+    status("False");
+    world.pass(seconds(29)).await;
+    assert_eq!(members(), ["b"]);
+    world.pass(seconds(5)).await;
+    assert_eq!(members(), ["a", "b"]);
+    // At once, every time.
+    status("True");
+    world.pass(seconds(3)).await;
+    assert_eq!(members(), ["b"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_that_the_autoscaler_is_about_to_delete_leaves_at_once_and_a_candidate_stays() {
     let world = World::running(&["a", "b"]).await;

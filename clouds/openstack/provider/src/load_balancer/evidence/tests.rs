@@ -22,6 +22,7 @@ fn identity() -> Identity {
         annotated: None,
         recorded_address: None,
         added_tags: BTreeSet::new(),
+        tagging: Vec::new(),
         is_deleted: false,
         is_told_recorded: false,
         shares_address: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::{Service, ServiceSpec};
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
-use bowline_openstack_client::{KeyKind, PoolProtocol};
+use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
 use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -13,7 +13,7 @@ use super::namesakes::{self, Namesakes};
 use super::settings::{Bars, Flaw};
 use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
-    Sources, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
+    Sources, Tagging, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
 };
 use crate::config::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};
@@ -67,12 +67,22 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         has_begun && other.metadata.uid != service.metadata.uid && !classes.is_wanted(other)
     };
     let tag = |other: &Arc<Service>| names::balancer(&facts.cluster.name, &ServiceKey::of(other));
+    let asks_for_tags = |other: &&Arc<Service>| {
+        let is_other = other.metadata.uid != service.metadata.uid && classes.is_wanted(other);
+        is_other && facts::annotation(other, keys::BALANCER_TAGS.key).is_some()
+    };
+    let tagging = |other: &Arc<Service>| Tagging {
+        mark: tag(other),
+        balancer: facts::annotation(other, keys::ID.key).map(LoadBalancerId::from),
+        tags: listed_tags(other, &keys::BALANCER_TAGS),
+    };
     let Namesakes { elder, balancers } = namesakes::of(facts);
     let name = match elder {
         None => names::balancer(&facts.cluster.name, &key),
         // Nothing of the cut name is this Service's, and no object bears a name that is not cut.
         Some(_) => names::whole_balancer(&facts.cluster.name, &key),
     };
+    let tagged = others.iter().filter(asks_for_tags);
     Identity {
         going: others.iter().filter(is_going).map(tag).collect(),
         name,
@@ -88,16 +98,18 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         is_deleted: service.metadata.deletion_timestamp.is_some(),
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
-        added_tags: text(&keys::ADDED_TAGS)
-            .into_iter()
-            .flat_map(tags::listed)
-            .map(str::to_owned)
-            .collect(),
+        added_tags: listed_tags(service, &keys::ADDED_TAGS),
+        tagging: tagged.map(tagging).collect(),
         options: Arc::clone(options),
         service: key,
         uid,
         created: service.metadata.creation_timestamp,
     }
+}
+
+fn listed_tags(service: &Service, list: &AnnotationSpec) -> BTreeSet<String> {
+    let list = facts::annotation(service, list.key).into_iter();
+    list.flat_map(tags::listed).map(str::to_owned).collect()
 }
 
 /// Whether a Service's status shows this address, or nothing but host names.

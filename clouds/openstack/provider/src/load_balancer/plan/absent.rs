@@ -268,6 +268,7 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
 /// The write that takes the Service's tag off a load balancer.
 pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
     let is_ours = |tag: &String| evidence::is_our_tag(identity, balancer, tag);
+    let removable = evidence::removable_tags(identity, balancer);
     balancer
         .tags
         .iter()
@@ -280,7 +281,7 @@ pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Optio
                     balancer
                         .tags
                         .iter()
-                        .filter(|tag| !is_ours(tag) && !identity.added_tags.contains(*tag))
+                        .filter(|tag| !is_ours(tag) && !removable.contains(tag))
                         .cloned()
                         .collect(),
                 ),

@@ -68,7 +68,7 @@ pub(super) fn next(wanted: &Wanted, features: Features, seen: &View<'_>, notes: 
         Ok(creation) => {
             note_ports(seen);
             let tags = tags::of_creation(&creation.new);
-            if let Some(record) = wanted.tags.to_record(&identity.added_tags, &tags) {
+            if let Some(record) = wanted.tags.to_record(&identity.added_tags, &[], &tags) {
                 return annotate(keys::ADDED_TAGS.key, Some(&record));
             }
             // Nobody gets the address as long as what is left of a refused creation has it.
