@@ -1,5 +1,8 @@
 //! More kinds of broken clusters, written down before it was looked what the commands say of them.
 
+use bowline_cloud_kit::Fault;
+use bowline_conformance::cloud::{service, tainted_node};
+
 use super::*;
 
 fn more() -> Vec<Case> {
