@@ -91,6 +91,8 @@ fn collect(facts: &mut BTreeMap<String, BTreeSet<String>>, place: &str, value: &
                 collect(facts, &format!("{place}/*"), item, own_words);
             }
         }
+        // Random, and nothing in the text shows it.
+        Value::String(_) if place.ends_with("/audit_ids/*") => note(facts, place, "<id>".to_owned()),
         Value::String(text) => note(facts, place, kind_of_text(text, own_words)),
         Value::Number(_) => note(facts, place, "<number>".to_owned()),
         Value::Bool(truth) => note(facts, place, truth.to_string()),
