@@ -146,6 +146,8 @@ pub enum RefusedBy {
     Denial,
     /// The cloud: it cannot do what it was asked for.
     Cloud,
+    /// The cloud: something failed there, which says nothing of what it was asked for.
+    Trouble,
 }
 
 /// How many refusals are told in full: more would not fit into an event.

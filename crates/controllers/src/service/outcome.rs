@@ -122,13 +122,14 @@ impl Failure {
             _ if refusal.remedy.is_some() => "",
             _ if refusal.is_limit => LIMIT,
             RefusedBy::Denial => DENIED,
-            RefusedBy::Plan | RefusedBy::Cloud => "",
+            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Trouble => "",
         };
         let reason = match refusal.by {
             _ if refusal.is_limit => Reason::Quota,
             RefusedBy::Plan => Reason::Refused,
             RefusedBy::Denial => Reason::Denied,
             RefusedBy::Cloud => Reason::Invalid,
+            RefusedBy::Trouble => Reason::Failed,
         };
         Self::of_person(prefix, &refusal.to_string(), advice, reason)
     }

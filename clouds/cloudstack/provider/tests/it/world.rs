@@ -33,7 +33,7 @@ pub(crate) struct World {
     pub(crate) cloud: CloudStack,
     pub(crate) services: Services,
     service_loop: ServiceLoop,
-    nodes: Mutex<Vec<Arc<Node>>>,
+    pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
     is_router_broken: AtomicBool,
 }
 
@@ -148,10 +148,6 @@ impl World {
 
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         self.nodes.lock().unwrap().clone()
-    }
-
-    pub(crate) fn nodes_mut(&mut self) -> &mut Vec<Arc<Node>> {
-        self.nodes.get_mut().unwrap()
     }
 
     pub(crate) fn remove_node(&self, name: &str) {

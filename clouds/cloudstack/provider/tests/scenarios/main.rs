@@ -85,7 +85,7 @@ impl ScenarioCloud for Lab {
     }
 
     fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
-        Some(self.world.nodes_mut())
+        Some(self.world.nodes.get_mut().unwrap())
     }
 
     fn add_node(&mut self, name: &str) {
