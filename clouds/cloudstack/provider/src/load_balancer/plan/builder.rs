@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
     pub(super) fn annotations(&self) -> Vec<(String, Option<String>)> {
         let texts =
             |claim: &Claim, replaced: &ReplacedRules| claim.texts().into_iter().chain([replaced.text()]);
-        let before = texts(&self.identity.claim, &self.identity.replaced);
+        let before = texts(&self.identity.noted, &self.identity.replaced);
         let after = texts(&self.claim, &self.replaced).zip(before);
         let changed = after.filter(|(after, before)| after != before);
         changed.map(|((key, text), _)| (key.to_owned(), text)).collect()
