@@ -74,7 +74,10 @@ impl<S: Clone> RefusalBook<S> {
             });
             Refusals {
                 held: held.collect(),
-                tried_again: over.into_iter().map(|one| one.step.clone()).collect(),
+                tried_again: over
+                    .into_iter()
+                    .map(|one| (one.step.clone(), one.why.clone()))
+                    .collect(),
             }
         })
     }
@@ -115,7 +118,7 @@ impl<S: Clone> RefusalBook<S> {
 pub struct Refusals<S> {
     held: Vec<Held<S>>,
     /// What was refused in earlier reconciles, and is held back no more.
-    tried_again: Vec<S>,
+    tried_again: Vec<(S, Refusal)>,
 }
 
 #[derive(Debug, Clone)]
@@ -152,9 +155,9 @@ impl<S> Refusals<S> {
         self.iter().find(|(step, _)| is_it(step)).map(|(_, why)| why)
     }
 
-    /// Whether one of these writes was refused in an earlier reconcile, and is tried once more.
-    pub fn is_tried_again(&self, is_it: impl Fn(&S) -> bool) -> bool {
-        self.tried_again.iter().any(is_it)
+    /// The writes that were refused in earlier reconciles, and may be tried once more.
+    pub fn tried_again(&self) -> impl Iterator<Item = (&S, &Refusal)> {
+        self.tried_again.iter().map(|(step, why)| (step, why))
     }
 
     /// Something changed by which these writes are worth another try in this reconcile, as room that was made. The book forgets
@@ -238,9 +241,10 @@ mod tests {
         note(&book, &asker(1, 100), "a");
         assert_eq!(held(&book, &asker(1, 104)), ["a"]);
         assert!(held(&book, &asker(1, 105)).is_empty());
-        assert!(book.of(&asker(1, 105)).is_tried_again(|step| *step == "a"));
+        let over = |second| book.of(&asker(1, second)).tried_again().count();
+        assert_eq!(over(105), 1);
         note(&book, &asker(1, 105), "a");
-        assert!(!book.of(&asker(1, 114)).is_tried_again(|step| *step == "a"));
+        assert_eq!(over(114), 0);
         assert_eq!(held(&book, &asker(1, 114)), ["a"]);
         assert!(held(&book, &asker(1, 115)).is_empty());
     }

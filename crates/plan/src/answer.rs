@@ -146,7 +146,7 @@ pub enum RefusedBy {
     Denial,
     /// The cloud: it cannot do what it was asked for.
     Cloud,
-    /// The cloud: it took what it was asked for, and failed by itself.
+    /// The cloud: it took what it was asked for, or not, and failed by itself, which says nothing of what it was asked for.
     Failure,
 }
 

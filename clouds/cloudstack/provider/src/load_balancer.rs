@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    AnnotationSpec, Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler,
+    AnnotationSpec, Asker, CloudError, Kept, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler,
     RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
@@ -30,7 +30,8 @@ mod step;
 
 use self::annotations::annotation_table;
 use self::apply::Writer;
-use self::intent::Intent;
+use self::claim::Claim;
+use self::intent::{Identity, Intent};
 use self::observe::learn::{self, Learned};
 use self::observe::observed::{Observed, Seen};
 use self::observe::reads::Reads;
@@ -43,6 +44,8 @@ use crate::virtual_machines::VirtualMachines;
 pub(crate) struct Balancers {
     reads: Reads,
     refusals: RefusalBook<CloudStep>,
+    /// What was written on each Service about its addresses when it settled last, by its UID: another writer may strip it.
+    claims: Kept<String, Claim>,
 }
 
 impl Balancers {
@@ -55,6 +58,7 @@ impl Balancers {
         Self {
             reads: Reads::new(client, virtual_machines, version, clock, plan::needs),
             refusals: RefusalBook::default(),
+            claims: Kept::default(),
         }
     }
 }
@@ -68,7 +72,13 @@ impl Reconciler for Balancers {
     type Learned = Learned;
 
     fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
-        intent::read::read(facts)
+        let mut intent = intent::read::read(facts)?;
+        let uid = intent.identity().uid.clone();
+        let before = self.claims.with(&uid, |kept| kept.clone());
+        if let Some(before) = before {
+            intent.remember(&before);
+        }
+        Ok(intent)
     }
 
     async fn observe(
@@ -131,6 +141,10 @@ impl Reconciler for Balancers {
     }
 
     fn settled(&self, intent: &Intent) {
+        let Identity { uid, claim, .. } = intent.identity();
+        let is_kept = matches!(intent, Intent::Wanted(_)) && claim.held.is_some();
+        self.claims
+            .with(uid, |kept| *kept = is_kept.then(|| claim.clone()));
         self.reads.settled(intent);
     }
 

@@ -123,8 +123,8 @@ bowline_cloud_kit::switches! {
              port (537).";
         "port 53 on the address of source NAT": read(RULES) "It is refused with 431 where the network offers DNS.";
         "members": read(RULES)
-            "A virtual machine that is a member already, or has no NIC in the network of the rule, fails the whole \
-             job with 431.";
+            "A virtual machine that is a member already, has no NIC in the network of the rule, or belongs to another \
+             account (`RulesManagerImpl.checkRuleAndUserVm`), fails the whole job with 431.";
         "the list of clients of a new rule": read(RULES) "It is stored with blanks between the networks.";
         "firewall rules of an address that is not `Allocated`":
             read("`FirewallManagerImpl.listFirewallRules` of the management server.")

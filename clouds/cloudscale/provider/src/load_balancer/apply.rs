@@ -196,9 +196,8 @@ impl Writer<'_> {
         };
         let memory = &self.seen.memory;
         let was_refused = |step: &CloudStep| {
-            memory
-                .refusals
-                .is_tried_again(|known| known.asks_for_the_same(step))
+            let mut refused = memory.refusals.tried_again();
+            refused.any(|(known, _)| known.asks_for_the_same(step))
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
         let is_refuted = memory.own.busy.is_refuted() || step.is_some_and(was_refused);

@@ -271,6 +271,20 @@ impl Claim {
         }
     }
 
+    /// Takes up what was written before, where nothing is written any more, or not where the same addresses led. Whoever takes off
+    /// the mark alone means it.
+    pub(crate) fn restore(&mut self, before: &Self) {
+        if self.held.is_none() {
+            let leaseweb = std::mem::take(&mut self.leaseweb);
+            *self = Self {
+                leaseweb,
+                ..before.clone()
+            };
+        } else if self.held == before.held && self.places.is_empty() {
+            self.places.clone_from(&before.places);
+        }
+    }
+
     /// Where an address led when it was claimed, if that is written.
     pub(crate) fn place(&self, id: &PublicIpId) -> Option<&Place> {
         self.places.get(id)

@@ -36,6 +36,20 @@ impl Intent {
             Self::Absent(absent) => &absent.identity,
         }
     }
+
+    /// What this process wrote on the Service before counts, where somebody else took it off; it is written again unless the balancer
+    /// goes.
+    pub(crate) fn remember(&mut self, before: &Claim) {
+        match self {
+            Self::Wanted(wanted) => wanted.identity.claim.restore(before),
+            // From one that stays it is taken off here at last.
+            Self::Absent(absent) if absent.identity.stays => {}
+            Self::Absent(absent) => {
+                absent.identity.claim.restore(before);
+                absent.identity.noted = absent.identity.claim.clone();
+            }
+        }
+    }
 }
 
 /// How what belongs to a Service is told from everything else.
@@ -58,6 +72,8 @@ pub(crate) struct Identity {
     pub(crate) keeps_ip: bool,
     /// Which addresses it holds.
     pub(crate) claim: Claim,
+    /// What is written on the Service of that: less, if somebody else took it off.
+    pub(crate) noted: Claim,
     /// Rules that are deleted, or about to be, while their ports stay open.
     pub(crate) replaced: ReplacedRules,
     /// The Services of the cluster.

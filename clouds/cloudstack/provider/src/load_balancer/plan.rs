@@ -133,8 +133,12 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         home::tidy_claim(plan, wanted, &home)?;
     }
     let mut here = plan.observed.rules.iter();
-    let serves = here.any(|rule| rule.address.id == home.address.id && !rule.state.is_going());
-    if plan.is_idle() && (serves || plan.shortfalls.is_empty()) {
+    let serves = here.any(|rule| {
+        let is_there = rule.address.id == home.address.id && !rule.state.is_going();
+        is_there && (plan.left_out.is_empty() || port::may_serve(plan, rule))
+    });
+    let is_whole = plan.shortfalls.is_empty() && plan.left_out.is_empty();
+    if plan.is_idle() && (serves || is_whole) {
         plan.settled = Some(status(wanted, &home.address)?);
     }
     Ok(())

@@ -143,6 +143,14 @@ impl CloudStep {
         )
     }
 
+    /// The rule that gets members by it, and these.
+    pub(crate) fn assigned(&self) -> Option<(&Rule, &[VirtualMachineId])> {
+        match self {
+            Self::ChangeRule(rule, RuleChange::Assign(added)) => Some((rule, added)),
+            _ => None,
+        }
+    }
+
     /// Changes a rule.
     pub(crate) fn change(rule: &Rule, change: RuleChange) -> Self {
         Self::ChangeRule(Box::new(rule.clone()), change)

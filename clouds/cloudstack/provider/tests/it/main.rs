@@ -16,6 +16,7 @@ mod late;
 mod leaseweb;
 mod left_open;
 mod lookup;
+mod one_part;
 mod orphans;
 mod queued;
 mod reacquired;

@@ -203,6 +203,7 @@ async fn the_proxy_protocol_reaches_the_router_whatever_the_server_makes_of_upda
                 let (run, writes) = world.writes_of(world.run(WEB)).await;
                 run.settled();
                 let anew = [
+                    "createLoadBalancerRule", // beside it
                     "deleteLoadBalancerRule",
                     "createLoadBalancerRule",
                     "assignToLoadBalancerRule",

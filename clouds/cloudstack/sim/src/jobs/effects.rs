@@ -227,6 +227,12 @@ impl State {
                     "Invalid instance id specified: {vm} is not there or being removed"
                 )));
             };
+            if found.owner != rule.owner {
+                return Err(ApiError::parameter(format!(
+                    "Rule id={id} and vm id={} belong to different accounts",
+                    found.number
+                )));
+            }
             let Some(nic) = found.nic_in(&rule.network) else {
                 return Err(ApiError::parameter(
                     "VM with id specified cannot be added because it doesn't belong in the same network.",

@@ -81,6 +81,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         // Its rules would bear a name that every Service has.
         return Err(Refusal::new("the service has no UID"));
     }
+    let claim = Claim::of(service);
     Ok(Identity {
         name: names::balancer(&uid),
         uid,
@@ -90,7 +91,8 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         published: facts::published_addresses(service),
         stays: service.metadata.deletion_timestamp.is_none(),
         keeps_ip: annotations::flag(service, &KEEP_IP),
-        claim: Claim::of(service),
+        noted: claim.clone(),
+        claim,
         replaced: ReplacedRules::on(service),
         services: Arc::clone(&facts.services),
         now: facts.now,

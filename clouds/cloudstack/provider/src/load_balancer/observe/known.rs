@@ -20,7 +20,7 @@ pub(crate) struct Known {
     pub(crate) is_changed: bool,
     /// For how long something may go that was deleted without an answer, and is listed as if it stayed.
     pub(crate) may_go: Option<Duration>,
-    /// Rules for what the Service does not ask for.
+    /// Rules for what the Service does not ask for, or not in their protocol.
     pub(crate) unwanted: BTreeSet<RuleId>,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.
     pub(crate) is_removal: bool,

@@ -28,8 +28,8 @@ pub(crate) enum Learned {
     Seen(Fact),
     /// The API says no to what is asked for. The session remembers it.
     Refused(Refusal),
-    /// The same as long as something else has the port.
-    Conflicts(Refusal),
+    /// The same in this reconcile alone: as long as something else has the port, or something fails in the cloud.
+    Held(Refusal),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -52,7 +52,7 @@ impl Told for Learned {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
             Self::Seen(Fact::Unready(_)) => WriteOutcome::PutOff,
             Self::Failed(failure) if failure.is_unheard => WriteOutcome::Unknown,
-            Self::Seen(_) | Self::Refused(_) | Self::Conflicts(_) | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::Seen(_) | Self::Refused(_) | Self::Held(_) | Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             see(observed, fact);
         }
         Learned::Refused(_) => {}
-        Learned::Conflicts(why) => observed.memory.refusals.hold(step.clone(), why),
+        Learned::Held(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
     }
 }
@@ -92,13 +92,11 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
         return;
     }
     if let CloudStep::Release { address, is_live } = step {
-        let is_refused =
-            failure.is_definite && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict);
         // The balancer goes on without one that is still on its way.
         let is_left = !observed.memory.own.known.is_removal
             && observed.rules.is_empty()
             && observed.is_on_its_way(&address.id);
-        if (*is_live && is_refused) || is_left {
+        if (*is_live && failure.is_definite) || is_left {
             observed.memory.own.unreleased.insert(address.id.clone());
             return;
         }

@@ -197,8 +197,12 @@ impl Reads {
         };
         if let Intent::Wanted(wanted) = intent {
             known.expected = self.trust.expected(wanted);
-            let (name, ports) = (&identity.name, wanted.ingress_ports());
-            let is_wanted = |rule: &&Rule| rule.ingress(name).is_some_and(|ingress| ports.contains(&ingress));
+            let name = &identity.name;
+            let is_wanted = |rule: &&Rule| {
+                let mut ports = wanted.ports.iter();
+                let spoken = (rule.ingress(name), rule.protocol(name));
+                ports.any(|port| spoken == (Some(port.ingress()), Some(port.protocol)))
+            };
             let unwanted = observed.rules.iter().filter(|rule| !is_wanted(rule));
             known.unwanted = unwanted.map(|rule| rule.id.clone()).collect();
             known.may_go = self.may_go(&identity.uid);

@@ -7,7 +7,7 @@ use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
 use crate::load_balancer::observe::observed::{Fact, Seen, conflict};
-use crate::load_balancer::observe::verdict::verdict;
+use crate::load_balancer::observe::verdict::{verdict, was_refused};
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
 
 /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
@@ -88,9 +88,9 @@ async fn in_the_way_of(client: &Client, observed: &Seen, new: &Opening) -> Optio
     if !rules.clone().all(is_known) || listed.ranges != observed.ranges(&new.at.id) {
         return Some(Fact::Firewall(new.at.id.clone(), listed));
     }
-    rules
-        .next()
-        .map(|_| Fact::TakesOneFirewallRule(new.at.id.clone(), new.ingress))
+    // When they were gone it was refused all the same.
+    let is_theirs = rules.next().is_some() && !was_refused(observed, &CloudStep::Open(new.clone()));
+    is_theirs.then(|| Fact::TakesOneFirewallRule(new.at.id.clone(), new.ingress))
 }
 
 /// A rule may have got the members from somebody else; then the difference is another one.

@@ -6,7 +6,7 @@ use bowline_plan::{Refusal, RefusedBy};
 use crate::load_balancer::names::Protocol;
 use crate::load_balancer::objects::{NewRule, Rule};
 use crate::load_balancer::observe::observed::{Pending, Seen};
-use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::step::{CloudStep, RuleChange};
 
 /// A refusal, as people are told it.
 pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> Refusal {
@@ -14,12 +14,23 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
         .of_limit(error.kind() == ErrorKind::Exhausted)
         .by(match error.kind() {
             ErrorKind::Denied => RefusedBy::Denial,
+            ErrorKind::Transient => RefusedBy::Failure,
             _ => RefusedBy::Cloud,
         });
     match (step, error.kind()) {
         (CloudStep::CreateRule(new), ErrorKind::Conflict) if is_second(observed, new) => refusal.with_remedy(
             "this server takes a port of an address for one rule only, whatever its protocol: put the ports for UDP into a service of \
              their own, with another address",
+        ),
+        (_, ErrorKind::Transient) => {
+            refusal.with_remedy("it is tried again; if it stays, CloudStack's management server has the cause in its log")
+        }
+        (CloudStep::Release { .. }, _) => refusal.with_remedy(
+            "the address is kept: let the API keys release it, or release it by hand; it is tried again from time to time",
+        ),
+        (CloudStep::ChangeRule(_, RuleChange::Assign(_)), ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict) => refusal.with_remedy(
+            "see that the virtual machine is not being removed, and that it is of the account or project of the load balancer rule: who \
+             administers the cloud can assign it; it is tried again from time to time",
         ),
         (CloudStep::CreateRule(_), ErrorKind::Invalid) => refusal.with_remedy(
             "a virtual router balances no UDP and keeps its statistics port, 8081 by default, to itself: use another port, or a network \

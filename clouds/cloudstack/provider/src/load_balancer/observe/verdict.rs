@@ -2,13 +2,15 @@
 //!
 //! A refusal is remembered (decision 0031), and costs the other steps nothing. So is whatever fails when something that works was
 //! taken away for the step: that comes back, and is not taken away again at once. A conflict about a port costs the others nothing
-//! either. Whoever has the port may be gone by the next try.
+//! either, nor does what failed in the cloud while a part was being made: it is held back until the next reconcile, and the
+//! rest serves. Whoever has the port may be gone by then.
 //!
-//! An address is neither acquired nor released by halves: what was claimed for it is taken back after a failure. That an address is
-//! refused is remembered all the same, so that it is not claimed and taken back at each try.
+//! An address is not acquired by halves: what was claimed for it is taken back after a failure. That an address is refused is
+//! remembered all the same, so that it is not claimed and taken back at each try.
 
 use bowline_cloud_provider::ErrorKind;
 use bowline_cloudstack_client::{ApiError, Class};
+use bowline_plan::RefusedBy;
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::FirewallRule;
@@ -16,39 +18,60 @@ use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::observed::Seen;
 use crate::load_balancer::observe::remedies::{is_second, refusal};
-use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::step::{CloudStep, RuleChange};
 
 /// What the API's answer to a step is, or the outcome of its job.
 pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, error: &ApiError) -> Learned {
     let failure = failure(step, error);
     let is_conflict = failure.error.kind() == ErrorKind::Conflict;
+    let is_trouble = failure.error.kind() == ErrorKind::Transient;
     let closed = &observed.memory.own.closed;
     // Whether it is refused for what it asks, and whether it is held back as long as something else is there.
     let (is_refused, is_held) = match step {
-        CloudStep::Associate(_) | CloudStep::Release { .. } => (false, false),
+        CloudStep::Associate(_) => (false, false),
+        // With what is on it an address may be refused, and is not when that is gone.
+        CloudStep::Release { is_live, .. } => (!is_live && failure.error.is_definite(), false),
         CloudStep::CreateRule(new) => {
-            let mut replaced = identity.replaced.iter();
-            let takes_a_place = replaced.any(|before| before.at() == new.at() && before != new);
+            let replaced = identity.replaced.iter();
+            let mut replaced = replaced.filter(|before| before.at() == new.at()).peekable();
+            // While a port cannot get back the rule that it had, no other port is begun with.
+            let is_trouble = is_trouble && replaced.peek().is_none();
+            let takes_a_place = replaced.any(|before| before != new);
             let is_second = is_conflict && is_second(observed, new);
             (
                 takes_a_place || is_second || failure.error.is_definite(),
-                is_conflict,
+                is_conflict || is_trouble,
             )
         }
         CloudStep::Open(new) => {
             let is_for = |(at, old): &(_, FirewallRule)| *at == new.at.id && old.ingress == new.ingress;
             let takes_a_place = closed.iter().any(is_for);
-            (takes_a_place || failure.error.is_definite(), is_conflict)
+            let is_proven = is_conflict && was_refused(observed, step);
+            (
+                takes_a_place || is_proven || failure.error.is_definite(),
+                is_conflict || is_trouble,
+            )
         }
+        CloudStep::ChangeRule(_, RuleChange::Assign(_)) => {
+            let is_gone = failure.error.kind() == ErrorKind::NotFound;
+            (is_gone || is_conflict || failure.error.is_definite(), is_trouble)
+        }
+        CloudStep::ChangeRule(_, RuleChange::Update(_)) => (failure.error.is_definite(), is_trouble),
         CloudStep::ChangeRule(..) | CloudStep::Close(_) => (failure.error.is_definite(), false),
     };
     if failure.is_definite && is_refused {
         Learned::Refused(refusal(observed, step, &failure.error))
     } else if failure.is_definite && is_held {
-        Learned::Conflicts(refusal(observed, step, &failure.error))
+        Learned::Held(refusal(observed, step, &failure.error))
     } else {
         Learned::Failed(failure)
     }
+}
+
+/// Whether the API refused the same before in this process, for what it asks or for what has been taken away since.
+pub(crate) fn was_refused(observed: &Seen, step: &CloudStep) -> bool {
+    let mut refusals = observed.memory.refusals.tried_again();
+    refusals.any(|(known, why)| known.is_same(step) && why.by == RefusedBy::Cloud)
 }
 
 /// A failed write. It is definite if the API itself says so; that it has too much to do is no word about the write.

@@ -71,6 +71,8 @@ pub(super) struct Builder<'a> {
     pub(super) is_blind: bool,
     /// Why not all is as it is wanted when the rest is done.
     pub(super) shortfalls: Vec<Refusal>,
+    /// Why not all members are there that are wanted. The ports serve by the others.
+    pub(super) left_out: Vec<Refusal>,
     pub(super) settled: Option<LoadBalancerStatus>,
     /// When to look again once it is settled.
     pub(super) again: Option<Duration>,
@@ -91,6 +93,7 @@ impl<'a> Builder<'a> {
             refusal: None,
             is_blind: false,
             shortfalls: Vec::new(),
+            left_out: Vec::new(),
             settled: None,
             again: None,
         }
@@ -102,6 +105,12 @@ impl<'a> Builder<'a> {
             .memory
             .refusals
             .first(|refused| refused.is_same(step))
+    }
+
+    /// Whether the API does not take an address back, at least for now.
+    pub(super) fn keeps(&self, address: &AddressRef, is_live: bool) -> bool {
+        let is_unreleased = self.own().unreleased.contains(&address.id);
+        is_unreleased || self.held(&CloudStep::release(address, is_live)).is_some()
     }
 
     /// Plans a write, unless it is held back, one to the same thing is under way, or it is planned already.
@@ -151,7 +160,7 @@ impl<'a> Builder<'a> {
     pub(super) fn annotations(&self) -> Vec<(String, Option<String>)> {
         let texts =
             |claim: &Claim, replaced: &ReplacedRules| claim.texts().into_iter().chain([replaced.text()]);
-        let before = texts(&self.identity.claim, &self.identity.replaced);
+        let before = texts(&self.identity.noted, &self.identity.replaced);
         let after = texts(&self.claim, &self.replaced).zip(before);
         let changed = after.filter(|(after, before)| after != before);
         changed.map(|((key, text), _)| (key.to_owned(), text)).collect()
@@ -397,7 +406,7 @@ impl<'a> Builder<'a> {
             let after = SEARCH.min(left + Duration::from_millis(100));
             let reason = "a public IP that was asked for, and no answer came";
             wait(after, reason.to_owned())
-        } else if let Some(shortfall) = Refusal::all(&self.shortfalls) {
+        } else if let Some(shortfall) = Refusal::all(self.shortfalls.iter().chain(&self.left_out)) {
             publishes = self.settled; // the rest serves
             Answer::Refused(shortfall)
         } else if let Some(status) = self.settled {

@@ -103,7 +103,7 @@ fn finish_release(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         };
         match state {
             State::Free => continue,
-            State::Held | State::Acquiring { .. } if plan.own().unreleased.contains(id) => {
+            State::Held | State::Acquiring { .. } if plan.keeps(&known.address, !rules.is_empty()) => {
                 plan.claim.insert(Claimed::Address(id.clone())); // it may serve, or is left while it is on its way
             }
             State::Held => plan.cloud(CloudStep::release(&known.address, !rules.is_empty())),

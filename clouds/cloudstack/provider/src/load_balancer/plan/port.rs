@@ -231,7 +231,9 @@ impl<'a> At<'a> {
         let new = self.new_rule();
         let is_in_the_way = |rule: &&Rule| plan.own().known.is_in_the_way(rule, &new);
         let port = (home.address.id.clone(), self.port.port);
-        if rules.iter().all(is_in_the_way) && !plan.own().takes_one_rule.contains(&port) {
+        // What is noted was decided on by an earlier look.
+        let is_noted = self.is_replaced() || plan.own().takes_one_rule.contains(&port);
+        if rules.iter().all(is_in_the_way) && !is_noted {
             plan.cloud(CloudStep::CreateRule(new));
             return Ok(());
         }
@@ -282,7 +284,7 @@ impl<'a> At<'a> {
         }
         let name = self.name();
         let is_same = rule.algorithm == wanted.algorithm && rule.name == name && !cidrs_differ;
-        let members = plan.take(self.members_of(plan, rule)).flatten();
+        let members = members::change(plan, wanted, self.home.members.as_ref(), rule);
         let update = (!is_same).then(|| {
             RuleChange::Update(RuleUpdate {
                 algorithm: Some(wanted.algorithm.clone()),
@@ -380,7 +382,7 @@ impl<'a> At<'a> {
 }
 
 /// Whether a rule has members, as far as is known.
-fn may_serve(plan: &Builder<'_>, rule: &Rule) -> bool {
+pub(super) fn may_serve(plan: &Builder<'_>, rule: &Rule) -> bool {
     let members = plan.observed.members.get(&rule.id);
     members.is_none_or(|members| !members.is_empty())
 }

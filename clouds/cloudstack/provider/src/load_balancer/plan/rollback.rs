@@ -42,6 +42,7 @@ pub(super) fn plan(plan: &mut Builder<'_>, intent: &Intent) {
         members::follow_nodes(plan, wanted);
     }
     plan.shortfalls.clear(); // the failure is told
+    plan.left_out.clear();
 }
 
 fn take_back(plan: &mut Builder<'_>, wanted: &Wanted) {
