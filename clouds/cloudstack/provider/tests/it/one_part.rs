@@ -1,5 +1,6 @@
 //! One part that the server refuses, or fails at: everything else is served, and nothing is taken away for it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
@@ -39,6 +40,29 @@ fn saying(fault: FaultBuilder, code: u16) -> Fault {
         "uuidList": [], "errorcode": code, "cserrorcode": 4350, "errortext": "not that one",
     } });
     fault.answer(Canned::json(code, &text.to_string()))
+}
+
+impl World {
+    /// The ports that are served: with a rule that has members, and open.
+    pub(crate) fn served(&self) -> Vec<u16> {
+        let openings = [self.openings(), self.acl_items()].concat();
+        let is_open = |port: u16| {
+            openings
+                .iter()
+                .any(|open| open.split(' ').any(|word| word == port.to_string()))
+        };
+        let rules = self.sim.rules().into_iter();
+        let served = rules.filter(|rule| rule.members.len() == MACHINES.len() && is_open(rule.public_port));
+        served.map(|rule| rule.public_port).collect()
+    }
+
+    /// The ID of the one address that rules are on.
+    #[track_caller]
+    pub(crate) fn address_of_rules(&self) -> String {
+        let addresses: BTreeSet<String> = self.sim.rules().into_iter().map(|rule| rule.address).collect();
+        assert_eq!(addresses.len(), 1, "{addresses:?}");
+        addresses.into_iter().collect()
+    }
 }
 
 #[tokio::test(start_paused = true)]
