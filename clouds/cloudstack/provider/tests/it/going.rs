@@ -41,11 +41,7 @@ async fn a_new_balancer_whose_address_cannot_be_given_back_is_served_by_another_
             let what = format!("VPC {is_vpc}, cleaned up {is_cleaned_up}");
             let world = World::of(Site::new(), is_vpc).await;
             world.add_web();
-            world.sim.fail_jobs(
-                JobFault::of("createLoadBalancerRule")
-                    .nth(2)
-                    .saying(401, "wrong keys"),
-            );
+            world.sim.fail_jobs(JobFault::of("createLoadBalancerRule").nth(2));
             world
                 .sim
                 .fail_jobs(JobFault::of("disassociateIpAddress").always());

@@ -235,7 +235,7 @@ async fn a_port_at_which_the_server_fails_costs_the_other_port_nothing() {
         } else {
             "createFirewallRule"
         };
-        for command in ["createLoadBalancerRule", "assignToLoadBalancerRule", opening] {
+        for command in ["assignToLoadBalancerRule", opening] {
             for is_job in [false, true] {
                 let what = format!("VPC {is_vpc}, {command}, job {is_job}");
                 let world = World::of(crate::site::Site::new(), is_vpc).await;

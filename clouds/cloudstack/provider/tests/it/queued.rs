@@ -80,7 +80,7 @@ async fn an_address_that_is_taken_back_serves_nobody_until_it_is_gone() {
             .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(20));
         world
             .sim
-            .fail_jobs(JobFault::of("createLoadBalancerRule").saying(401, "wrong keys"));
+            .fail_jobs(JobFault::of("createLoadBalancerRule").saying(530, "not now"));
         // The other Service's job comes before the release.
         let other = async {
             tokio::time::sleep(Duration::from_secs(35)).await;

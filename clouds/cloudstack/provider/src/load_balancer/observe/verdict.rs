@@ -2,8 +2,8 @@
 //!
 //! A refusal is remembered (decision 0031), and costs the other steps nothing. So is whatever fails when something that works was
 //! taken away for the step: that comes back, and is not taken away again at once. A conflict about a port costs the others nothing
-//! either, nor does what failed in the cloud while a part was being made: it is held back until the next reconcile, and the
-//! rest serves. Whoever has the port may be gone by then.
+//! either, nor does what failed in the cloud (530) when members or an opening were added to a rule: it is held back until the next
+//! reconcile, and the rest serves. Whoever has the port may be gone by then. A rule that fails so takes a first build back.
 //!
 //! An address is not acquired by halves: what was claimed for it is taken back after a failure. That an address is refused is
 //! remembered all the same, so that it is not claimed and taken back at each try.
@@ -32,15 +32,12 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
         // With what is on it an address may be refused, and is not when that is gone.
         CloudStep::Release { is_live, .. } => (!is_live && failure.error.is_definite(), false),
         CloudStep::CreateRule(new) => {
-            let replaced = identity.replaced.iter();
-            let mut replaced = replaced.filter(|before| before.at() == new.at()).peekable();
-            // While a port cannot get back the rule that it had, no other port is begun with.
-            let is_trouble = is_trouble && replaced.peek().is_none();
-            let takes_a_place = replaced.any(|before| before != new);
+            let mut replaced = identity.replaced.iter();
+            let takes_a_place = replaced.any(|before| before.at() == new.at() && before != new);
             let is_second = is_conflict && is_second(observed, new);
             (
                 takes_a_place || is_second || failure.error.is_definite(),
-                is_conflict || is_trouble,
+                is_conflict,
             )
         }
         CloudStep::Open(new) => {
