@@ -17,15 +17,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a Node that is about to be initialised is waited for: then it has its provider ID and addresses, and the balancers
 /// are looked at once and not twice. One that nobody initialises is balanced over all the same.
 const INITIALIZATION: Duration = Duration::from_secs(10);
-/// How long a Node that was drained stays out after that has ended. A condition that flaps so costs one change of members, and not one each
-/// time.
+/// A Node that was drained twice within this time has a condition that flaps.
+const FLAPPING: Duration = Duration::from_secs(5 * 60);
+/// How long such a Node stays out after it is drained no more, so that it costs one change of members, and not one each time.
 const REST: Duration = Duration::from_secs(30);
 
 /// Collects changes until they have been quiet for a moment: thirty Nodes that join together are one change.
 #[derive(Default)]
 pub(super) struct NodeChanges {
     pending: Mutex<Pending>,
-    /// The Nodes that were drained until a moment ago, and when each is a member again.
+    /// When Nodes that were drained came back last.
+    returned: Mutex<BTreeMap<NodeName, Instant>>,
+    /// Those that came back twice in a short time, and when each is a member again.
     resting: Mutex<BTreeMap<NodeName, Instant>>,
     changed: Notify,
 }
@@ -71,10 +74,17 @@ impl NodeChanges {
         self.changed.notify_one();
     }
 
-    /// A Node is drained no more: it is a member again when that has lasted.
-    pub(super) fn rest(&self, node: &NodeName) {
-        lock(&self.resting).insert(node.clone(), Instant::now() + REST);
+    /// A Node is drained no more. Answers whether it rests before it is a member again, because this is not the first time.
+    pub(super) fn rests(&self, node: &NodeName) -> bool {
+        let now = Instant::now();
+        let mut returned = lock(&self.returned);
+        returned.retain(|_, at| now < *at + FLAPPING);
+        if returned.insert(node.clone(), now).is_none() {
+            return false;
+        }
+        lock(&self.resting).insert(node.clone(), now + REST);
         self.changed.notify_one();
+        true
     }
 
     /// A Node is drained again, or gone. Answers whether it was out all the while.
@@ -82,7 +92,7 @@ impl NodeChanges {
         lock(&self.resting).remove(node).is_some()
     }
 
-    /// Whether a Node was drained until a moment ago.
+    /// Whether a Node rests.
     pub(super) fn is_resting(&self, node: &NodeName) -> bool {
         lock(&self.resting).contains_key(node)
     }

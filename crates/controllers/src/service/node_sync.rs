@@ -127,12 +127,11 @@ impl ServiceController {
         }
     }
 
-    /// Whether the members change because a Node is drained now. One that is drained no more rests first.
+    /// Whether the members change because a Node is drained now, or is drained no more and need not rest.
     fn note_drain(&self, change: &Change<Node>, kind: NodeSet) -> bool {
         match change {
             Change::Updated { old, new } if old.draining.is_some() && new.drained_by().is_none() => {
-                self.node_changes.rest(&new.name);
-                false
+                !self.node_changes.rests(&new.name)
             }
             Change::Updated { old, new } => {
                 node_set::begins_or_ends_to_drain(old, new, kind)

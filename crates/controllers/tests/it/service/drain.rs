@@ -51,6 +51,11 @@ async fn a_condition_that_flaps_brings_no_member_back_until_it_rests() {
     let members = || world.cloud.balancer(&uid).unwrap();
     status("True");
     world.until("it has left", |_| members() == ["b"]).await;
+    status("False");
+    world.pass(seconds(3)).await;
+    assert_eq!(members(), ["a", "b"], "the first time at once");
+    status("True");
+    world.until("it has left again", |_| members() == ["b"]).await;
     for _ in 0..20 {
         status("False");
         world.pass(seconds(5)).await;
