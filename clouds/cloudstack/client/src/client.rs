@@ -75,7 +75,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Class::Denied`] if these keys see no such project, or the failure of the question.
+    /// [`Class::Denied`](crate::Class::Denied) if these keys see no such project, or the failure of the question.
     pub async fn project(&self) -> Result<Option<&ProjectId>, ApiError> {
         self.scope.id().await
     }
