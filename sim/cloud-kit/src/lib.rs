@@ -11,7 +11,7 @@
 //! | switches, with how each is known | [`switches!`] |
 //! | names of calls | [`operations!`] |
 //! | builder | [`builder!`] |
-//! | handle for tests, and its kinds of objects | [`handle!`], [`kinds!`] |
+//! | handle for tests, and its kinds of objects | [`handle!`], [`double!`] |
 //! | state, and what the data plane carries of it | [`Simulated`], [`dataplane::Carrier`] |
 //! | snapshot and invariants | [`Inspect`] |
 //! | addresses | [`addresses::Leases`] |
