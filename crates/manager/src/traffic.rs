@@ -39,7 +39,7 @@ pub const SCHEMA: &str = "bowline/check-traffic/v1";
 macro_rules! topics {
     ($($name:ident $id:literal $what:literal $anchor:literal)*) => {
         $(static $name: Topic =
-            Topic::new(Category::Traffic, $id, $what, concat!("docs/guides/check-traffic.md#", $anchor));)*
+            Topic::new(Category::Traffic, $id, $what, concat!("docs/guides/", "check-traffic.md#", $anchor));)*
 
         /// All that is looked at, for links and for the page about the command.
         pub const TOPICS: &[&Topic] = &[$(&$name),*];

@@ -175,10 +175,10 @@ impl Mortal for CloudStack {
         Duration::from_secs(180)
     }
 
-    /// An address, then a rule, its members and its opening for each of two ports; another protocol is another rule with its
-    /// members; and with the address everything on it goes.
+    /// An address, then a rule, its members and its opening for each of two ports; another protocol is another rule, which is asked
+    /// for beside the old one first, with its members; and with the address everything on it goes.
     fn writes(&self) -> [u64; 3] {
-        [7, 6, 1]
+        [7, 8, 1]
     }
 
     /// At an address that is taken at request: the finalizer, the claim with its mark, that it came, and the status; which
