@@ -156,7 +156,7 @@ impl Figure {
                 Seconds,
                 Open,
             ),
-            Self::Binary => ("binary as in the image", Megabytes, AtMost(12.5)),
+            Self::Binary => ("binary as in the image", Megabytes, AtMost(12.0)),
             Self::OpenstackNodesTime => (
                 "OpenStack, nodes initialised: leadership to last taint",
                 Seconds,
