@@ -29,6 +29,7 @@ mod stage;
 mod story;
 mod tour;
 mod visitor;
+mod web;
 mod what_if;
 mod workload;
 

@@ -17,6 +17,7 @@ mod board;
 mod browser;
 mod calls;
 mod cluster;
+mod flows;
 mod hands;
 mod picture;
 mod plan;

@@ -11,24 +11,13 @@ use crate::api::Patch;
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
+use crate::web::{COLLECTION, NAMESPACE, PATH, PORT, SERVICE, service};
 use crate::what_if::{self, WhatIf};
 
 mod announced;
 mod checks;
 mod routes;
 mod upheaval;
-
-/// Where the web workload's Service is.
-pub(crate) const NAMESPACE: &str = "default";
-/// Its name.
-pub(crate) const SERVICE: &str = "web";
-/// Its first port. 1024 or above, so that nobody needs a privilege.
-pub(crate) const PORT: u16 = 8080;
-
-/// Where Services of the namespace are.
-pub(crate) const COLLECTION: &str = "/api/v1/namespaces/default/services";
-/// Where the Service is.
-pub(crate) const PATH: &str = "/api/v1/namespaces/default/services/web";
 
 /// From the first Nodes to pages from all of them; answers with the balancer's address.
 pub(crate) async fn beginning(stage: &Stage) -> anyhow::Result<IpAddr> {
@@ -132,20 +121,6 @@ async fn plan_was_followed(stage: &Stage, planned: Planned) -> anyhow::Result<()
         "the cloud was written to as often as the plan says",
         result,
     )
-}
-
-/// The Service, as it is before it asks for a load balancer.
-pub(crate) fn service() -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": { "name": SERVICE },
-        "spec": {
-            "type": "NodePort",
-            "selector": { "app": SERVICE },
-            "ports": [{ "name": "http", "protocol": "TCP", "port": PORT, "targetPort": PORT }],
-        },
-    })
 }
 
 async fn service_gets_its_address(stage: &Stage) -> anyhow::Result<IpAddr> {

@@ -6,7 +6,7 @@ use bowline_cloud_kit::dataplane::Transport;
 
 use crate::cloud::Hint;
 use crate::stage::Stage;
-use crate::story::{PORT, SERVICE};
+use crate::web::{PORT, SERVICE};
 
 /// The port that the reader is invited to add.
 const OTHER_PORT: u16 = 8081;

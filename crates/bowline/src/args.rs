@@ -23,10 +23,10 @@ use bowline_cloud_provider::{NodeName, ServiceKey};
 use bowline_manager::doctor::Target;
 use bowline_manager::traffic::Wanted;
 
+pub use clouds::CloudOptions;
 pub use flag::{Flag, Group, Status};
 pub use options::{
-    ApiServerOptions, Beside, CloudOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions,
-    SplitStream,
+    ApiServerOptions, Beside, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
 };
 pub use table::{CHECK, DOCTOR, EXPLAIN, ORPHANS, PLAN, SUPPORT_BUNDLE, VERSION, flag_table};
 pub use value::Kind;

@@ -3,14 +3,15 @@
 mod catalog;
 mod discovery;
 mod token;
+mod versions;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile, Request, Response, SharedRead, Url};
 
-pub(crate) use self::discovery::choices;
 use self::token::{Ticket, Tokens};
+pub(crate) use self::versions::choices;
 use crate::error::ApiError;
 use crate::login::Login;
 use crate::operation::{self, Service};

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::cluster::{Event, Node, Service};
+use super::flows::Flows;
 use super::plan::Plans;
-use super::traffic::Flows;
+
 use crate::manager::{Plan, StepNews};
 
 /// The most objects whose last event is remembered.

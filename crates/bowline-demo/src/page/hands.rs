@@ -13,7 +13,7 @@ use crate::api::{Api, ApiError, Patch};
 use crate::cloud::{Cloud, Instance};
 use crate::manager::{Life, Manager};
 use crate::narrative::Narrator;
-use crate::story::{COLLECTION, NAMESPACE, PATH, PORT, SERVICE, service};
+use crate::web::{COLLECTION, NAMESPACE, PATH, PORT, SERVICE, service};
 use crate::what_if::{self, Change, WhatIf};
 
 /// How long a plan may take before the change is made without one.

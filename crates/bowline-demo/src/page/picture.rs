@@ -13,7 +13,7 @@ use super::board::Known;
 use super::calls::{self, Counter};
 use super::cluster::{Event, Node, Service};
 use super::hands::{self, Hands};
-use super::{plan, traffic};
+use super::{flows, plan, traffic};
 use crate::cloud::{Cloud, Instance, Thing};
 use crate::manager::Life;
 use crate::narrative::Line;
@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_millis(250);
 struct Picture<'a> {
     cluster: Cluster<'a>,
     cloud: CloudPicture<'a>,
-    traffic: Vec<traffic::Shown>,
+    traffic: Vec<flows::Shown>,
     manager: ManagerPicture,
     plan: Option<&'a plan::Shown>,
     lines: Vec<LinePicture<'a>>,

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::{PATH, PORT, checks};
+use super::checks;
 use crate::cloud::Instance;
 use crate::stage::Stage;
 use crate::visitor;
+use crate::web::{PATH, PORT};
 
 /// Visits until an instance has answered, and it is the one that announces the address.
 pub(super) async fn announcing_instance_answers(

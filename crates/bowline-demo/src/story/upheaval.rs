@@ -7,12 +7,13 @@ use anyhow::{Context as _, ensure};
 use bowline_cloud_kit::dataplane::Transport;
 use serde_json::{Value, json};
 
-use super::{PATH, PORT, announced, checks, routes};
+use super::{announced, checks, routes};
 use crate::api::Patch;
 use crate::cloud::{INSTANCES, Instance};
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
+use crate::web::{PATH, PORT, SERVICE};
 
 /// Added while all is well.
 const SECOND_PORT: u16 = 8081;
@@ -188,7 +189,7 @@ fn count_events(events: &Value, reason: &str) -> u64 {
     events
         .unwrap_or_default()
         .iter()
-        .filter(|event| event["reason"] == reason && event["involvedObject"]["name"] == super::SERVICE)
+        .filter(|event| event["reason"] == reason && event["involvedObject"]["name"] == SERVICE)
         .map(|event| event["count"].as_u64().unwrap_or(1))
         .sum()
 }

@@ -4,9 +4,19 @@ use std::path::PathBuf;
 
 use bowline_cloud_provider::ServiceClasses;
 
-use super::options::CloudOptions;
 use super::parse::Flags;
 use super::validate::Checks;
+
+/// One of several clouds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloudOptions {
+    /// The provider's name.
+    pub name: String,
+    /// Its file of `--cloud-config`.
+    pub config: Option<PathBuf>,
+    /// Which Services it serves.
+    pub classes: ServiceClasses,
+}
 
 /// The clouds that `--cloud-provider` names, each with its file and its classes; none if it names one. Services without a class are
 /// those of the first one.

@@ -61,7 +61,7 @@ pub struct ProviderOptions {
     /// The file of `--cloud-config`.
     pub config: Option<PathBuf>,
     /// The clouds, if `--cloud-provider` names several; else none.
-    pub several: Vec<CloudOptions>,
+    pub several: Vec<clouds::CloudOptions>,
     /// What is this manager's where others are beside it, with one cloud each; else `None`.
     pub beside: Option<Beside>,
     /// Where the cloud's API is, if it is said on the command line.
@@ -79,17 +79,6 @@ pub struct Beside {
     pub classes: ServiceClasses,
     /// The schemes of its Nodes; none: the provider's own.
     pub platforms: Vec<String>,
-}
-
-/// One of several clouds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CloudOptions {
-    /// The provider's name.
-    pub name: String,
-    /// Its file of `--cloud-config`.
-    pub config: Option<PathBuf>,
-    /// Which Services it serves.
-    pub classes: ServiceClasses,
 }
 
 impl ProviderOptions {
@@ -233,7 +222,7 @@ fn given_with(flags: &Flags, status: Status) -> Vec<&'static str> {
     flags.given().filter(|name| has(name)).collect()
 }
 
-fn provider(flags: &Flags, several: Vec<CloudOptions>, checks: &mut Checks<'_>) -> ProviderOptions {
+fn provider(flags: &Flags, several: Vec<clouds::CloudOptions>, checks: &mut Checks<'_>) -> ProviderOptions {
     let name = flags.text("cloud-provider");
     if name.is_empty() {
         checks.fault("--cloud-provider cannot be empty");

@@ -330,3 +330,28 @@ fn every_path_of_where_to_change_exists() {
     let missing = each.filter(|path| !root().join(path).exists());
     assert_none(&missing.collect::<Vec<_>>());
 }
+
+#[test]
+fn the_guide_for_annotations_lists_every_file_of_its_example() {
+    let spellings = [
+        "timeout_member_connect_ms",
+        "TIMEOUT_MEMBER_CONNECT",
+        "TimeoutMemberConnectMs",
+    ];
+    let page = std::fs::read_to_string(root().join("docs/guides/add-an-annotation.md")).unwrap_or_default();
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let sources =
+        ["client", "provider", "sim"].map(|it| root().join("clouds/cloudscale").join(it).join("src"));
+    let there: BTreeSet<String> = sources
+        .iter()
+        .flat_map(|folder| files(folder, &["rs"]))
+        .filter(|path| !path.ends_with("tests.rs"))
+        .filter(|path| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            spellings.iter().any(|spelling| text.contains(spelling))
+        })
+        .filter_map(|path| Some(path.strip_prefix(root()).ok()?.display().to_string()))
+        .collect();
+    assert_eq!(listed, there.iter().map(String::as_str).collect());
+}

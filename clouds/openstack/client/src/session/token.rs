@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::catalog::Catalog;
-use super::discovery::{self, Version, cut};
+use super::versions::{self, Version, cut};
 use super::{INTERVAL, Service, lock};
 use crate::error::ApiError;
 use crate::login::{Login, LoginBody};
@@ -393,7 +393,7 @@ impl Store {
     async fn find_identity(&self, root: Url) -> Result<Url, ApiError> {
         let request = Request::read(Method::GET, IDENTITY_VERSIONS, root.clone()).preliminary();
         let answer = self.http.send(request).await.map_err(ApiError::from);
-        let versions = discovery::versions(answer)?;
+        let versions = versions::versions(answer)?;
         let link = versions
             .iter()
             .filter(|version| version.is_usable())
