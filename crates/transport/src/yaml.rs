@@ -172,7 +172,7 @@ fn what(error: &Error) -> &'static str {
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => "the file is too large or nested too deeply",
-        Error::ExternalMessage { msg, .. } if msg.contains("quoted") => {
+        Error::ExternalMessage { msg, .. } if msg.contains("quote") => {
             "not valid YAML: a quoted text does not end, or goes on after its end"
         }
         Error::ExternalMessage { msg, .. } if msg.contains("mapping values") => {
